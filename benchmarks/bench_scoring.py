@@ -28,7 +28,7 @@ def write_rows(path: Path, rows: int) -> None:
     write_examples(path, [replace(example, id=str(i), system=None, group=None, ratings={}) for i, example in repeated])
 
 
-# A process of its own waits for the command, because the peak of a process counts that of the one that started it.
+# The peak memory of a process begins with that of its parent, so a small process starts the command.
 WAIT = """
 import os, subprocess, sys
 _, status, used = os.wait4(subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL).pid, 0)

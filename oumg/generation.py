@@ -67,18 +67,14 @@ def choose_prompts(data: Corpus, sampling: TextSampling) -> tuple[list[str], lis
         return found[: sampling.inputs], []
     prefixes = list_prefixes(data.held_out)
     found = prefixes or first_words(data.held_out, sampling.prompt_words)
-    if not found and data.held_out:
-        raise InputFaults(
-            [
-                f"none of the {len(data.held_out)} held-out texts of {data.name} has more than {sampling.prompt_words} "
-                "words, so they give no prompts: set sampling.prompt_words to a smaller number, or sampling.prompts to "
-                "a list of texts"
-            ]
-        )
     if not found:
-        raise InputFaults(
-            [f"{data.name} has no held-out texts to take prompts from: set sampling.prompts to a list of texts"]
-        )
+        lack = f"{data.name} has no held-out texts to take prompts from: set"
+        if data.held_out:
+            lack = (
+                f"none of the {len(data.held_out)} held-out texts of {data.name} has more than {sampling.prompt_words} "
+                "words, so they give no prompts: set sampling.prompt_words to a smaller number, or"
+            )
+        raise InputFaults([f"{lack} sampling.prompts to a list of texts"])
     number = min(sampling.inputs, len(found))
     note = (
         f"{data.name} has no prefixes, so the prompts are the first {sampling.prompt_words} words of held-out texts of "

@@ -35,8 +35,7 @@ def joint_rows(
     """
     rows: list[dict[str, Any]] = []
     for job in jobs:
-        agreement = [row for row in job.get("table", ()) if row["table"] == AGREEMENT]
-        found = [row for row in agreement if row.get("grouping", "global") == "global"]
+        found = list_agreement(job)
         names = columns or {row["metric"]: [row["metric"]] for row in found}
         for place in dict.fromkeys((row["set"], row["aspect"]) for row in found):
             here = {row["metric"]: row for row in found if (row["set"], row["aspect"]) == place}
@@ -44,6 +43,12 @@ def joint_rows(
             correlations = {column: _estimate(row, "spearman") for column, row in cells.items() if row is not None}
             rows.append({"set": place[0], "aspect": place[1], **_settings(job, varied), **correlations})
     return rows
+
+
+def list_agreement(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rows of agreement of a job over all its texts together."""
+    agreement = [row for row in job.get("table", ()) if row["table"] == AGREEMENT]
+    return [row for row in agreement if row.get("grouping", "global") == "global"]
 
 
 def trade_off_rows(

@@ -26,8 +26,7 @@ def save_figure(figure: Figure, path: Path) -> None:
             assert isinstance(words, Text)
             words.set_parse_math(False)
             words.set_text(printable(words.get_text()))
-        crop = None if figure.get_layout_engine() else "tight"  # a layout leaves no margin, and cropping draws twice
-        figure.savefig(path, dpi=150, bbox_inches=crop, facecolor="white")
+        figure.savefig(path, dpi=150, bbox_inches="tight", facecolor="white")  # a layout leaves no room for long titles
 
 
 def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:

@@ -26,6 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 from experiments.report.joint import (
     Columns,
     joint_rows,
+    list_agreement,
     plot_joint,
     plot_trade_off,
     trade_off_rows,
@@ -33,7 +34,7 @@ from experiments.report.joint import (
 )
 from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
-from experiments.report.tables import AGREEMENT, literal, terminal_table, to_markdown
+from experiments.report.tables import literal, terminal_table, to_markdown
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_metrics, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
@@ -195,12 +196,10 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
 def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of one job in the table of jobs."""
-    table = job.get("table", ())
-    agreement = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
-    if agreement:
+    if agreement := list_agreement(job):
         names = ("set", "aspect", "metric")
         return [{**{name: row[name] for name in names}, "Spearman": _value(row["spearman"])} for row in agreement]
-    findings = [{name: row[name] for name in shown_columns([row]) if name != "table"} for row in table]
+    findings = [{name: row[name] for name in shown_columns([row]) if name != "table"} for row in job.get("table", ())]
     figures = [{"metric": name, "value": _value(value)} for name, value in job.get("figures", {}).items()]
     return findings or figures
 

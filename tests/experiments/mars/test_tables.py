@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 from core.example import Example
 from core.scores import Scores
@@ -20,7 +22,7 @@ from experiments.mars.tables import (
     measure_gain,
     measure_lengths,
 )
-from experiments.report.plots import scores_against_ratings
+from experiments.report.plots import save_figure, scores_against_ratings
 from mars.masking import Blank
 from mars.metric import Compared
 from mars.references import Augmented, AugmentedReference
@@ -148,3 +150,11 @@ def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() ->
     assert drawn([1 / 3, 1 - 2 / 3] * 5, [str(i) for i in range(10)]) == (1, 1)  # one rating, many systems
     [legend] = draw([1.0, 2.0] * 5, ["_old", "new"] * 5).legends
     assert [text.get_text() for text in legend.get_texts()] == ["_old", "new"]
+
+
+def test_a_long_title_is_not_cut(tmp_path: Path) -> None:
+    examples = tuple(Example(str(i), text="x", ratings={"mean": i}) for i in range(8))
+    scores = {f"{'a_long_name_' * 6}{k}": Scores({"quality": np.arange(8.0)}, "s") for k in range(3)}
+    save_figure(scores_against_ratings(ScoredSet("a", examples, scores)), tmp_path / "plot.png")
+    drawn = imread(tmp_path / "plot.png")[..., :3]
+    assert (drawn[:, [0, -1]] == 1).all()  # white at both sides
