@@ -13,6 +13,7 @@ from core.scores import Scores, fields
 from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
+from core.templates import fill_template
 from models.seq2seq import Seq2SeqLM
 from models.windows import CutTruncation, cut_end, refuse_cut
 
@@ -104,4 +105,6 @@ class UniEval:
 def _fill_questions(question: str, example: Example) -> list[str]:
     """The question about each utterance but the first."""
     turns = example.turns
-    return [question.format(response=turns[t], history="\n".join(turns[:t])) for t in range(1, len(turns))]
+    return [
+        fill_template(question, {"response": turns[t], "history": "\n".join(turns[:t])}) for t in range(1, len(turns))
+    ]

@@ -1,0 +1,43 @@
+"""Templates: texts with names in braces, such as the prompts of a judge. Only known names are replaced."""
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from core.faults import InputFaults, fault
+
+LONGEST = 1_000_000  # bytes of a file
+NAME = re.compile(r"\{([a-z_]+)\}")
+
+
+def read_template(file: Path) -> str:
+    """The text of a file. Raises InputFaults for one that is missing, longer than LONGEST bytes or not UTF-8."""
+    if not file.is_file():
+        raise InputFaults([fault(file, 0, "no such file")])
+    with file.open("rb") as opened:
+        found = opened.read(LONGEST + 1)
+    if len(found) > LONGEST:
+        raise InputFaults([fault(file, 0, f"a template must have at most {LONGEST} bytes, found more")])
+    try:
+        return found.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = found.count(b"\n", 0, error.start) + 1
+        raise InputFaults([fault(file, line, f"must be UTF-8, found byte 0x{found[error.start]:02x}")]) from None
+
+
+def names_in(template: str, known: Collection[str]) -> list[str]:
+    """The known names in braces, each once.
+
+    >>> names_in("{text} {secret} {text:d} {low} {text}", ("text", "low", "high"))
+    ['text', 'low']
+    """
+    return [name for name in dict.fromkeys(NAME.findall(template)) if name in known]
+
+
+def fill_template(template: str, values: Mapping[str, object]) -> str:
+    """The template with values in place of their names; any other brace, and a brace in a value, stays as it is.
+
+    >>> fill_template('{text} is {low}, {text!r:>9} {"score": 1}', {"text": "{low}", "low": 0})
+    '{low} is 0, {text!r:>9} {"score": 1}'
+    """
+    return NAME.sub(lambda found: str(values.get(found[1], found[0])), template)
