@@ -244,12 +244,12 @@ def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPa
                 "agreement": each,
                 "reason": each.reason or "",
             }
-            for name, each in sorted(ranking.agreement.items(), key=lambda item: (cluster[item[0]], -item[1].value))
+            for name, each in sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
         ]
     caption = (
-        "Metrics are ranked on the n examples that all of them scored. The tests do not separate metrics of one "
-        "cluster. A new one begins if every metric above differs from every metric below at "
-        f"{rankings[0].comparison.level:g} (permutation test, Holm over all pairs). Accuracy is that of pairs, with "
+        "Metrics are ranked on the n examples that all of them scored. No cluster holds two metrics that the tests "
+        f"separate at {rankings[0].comparison.level:g} (permutation test, Holm over all pairs); 1-2 is in both. "
+        "Accuracy is that of pairs, with "
         "ties calibrated for each metric on these ratings; soft accuracy compares systems."
     )
     return Table("Ranking", caption, rows)

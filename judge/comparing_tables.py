@@ -22,14 +22,14 @@ CHANCE = 0.05  # orders that agree by chance more often than this show nothing
 def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs], level: float) -> Table:
     """The means of all systems by metric, best first."""
     named = [
-        ({"metric": metric, "system": each.system, "cluster": str(each.cluster or "–")}, each)
+        ({"metric": metric, "system": each.system, "cluster": each.cluster}, each)
         for metric, ranked in means.items()
         for each in ranked
     ]
     caption = (
-        "Means over the n inputs for which every system has a score, with 95 % intervals over inputs; best first. The "
-        "tests do not separate systems of one cluster. A new one begins if every system above differs from every "
-        f"system below at {level:g} (randomisation by input, Holm over all pairs). human: ratings by people."
+        "Means over the n inputs for which every system has a score, with 95 % intervals over inputs; best first. No "
+        f"cluster holds two systems that the tests separate at {level:g} (randomisation by input, Holm over all "
+        "pairs); 1-2 is in both. human: ratings by people."
     )
     said = [f"{metric}: {describe_order(ranked, pairs[metric], level)}" for metric, ranked in means.items()]
     return tabulate("Systems, best first", caption, named, ("mean", "n"), " ".join(said))

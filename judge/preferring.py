@@ -259,10 +259,10 @@ def system_table(ranking: PreferenceRanking) -> Table:
     caption = (
         "win_rate: the share of judgements that prefer the system, ties counted half, with a score interval. strength: "
         "of Bradley and Terry, in log odds with mean 0 (a tie is half a win of each; each pair counts one tie more), "
-        "with a bootstrap interval. Intervals are over inputs. cluster: the tests (Holm) do not separate systems of "
-        "one cluster; 1 is best."
+        "with a bootstrap interval. Intervals are over inputs. No cluster holds two systems that the tests (Holm) "
+        "separate; 1 is best, 1-2 is in both."
     )
-    named = [({"cluster": each.cluster or "–", "system": each.system}, each) for each in ranking.systems]
+    named = [({"cluster": each.cluster, "system": each.system}, each) for each in ranking.systems]
     return tabulate("Systems by preferences", caption, named, ("n", "wins", "ties", "losses", "win_rate", "strength"))
 
 

@@ -90,7 +90,7 @@ class PreferredSystem:
         wins, ties, losses: among them.
         win_rate: ties count half.
         strength: of Bradley & Terry, in log odds; their mean over all systems is 0.
-        cluster: 1 is the best; the tests do not separate systems of one cluster. None without tests.
+        cluster: as `clusters` numbers them; a dash without tests.
     """
 
     system: str
@@ -100,7 +100,7 @@ class PreferredSystem:
     losses: int
     win_rate: Estimate
     strength: Estimate
-    cluster: int | None = None
+    cluster: str = "–"
 
 
 @dataclass(frozen=True)

@@ -363,7 +363,7 @@ def _test_williams(
     return tested.p_value, detectable, reason if math.isnan(detectable) else None
 
 
-def number_clusters(ranking: Ranking, pairs: Sequence[MetricPair]) -> dict[str, int]:
+def number_clusters(ranking: Ranking, pairs: Sequence[MetricPair]) -> dict[str, str]:
     """The cluster of each ranked metric by Holm's p-values; 1 is the best."""
     values = {name: each.value for name, each in ranking.agreement.items()}
     p_values = {(pair.metric_a, pair.metric_b): pair.holm for pair in pairs}

@@ -83,13 +83,13 @@ class SystemMean:
 
     Attributes:
         n: the inputs for which every system has a score; the mean is over them.
-        cluster: 1 for the best; the tests do not separate systems of one cluster. 0 without a mean.
+        cluster: as `clusters` numbers them; a dash without a mean.
     """
 
     system: str
     n: int
     mean: Estimate
-    cluster: int
+    cluster: str
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def rank_systems(
     n = int(complete.sum())
     if n == 0:
         none = Estimate.undefined("no input has a score of every system")
-        return [SystemMean(name, 0, none, 0) for name in systems]
+        return [SystemMean(name, 0, none, "–") for name in systems]
     means = [mean for mean, _ in _estimate_means(values[:, complete].T, lay_out(n), resampling or Resampling())]
     by_system = dict(zip(systems, means, strict=True))
     p_values = {pair: each.holm for pair, each in pairs.items()}

@@ -52,9 +52,9 @@ def ask(share: float) -> PreferenceStudy:
 def test_a_judge_ranks_all_pairs_of_systems() -> None:
     found = ask(0)
     assert [(each.system, each.cluster, each.wins) for each in found.ranking.systems] == [
-        ("x", 1, 80),
-        ("y", 2, 40),
-        ("z", 3, 0),
+        ("x", "1", 80),
+        ("y", "2", 40),
+        ("z", "3", 0),
     ]
     assert found.notes == ("x is preferred to y and z; y is preferred to z",)
     assert found.position is not None

@@ -75,7 +75,7 @@ def test_strengths_are_those_of_the_likelihood(seed: int) -> None:
 def test_a_system_that_always_wins_has_a_finite_strength() -> None:
     rows = [(f"i{k}", *pair, 1.0) for k in range(40) for pair in (("x", "y"), ("y", "z"), ("x", "z"))]
     found = rank_by_preferences(judgements(rows), FEW)
-    assert [(each.system, each.cluster) for each in found.systems] == [("x", 1), ("y", 2), ("z", 3)]
+    assert [(each.system, each.cluster) for each in found.systems] == [("x", "1"), ("y", "2"), ("z", "3")]
     assert all(math.isfinite(end) for each in found.systems for end in (each.strength.low, each.strength.high))
     assert {pair.difference.value > 3 for pair in found.pairs} == {True}
 
@@ -93,7 +93,7 @@ def test_systems_that_no_comparisons_link() -> None:
     rows = [(f"i{k}", *pair, float(k % 2)) for k in range(40) for pair in (("x", "y"), ("u", "v"))]
     found = rank_by_preferences(judgements(rows), FEW)
     assert found.systems[0].strength.reason == "no chain of comparisons links x and u"
-    assert (found.systems[0].win_rate.value, found.systems[0].cluster) == (0.5, None)
+    assert (found.systems[0].win_rate.value, found.systems[0].cluster) == (0.5, "–")
     assert {pair.win_rate.reason for pair in found.pairs if pair.n == 0} == {"the two systems were never compared"}
     linked = rank_by_preferences(judgements([*rows, ("i0", "y", "u", 1.0)]), FEW)
     assert all(math.isfinite(each.strength.high) for each in linked.systems)

@@ -83,7 +83,7 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     assert beyond["bad"][0] < 0 < beyond["bad"][1]
     assert beyond["word_count"] == [None, None]  # a cue itself
     ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
-    assert ranks == {"good": 1, "bad": 2, "word_count": 2}
+    assert ranks == {"good": "1", "bad": "2", "word_count": "2"}
     assert {row["n"] for row in table if "cluster" in row} == {192}
     assert (tmp_path / "here" / "plots" / "spearman_quality_global.png").is_file()
 
