@@ -26,8 +26,7 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 
 VERSION = 2  # of steps and poolers: raised whenever the same pair and dialogues would give others
-# median and lowest_quarter, the mean of the quarter of the turns whose means are lowest, are ours
-MomentumPooling = Literal["average", "sum", "max", "min", "median", "lowest_quarter", "classifier"]
+MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
 POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 
 
@@ -225,10 +224,7 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
             raise SettingFault("classifier pooling needs a fitted ClassifierPooler")
         return pooler.logit(steps)
     values = contrastive_momentum(steps.expert, steps.amateur, beta)
-    if pooling == "lowest_quarter":
-        means = np.sort(steps.average_turns(values))
-        return float(means[: -(-len(means) // 4)].mean())
-    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min, "median": np.median}[pooling]
+    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min}[pooling]
     return float(reduce(values))
 
 

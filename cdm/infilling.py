@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from tokenizers.models import WordPiece
 
 from cdm.segments import Gap, InfillingTask, Span, Turns, find_words, make_task, token_spans, training_gap
 from core.example import Example
@@ -37,7 +36,7 @@ class TokenisedDialogues:
     Attributes:
         max_length: source tokens that a model reads.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
-        tokens: every token by its id, as `spell_vocabulary` writes it.
+        tokens: every token by its id, as the vocabulary writes it.
         words: whether random gaps begin and end where words do.
     """
 
@@ -154,25 +153,9 @@ def tokenise(
         lm.tokenizer.get_vocab()[SEPARATOR],
         max_length,
         given,
-        spell_vocabulary(lm.tokenizer),
+        {token: text for text, token in lm.tokenizer.get_vocab().items()},
         words,
     )
-
-
-def spell_vocabulary(tokenizer: Any) -> dict[int, str]:
-    """Every token by its id, with a mark where it begins a word, as byte-level BPE and SentencePiece write it.
-
-    WordPiece marks the tokens that continue a word instead.
-    """
-    tokens = {token: text for text, token in tokenizer.get_vocab().items()}
-    if not is_word_piece(tokenizer):
-        return tokens
-    return {token: text[2:] if text.startswith("##") else f"Ġ{text}" for token, text in tokens.items()}
-
-
-def is_word_piece(tokenizer: Any) -> bool:
-    """Whether the tokenizer marks tokens that continue a word with ##, as BERT's does."""
-    return isinstance(tokenizer.backend_tokenizer.model, WordPiece)
 
 
 def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
@@ -314,9 +297,8 @@ class Pair:
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
         config = first.model.config
-        words = getattr(config, "word_gaps", False)  # models of earlier versions learned gaps inside words
-        spelling = getattr(config, "spelling", None) or "as_is"
-        return cls(first, second, first.tokenizer.model_max_length, config.given_turns, words, spelling)
+        length = first.tokenizer.model_max_length
+        return cls(first, second, length, config.given_turns, config.word_gaps, config.spelling)
 
     @property
     def infilling(self) -> Infilling:
@@ -348,10 +330,8 @@ class Pair:
 
         Positives and negatives both pass through it: redrawn text differs from kept text only in its words.
         """
-        tokenizer = self.amateur.tokenizer
-        texts = iter(tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
-        mark = "##" if is_word_piece(tokenizer) else ""  # stays where a redrawn turn begins with the rest of a word
-        return [tuple(" ".join(next(texts).removeprefix(mark).split()) for _ in turns) for turns in dialogues]
+        texts = iter(self.amateur.tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
+        return [tuple(" ".join(next(texts).split()) for _ in turns) for turns in dialogues]
 
     def compare(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
         """Eq. 2: compares both models on the same held-out tasks; logs a warning where the expert is not better."""

@@ -2,8 +2,7 @@
 
 Mesgar et al. (2020) move and replace utterances. Vakulenko et al. (2018) mix two conversations. DEAM (Ghazarian et al.
 2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence, two of which need English
-words. The rule `hard` is none of these: its turns are fluent and on topic, as those of bots are. Every negative keeps
-the number of turns, so that it can be read in windows beside its positive.
+words. Every negative keeps the number of turns, so that it can be read in windows beside its positive.
 """
 
 import random
@@ -17,9 +16,8 @@ from core.settings import check
 from data.damage import permute, replace_ending, replace_unit
 from data.words import are_unspaced
 
-Rule = Literal["mesgar", "vakulenko", "deam_like", "hard"]
+Rule = Literal["mesgar", "vakulenko", "deam_like"]
 ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
-LENDERS = 50  # other dialogues among which `hard` looks for a turn on topic
 
 NEGATED = {
     **{verb: f"{verb} not" for verb in ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")},
@@ -122,29 +120,10 @@ def _deam_like(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random)
     return turns
 
 
-def _hard(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random) -> Dialogue:
-    """One or two turns that repeat or deny an earlier one, or a turn of another dialogue that shares content words."""
-    own = turns
-    for _ in range(rng.randint(1, 2)):
-        i = rng.randrange(len(turns))
-        kind = rng.choice(("repetition", "contradiction", "topic") if i else ("topic",))
-        if kind == "topic":
-            drawn = [turn for other in rng.sample(lenders, min(LENDERS, len(lenders))) for turn in other]
-            said = _content_words(turns[i])
-            foreign = (turn for turn in drawn if turn not in own)
-            turn = max(foreign, key=lambda turn: _overlap(said, turn), default=turns[i])
-        else:
-            earlier = rng.choice(turns[:i])
-            turn = earlier if kind == "repetition" else " ".join(_contradict(earlier.split()))
-        turns = replace_unit(turns, i, turn)
-    return turns
-
-
 _CHANGE: Mapping[Rule, Callable[[Dialogue, Sequence[Dialogue], random.Random], Dialogue]] = {
     "mesgar": _mesgar,
     "vakulenko": _vakulenko,
     "deam_like": _deam_like,
-    "hard": _hard,
 }
 
 
@@ -175,18 +154,3 @@ def _says_something(word: str) -> bool:
     """Whether it is likely a content word: letters only, more than three where blanks part words, no pronoun."""
     is_long = len(word) > 3 or UNSPACED.match(word)
     return word.isalpha() and bool(is_long) and word.lower() not in OTHER_PRONOUN
-
-
-def _content_words(turn: str) -> set[str]:
-    """The likely content words, in lower case."""
-    return {word.lower() for word in _split(turn)[0] if _says_something(word)}
-
-
-def _overlap(said: set[str], turn: str) -> float:
-    """Dice coefficient of the content words of a turn and those that were said, between 0 and 1.
-
-    >>> _overlap({"about", "cats"}, "Cats sleep")
-    0.5
-    """
-    words = _content_words(turn)
-    return 2 * len(said & words) / max(1, len(said) + len(words))

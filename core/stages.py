@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +14,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from core.faults import InputFaults, fault
 
@@ -26,7 +25,6 @@ log = logging.getLogger(__name__)
 FILES = "files.json"  # of a finished stage: the sha256 of its other files
 DEPENDS = "depends.json"  # of every stage and cache
 VALUES = "values.tsv"  # of a cache: a line per value, with its checksum, its key and the value as JSON
-FOLDER = re.compile(r"(?P<name>.+)-(?P<hash>[0-9a-f]{16})(?P<end>\.partial|\.damaged)?")
 SETTLED = 2.0  # seconds after which the time of a file's last change has surely moved if the file changes again
 
 
@@ -295,82 +293,3 @@ class Cache:
                     lines = lines if file.read() == b"\n" else f"\n{lines}"  # a killed process left half a line
                 file.write(lines.encode())
         self.values.update(made)
-
-
-State = Literal["whole", "damaged", "unfinished", "cache", "link"]
-
-
-@dataclass(frozen=True)
-class KeptStage:
-    """One stage, or one cache, in a folder of stages.
-
-    Attributes:
-        path: its folder.
-        name: the name that its maker gave it.
-        state: whole, damaged (a file has changed or is missing), unfinished (its run was killed or still runs), cache,
-            or link (neither followed nor removed).
-        bytes: of its files.
-        modified: when its folder was last changed, in seconds since 1970.
-        version: of the code that made it; None if its file `depends.json` cannot be read.
-        depends: the other stages in this folder that it was made from.
-    """
-
-    path: Path
-    name: str
-    state: State
-    bytes: int
-    modified: float
-    version: int | None
-    depends: tuple[str, ...]
-
-    @property
-    def days(self) -> float:
-        """Its age."""
-        return (time.time() - self.modified) / 86_400
-
-    def remove(self) -> bool:
-        """Removes it; returns False, and removes nothing, while a run builds it.
-
-        The folder is renamed first, so that no run finds a part of it. A run that uses a cache fills it again.
-
-        Raises ValueError for a link.
-        """
-        if self.state == "link":
-            raise ValueError(f"a link is not removed, but {self.path} is one")
-        final = self.path.with_name(self.path.name.removesuffix(".partial").removesuffix(".damaged"))
-        try:
-            with FileLock(f"{final}.lock", timeout=0):
-                aside = self.path.with_name(f".{self.path.name}.removed")
-                shutil.rmtree(aside, ignore_errors=True)
-                self.path.rename(aside)
-                shutil.rmtree(aside)
-        except Timeout:
-            return False
-        return True
-
-
-def list_stages(root: Path) -> list[KeptStage]:
-    """The stages and caches in a folder, the largest first; nothing for a folder that does not exist."""
-    paths = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    found = [(path, match) for path in paths if (match := FOLDER.fullmatch(path.name))]
-    names = [path.name for path, match in found if match["end"] is None]
-    stages = [_describe(path, match, names) for path, match in found]
-    return sorted(stages, key=lambda stage: (-stage.bytes, stage.path.name))
-
-
-def _describe(path: Path, match: re.Match[str], names: list[str]) -> KeptStage:
-    if path.is_symlink():
-        return KeptStage(path, match["name"], "link", 0, path.lstat().st_mtime, None, ())
-    try:
-        text = (path / DEPENDS).read_text(encoding="utf-8")
-        version = json.loads(text)["version"]
-    except (OSError, ValueError, KeyError, TypeError):
-        text, version = "", None
-    state: State = "unfinished" if match["end"] == ".partial" else "damaged"
-    if match["end"] is None and (path / VALUES).is_file() and not (path / FILES).is_file():
-        state = "cache"
-    elif match["end"] is None and find_damage(path) is None:
-        state = "whole"
-    depends = tuple(sorted(name for name in names if name != path.name and name in text))
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    return KeptStage(path, match["name"], state, size, path.stat().st_mtime, version, depends)

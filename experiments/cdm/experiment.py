@@ -374,12 +374,14 @@ def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: i
 def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: CdmPlan) -> RatedSet:
     """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number.
 
+    A model trained like the expert, from another seed, writes them, so that neither model of the pair judges its own.
+
     Raises SettingFault for fewer than three held-out dialogues.
     """
     choosing, _, developing = split_held_out(data)
     if not developing:
         raise SettingFault(f"a development set needs at least 3 held-out dialogues, but there are {len(data.held_out)}")
-    third = find_or_train(run, "third", plan.model, get_turns(data.train), choosing)
+    third = find_or_train(run, "third", models.expert, get_turns(data.train), choosing, seed=run.seed + 1)
     chosen = developing[: plan.dialogues]
 
     def build(folder: Path) -> None:

@@ -118,16 +118,14 @@ class CdmPlan:
 
 @dataclass(frozen=True)
 class DevelopmentPlan:
-    """A development set: held-out human dialogues with machine turns of a third model.
+    """A development set: held-out human dialogues with machine turns of a model trained like the expert.
 
     Attributes:
-        model: writes the machine turns; neither of the pair.
-        sampling: how it writes; gamma has no effect.
+        sampling: how the model writes; gamma has no effect.
         dialogues: how many human dialogues.
         turns: how often a turn of a dialogue is written by the model, one example for each number.
     """
 
-    model: LanguageModelPlan
     sampling: Sampling
     dialogues: int
     turns: Sequence[int]

@@ -24,7 +24,7 @@ from meta_eval.intervals import grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 BETAS = (0.0, 0.5, 0.75, 1.0)
-CONTRASTED: tuple[MomentumPooling, ...] = ("average", "sum", "median", "lowest_quarter")
+CONTRASTED: tuple[MomentumPooling, ...] = ("average", "sum")
 CONTRAST_CAPTION = (
     "log p_e - beta log p_a, pooled: with beta 0 the likelihood of the expert alone, with 1 the momentum of Eq. 1. "
     "Spearman's rho with the ratings and the agreement beyond cheap cues, with 95 % bootstrap intervals over inputs. "

@@ -1,7 +1,7 @@
 """Experiments of MARS (Liu et al. 2021): rated texts against MARS, its ablations, baselines and adversaries.
 
-`mars_planning` shows what the settings of MARS do. Figures and tables other than the agreement show the first rated
-aspect of a set; for Newsroom that is the mean of four aspects, as in the paper.
+Figures and tables other than the agreement show the first rated aspect of a set; for Newsroom that is the mean of four
+aspects, as in the paper.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,13 +12,13 @@ import numpy as np
 
 from core.example import Example
 from core.scores import Metric, Scores
-from core.settings import AscendingRatios, Count, Positive, Several, Share, Size, checked_dataclass
+from core.settings import AscendingRatios, checked_dataclass
 from data.cleaning import clean_examples
 from data.corpus import Corpus, RatedSet
 from data.damage import apply_reorder, apply_retrieve
-from experiments.contracts import Outcome, Run, Table
-from experiments.mars.plots import plot_adversaries, plot_settings
-from experiments.mars.tables import MarsScores, make_tables, measure_effect, measure_gain, name_ratio_row
+from experiments.contracts import Outcome, Run
+from experiments.mars.plots import plot_adversaries
+from experiments.mars.tables import MarsScores, make_tables, measure_gain, name_ratio_row
 from experiments.presentation import present
 from experiments.training import LanguageModelPlan, Pretrained, find_or_train
 from mars.augmentation import SelfPlanningAugmenter
@@ -28,11 +28,6 @@ from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.encoders import load_embedder
 
-SETTINGS_CAPTION = (
-    "Development data, not the reported sets. One setting varies, the others have their defaults. KL: of planned from "
-    "plain next-token distributions over all planned tokens (nats). planning gain: Spearman minus that of k = 0 with "
-    "the same other settings. altered: the share of augmented references with a blank."
-)
 ABLATIONS = {
     "mars_without_planning": {"planning_steps": 0},
     "mars_without_context": {"use_context": False},
@@ -55,29 +50,6 @@ class StorySettings:
     adversaries: bool = True
     clean: bool = False
     static_encoder: str | None = "offline"
-
-
-@checked_dataclass
-class VariedSettings:
-    """The values of each setting.
-
-    Attributes:
-        kl: how far planning moves the next-token distribution, in nats.
-        planning_steps: k.
-        max_guess: sigma.
-        q: the weight of each masking ratio relative to the one before.
-        largest_ratio: the largest masking ratio, in steps of 0.2 from 0.
-    """
-
-    kl: Several[Positive]
-    planning_steps: Several[Count]
-    max_guess: Several[Size]
-    q: Several[Positive]
-    largest_ratio: Several[Share]
-
-    def __post_init__(self) -> None:
-        if any(round(ratio / 0.2, 6) % 1 for ratio in self.largest_ratio):
-            raise ValueError(f"largest_ratio must be multiples of 0.2, but is {list(self.largest_ratio)}")
 
 
 def mars_story(
@@ -138,51 +110,6 @@ def mars_story(
     )
 
 
-def mars_planning(
-    run: Run,
-    data: Corpus,
-    development: Corpus,
-    language_model: LanguageModelPlan | Pretrained,
-    metric: MarsSettings,
-    varied: VariedSettings,
-) -> Outcome:
-    """What the settings of MARS do on development data: one table and one plot over all settings of `varied`.
-
-    One setting varies at a time. For each value the table shows how far planning moves the model (KL), the agreement
-    with the ratings, and what planning adds to it. The rated texts are not those that `mars_story` reports.
-
-    Args:
-        run: from the runner.
-        data: texts to train the language model on.
-        development: the first rated set is scored.
-        language_model: fills the blanks.
-        metric: the default of each setting.
-        varied: the values of each setting.
-    """
-    make = metric.load(run.stages.root, caches_vectors=True)
-    texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
-    model = find_or_train(run, "language_model", language_model, *texts)
-    usual = make("self_planning", model.source)
-    rated, rows = development.rated[0], list[dict[str, Any]]()
-    with run.timed("augmentation and similarity"):
-        for setting in VariedSettings.__annotations__:
-            for value in getattr(varied, setting):
-                changed = change_setting(usual, setting, value)
-                compared = changed.compare(rated.examples)
-                plain = change_augmentation(changed, planning_steps=0).score(rated.examples)
-                scores = {"mars": changed.score_compared(compared), "mars_without_planning": plain}
-                one = MarsScores(ScoredSet.of(rated, scores), {}, compared, changed.ratios)
-                rows.append({"setting": setting, "value": value, **measure_effect(one)})
-    return present(
-        run,
-        models={"language_model": model},
-        tables=[Table("Settings of MARS", SETTINGS_CAPTION, rows)],
-        settings={"data": data.name},
-        plots={"settings": plot_settings(rated.name, rows)},
-        synthetic=development.synthetic,
-    )
-
-
 def score_set(
     run: Run,
     rated: RatedSet,
@@ -219,17 +146,6 @@ def score_variants(
         up_to = replace(usual, ratios=tuple(ratio for ratio in largest_ratios if ratio <= largest))
         scores[name_ratio_row(largest)] = up_to.score_compared(compared)
     return scores, compared
-
-
-def change_setting(usual: MARS, setting: str, value: float) -> MARS:
-    """The metric with another value of one of `VariedSettings`."""
-    match setting:
-        case "q":
-            return replace(usual, q=value)
-        case "largest_ratio":
-            return replace(usual, ratios=tuple(round(0.2 * i, 2) for i in range(round(value / 0.2) + 1)))
-        case _:
-            return change_augmentation(usual, **{setting: value})
 
 
 def change_augmentation(metric: MARS, **changes: Any) -> MARS:

@@ -258,15 +258,3 @@ def list_disagreements(texts: ScoredSet, count: int = 6) -> Rows:
 def _cut_beginning(text: str) -> str:
     """The end of a long text, which is nearest to what follows it."""
     return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
-
-
-def measure_effect(found: MarsScores) -> dict[str, Any]:
-    """What MARS does with its settings: the KL of planning in nats, the agreement, and its gain by planning."""
-    gain = measure_gain(found.originals, "mars_without_planning")
-    return {
-        "KL": np.nan if found.kl is None else found.kl,
-        "n": gain["n"],
-        "agreement (spearman)": found.originals.by_metric(found.originals.aspects[0])["mars"].spearman,
-        "planning gain": gain["spearman gain"],
-        "altered": found.share_altered,
-    }

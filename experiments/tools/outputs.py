@@ -1,28 +1,20 @@
-"""Outputs: finished runs side by side with links to their pages (`+exp=runs`), and kept stages (`+exp=kept_stages`)."""
+"""Finished runs side by side, with links to their pages (`+exp=runs`)."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from core.faults import InputFaults, fault
-from core.settings import NonNegative, Text, checked_dataclass
-from core.stages import KeptStage, list_stages
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.joint import joint_rows, varied_settings
 
 ASIDE = ("description", "experiment", "joint", "logger", "name", "outputs", "recipe_of", "run_dir", "stages_dir")
-STAGES_CAPTION = (
-    "Each row is a stage, or a cache of a metric (augmented references, replies of a judge). `MB` are millions of "
-    "bytes and `days` its age. `version` is that of the code that made it; a run uses no stage of another version. "
-    "`made from` names other stages."
-)
 
 
 def runs(run: Run, folder: str) -> Outcome:
@@ -92,50 +84,3 @@ def agreement_tables(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
             caption = "Spearman's rho of each metric with the ratings, with its 95 % interval; higher is better."
             filled = [{key: row.get(key, "") for key in columns} for row in rows]
             yield Table(f"Agreement with ratings: {name}", caption, filled)
-
-
-@checked_dataclass
-class Choice:
-    """Which stages are chosen: those that meet all conditions.
-
-    Attributes:
-        stage: a pattern for the name, such as `amateur*`.
-        older_than: days.
-        larger_than: millions of bytes.
-    """
-
-    stage: Text = "*"
-    older_than: NonNegative = 0.0
-    larger_than: NonNegative = 0.0
-
-    def holds(self, stage: KeptStage) -> bool:
-        """Whether the stage is chosen."""
-        is_named = fnmatchcase(stage.path.name, self.stage) or fnmatchcase(stage.name, self.stage)
-        return is_named and stage.days >= self.older_than and stage.bytes >= self.larger_than * 1e6
-
-
-def kept_stages(run: Run, choice: Choice, remove: bool = False) -> Outcome:
-    """Lists the stages that are chosen, with their size, age and what they were made from; `remove` removes them."""
-    chosen = [stage for stage in list_stages(run.stages.root) if choice.holds(stage)]
-    rows = [
-        {
-            "stage": stage.path.name,
-            "state": stage.state,
-            "MB": round(stage.bytes / 1e6, 1),
-            "days": round(stage.days, 1),
-            "version": "" if stage.version is None else stage.version,
-            "made from": ", ".join(stage.depends),
-            "done": _remove(stage) if remove else "",
-        }
-        for stage in chosen
-    ]
-    figures = {"stages": len(chosen), "MB": sum(stage.bytes for stage in chosen) / 1e6}
-    tables = [Table("Kept stages", STAGES_CAPTION, rows)] if rows else []
-    return Outcome(signature=run.name, tables=tables, figures=figures)
-
-
-def _remove(stage: KeptStage) -> str:
-    """Removes a stage, but neither a link nor one that a run builds; returns what was done."""
-    if stage.state == "link":
-        return "kept"
-    return "removed" if stage.remove() else "in use, kept"

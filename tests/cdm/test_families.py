@@ -1,6 +1,5 @@
 """Pairs of every family: sampling against the plain way, batches, steps and negatives."""
 
-from collections import Counter
 from copy import deepcopy
 from pathlib import Path
 from typing import Literal
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from tokenizers.processors import TemplateProcessing
-from transformers import BertConfig, BertModel, BertTokenizer
 
 from cdm.discriminative import find_steps
 from cdm.infilling import SEPARATOR, Gaps, Pair, find_infilling, tokenise
@@ -22,38 +20,17 @@ from models.causal import CausalLM
 from models.conditional import PretrainedLM
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
-from models.tiny import TinyCausal, TinyGPT2, TinyT5, initialise_model, train_tokenizer
-from models.warm import WarmEncoderDecoder
+from models.tiny import TinyCausal, TinyGPT2, TinyT5, train_tokenizer
 from tests.toy_models import toy_bart
 
 Dialogues = list[tuple[str, ...]]
 LONGEST = 60
-ENCODER_DECODERS = ("t5", "bert", "bart")
+ENCODER_DECODERS = ("t5", "bart")
 CAUSAL: dict[str, Literal["fill-in-the-middle", "left-to-right"]] = {
     "gpt2": "fill-in-the-middle",
     "gpt_neox": "left-to-right",
     "llama": "fill-in-the-middle",
 }
-
-
-def save_bert(dialogues: Dialogues, folder: Path, seed: int) -> None:
-    """A random BERT with the characters and the most frequent words of the dialogues as its pieces."""
-    words = Counter(word for turns in dialogues for turn in turns for word in turn.lower().split() if word.isalpha())
-    characters = sorted({c for turns in dialogues for turn in turns for c in turn.lower() if not c.isspace()})
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    frequent = [word for word, _ in words.most_common(150) if len(word) > 1]
-    pieces = [*special, *characters, *(f"##{c}" for c in characters), *frequent]
-    BertTokenizer({piece: i for i, piece in enumerate(pieces)}, model_max_length=128).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(pieces),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=128,
-        initializer_range=0.3,  # so that the two models differ visibly
-    )
-    initialise_model(BertModel, config, seed).save_pretrained(folder)
 
 
 def save_bart(dialogues: Dialogues, folder: Path, seed: int) -> None:
@@ -73,9 +50,6 @@ def build(family: str, dialogues: Dialogues, folder: Path, seed: int) -> Conditi
     match family:
         case "t5":
             return Gaps(LONGEST).build(TinyT5(400, 16, 32, 2, 1, 1), dialogues, seed)
-        case "bert":
-            save_bert(dialogues, folder, seed)
-            return Gaps(LONGEST).build(WarmEncoderDecoder(str(folder)), dialogues, seed)
         case "bart":
             save_bart(dialogues, folder, seed)
             return Gaps(LONGEST).build(PretrainedLM(str(folder)), dialogues, seed)
@@ -187,30 +161,19 @@ def test_a_saved_pair_is_found_again(pair: Pair, sources: list[list[int]], tmp_p
 
 
 @pytest.fixture(scope="module")
-def warm(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    lm = build("bert", dialogues, tmp_path_factory.mktemp("bert"), 1)
+def bart(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    lm = build("bart", dialogues, tmp_path_factory.mktemp("bart"), 1)
     return Pair(lm, lm, LONGEST)
 
 
-def test_the_rest_of_a_word_begins_a_turn_without_its_mark(warm: Pair) -> None:
-    vocabulary: dict[str, int] = warm.amateur.tokenizer.get_vocab()
-    ids = [vocabulary[piece] for piece in ("##a", "##b", "a", "?")]
-    assert warm.decode([[ids]]) == [("ab a?",)]
-
-
-def test_word_pieces_know_where_a_word_begins(warm: Pair) -> None:
-    tokenised = warm.tokenise([("xyz the?",)])
-    assert tokenised.to_pieces(tokenised.dialogues[0]) == [["Ġx", "y", "z", "Ġthe", "Ġ?"]]
-
-
-def test_turns_that_a_model_has_no_positions_for_are_refused(warm: Pair) -> None:
-    warm.tokenise([("a " * 127,)])  # 127 tokens and the one that ends the segment
+def test_turns_that_a_model_has_no_positions_for_are_refused(bart: Pair) -> None:
+    bart.tokenise([("a " * 125,)])  # 126 tokens and the two that frame the segment
     with pytest.raises(
         SettingFault, match="128 positions, but reads sources of 60 tokens and writes turns of up to 129"
     ):
-        warm.tokenise([("a " * 128,)])
+        bart.tokenise([("a " * 126,)])
     with pytest.raises(SettingFault, match="128 positions, but reads sources of 129"):
-        Pair(warm.amateur, warm.expert, 129).tokenise([("a",)])
+        Pair(bart.amateur, bart.expert, 129).tokenise([("a",)])
 
 
 def test_an_epoch_reads_every_token_of_every_dialogue(pair: Pair, dialogues: Dialogues) -> None:
@@ -246,9 +209,9 @@ def test_an_epoch_reads_every_token_of_every_dialogue(pair: Pair, dialogues: Dia
     assert infilling.reads_right == (short.tasks(0, "all") == short.tasks(0))
 
 
-def test_an_amateur_that_stops_early_learns_the_first_gaps_of_the_expert(warm: Pair, dialogues: Dialogues) -> None:
+def test_an_amateur_that_stops_early_learns_the_first_gaps_of_the_expert(bart: Pair, dialogues: Dialogues) -> None:
     few, many, all_ = (
-        Gaps(LONGEST, most=most, windows="one").tasks(warm.amateur, dialogues)(7) for most in (5, 20, None)
+        Gaps(LONGEST, most=most, windows="one").tasks(bart.amateur, dialogues)(7) for most in (5, 20, None)
     )
     assert (len(few), len(many), len(all_)) == (5, 20, len(dialogues))
     assert few == many[:5]
@@ -311,7 +274,7 @@ def test_logits_beyond_the_tokenizer_change_nothing(middle: ConditionalLM, dialo
 
 
 def test_what_does_not_go_together_is_refused(
-    middle: ConditionalLM, left_to_right: ConditionalLM, warm: Pair, dialogues: Dialogues
+    middle: ConditionalLM, left_to_right: ConditionalLM, bart: Pair, dialogues: Dialogues
 ) -> None:
     with pytest.raises(SettingFault, match="need one tokenizer"):
         Pair(middle, left_to_right)
@@ -325,7 +288,7 @@ def test_what_does_not_go_together_is_refused(
         Pair(encoder_decoder, CausalLM(middle.model, encoder_decoder.tokenizer))
 
 
-def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(warm: Pair) -> None:
+def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(bart: Pair) -> None:
     lm = TinyGPT2(400, 16, 2, 1, 32).build(["text"], (), 0)
     with pytest.raises(SettingFault, match=r"sentinels .* or with a mask token"):
-        find_infilling(Seq2SeqLM(warm.amateur.model, lm.tokenizer))
+        find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))

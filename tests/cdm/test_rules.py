@@ -34,18 +34,6 @@ def test_deam_like_changes_words_within_turns(dialogues: list[tuple[str, ...]]) 
     assert len(new) > 30
 
 
-def test_hard_turns_repeat_or_deny_or_are_the_nearest_of_another_dialogue() -> None:
-    asked, answered, foreign = "Do you like old films", "I like films about space", "Space films are boring"
-    dialogues = [(asked, answered), ("My garden has roses", foreign, "Some other films are fine")]
-    found = {make_rule_negatives(dialogues, "hard", seed).negatives[0] for seed in range(200)}
-    denied = "Do you do not like old films"
-    assert found == {
-        *((asked, turn) for turn in (asked, denied, foreign)),  # the second turn alone
-        (foreign, answered),
-        *((foreign, turn) for turn in (asked, denied, foreign, "Space films are not boring")),
-    }
-
-
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_given_turns_stay_as_they_are(rule: Rule) -> None:
     texts = [example.turns for example in generate_concept_sentences(40, seed=0)]
@@ -60,7 +48,7 @@ def test_given_turns_stay_as_they_are(rule: Rule) -> None:
 
 
 def test_an_unknown_rule_is_refused(dialogues: list[tuple[str, ...]]) -> None:
-    with pytest.raises(SettingFault, match="rule must be 'mesgar', 'vakulenko', 'deam_like' or 'hard', but is 'uni'"):
+    with pytest.raises(SettingFault, match="rule must be 'mesgar', 'vakulenko' or 'deam_like', but is 'uni'"):
         make_rule_negatives(dialogues, "uni", seed=0)  # pyright: ignore[reportArgumentType]
 
 
@@ -76,10 +64,6 @@ KEPT: dict[Rule, tuple[tuple[str, ...], ...]] = {
     "deam_like": (
         ("hi there", "you", "they are nice people", "yes indeed"),
         ("where", "it was under your table", "thanks", "no problem"),
-    ),
-    "hard": (
-        ("hi there , i like cats .", "you have them ?", "you have them ?", "hi there , i like cats ."),
-        ("hi there , i like cats .", "it was under your table", "thanks again friend", "no problem"),
     ),
 }
 

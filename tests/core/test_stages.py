@@ -1,4 +1,4 @@
-"""Stages and caches: found again, resumed after a crash, shared by processes, listed, copied and removed."""
+"""Stages and caches: found again, resumed after a crash, shared by processes."""
 
 import hashlib
 import json
@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
 from core import stages as module
 from core.faults import InputFaults
-from core.stages import SETTLED, Cache, Stages, file_sha256, fingerprint, list_stages
+from core.stages import SETTLED, Cache, Stages, file_sha256, fingerprint
 
 
 def write(folder: Path) -> None:
@@ -235,17 +234,6 @@ def test_several_processes_extend_a_cache_at_once(tmp_path: Path) -> None:
     assert open_cache(tmp_path).values == {f"{name} {i}": [name] * i for name in "ab" for i in range(50)}
 
 
-def test_a_cache_is_listed_and_removed_as_stages_are(tmp_path: Path) -> None:
-    cache = open_cache(tmp_path)
-    cache.add({"a": 1})
-    (kept,) = list_stages(tmp_path)
-    assert (kept.name, kept.state, kept.version) == ("replies", "cache", 1)
-    assert kept.remove()
-    cache.add({"b": 2})  # by a run that still uses it
-    assert open_cache(tmp_path).values == {"b": 2}
-    assert [stage.state for stage in list_stages(tmp_path)] == ["cache"]
-
-
 def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -> None:
     cache, mine = open_cache(tmp_path / "stages"), tmp_path / "mine"
     mine.write_text("my own")
@@ -254,55 +242,6 @@ def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -
     with pytest.raises(InputFaults, match=r"values\.tsv: a cache must not be or hold a link"):
         cache.add({"a": 1})
     assert mine.read_text() == "my own"
-
-
-# ---- listed, copied, removed -----------------------------------------------------------------------------------------
-
-
-def write_bytes(size: int, folder: Path) -> None:
-    (folder / "model").write_bytes(bytes(size))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A pair, something made from it, a stage whose run was killed, and a damaged one."""
-    stages = Stages(tmp_path / "stages")
-    amateur = stages.get("amateur", {"a": 1}, partial(write_bytes, 3000), version=2)
-    stages.get("momentum", {"pair": [amateur.name]}, partial(write_bytes, 2000), version=7)
-    with pytest.raises(TypeError):
-        stages.get("killed", {"a": 1}, lambda folder: [write_bytes(1000, folder), len(3)], version=1)  # pyright: ignore
-    damaged = stages.get("cut", {"a": 1}, partial(write_bytes, 10), version=1)
-    (damaged / "model").write_bytes(b"")
-    return tmp_path / "stages"
-
-
-def test_stages_are_listed_with_what_they_were_made_from(root: Path) -> None:
-    amateur, momentum, killed, cut = list_stages(root)
-    assert [stage.name for stage in (amateur, momentum, killed, cut)] == ["amateur", "momentum", "killed", "cut"]
-    assert [stage.state for stage in (amateur, momentum, killed, cut)] == ["whole", "whole", "unfinished", "damaged"]
-    assert [stage.version for stage in (amateur, momentum, killed, cut)] == [2, 7, 1, 1]
-    assert momentum.depends == (amateur.path.name,)
-    assert amateur.depends == ()
-    assert 3000 < amateur.bytes < 4000
-    assert amateur.days < 0.01
-    three_days_ago = time.time() - 86_400 * 3
-    os.utime(amateur.path, (three_days_ago, three_days_ago))
-    assert list_stages(root)[0].days == pytest.approx(3, abs=0.01)
-
-
-def test_no_folder_has_no_stages(tmp_path: Path) -> None:
-    assert list_stages(tmp_path / "none") == []
-
-
-def test_a_removed_stage_is_gone_and_one_in_use_stays(root: Path) -> None:
-    amateur, momentum, killed, _ = list_stages(root)
-    assert amateur.remove()
-    with FileLock(root / f"{killed.path.name.removesuffix('.partial')}.lock"):
-        assert not killed.remove()
-    assert killed.remove()
-    assert [stage.name for stage in list_stages(root)] == ["momentum", "cut"]
-    assert not [path.name for path in root.iterdir() if path.name.endswith(".removed")]
-    assert momentum.path.is_dir()
 
 
 # ---- hashes of files -------------------------------------------------------------------------------------------------

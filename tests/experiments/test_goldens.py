@@ -20,7 +20,6 @@ from core.example import Example
 from data.files import write_examples
 from tests.experiments.ctrl_eval.test_experiment import TOY as CTRL_EVAL
 from tests.experiments.mars.test_experiment import TOY as MARS
-from tests.experiments.mars.test_knowledge import TOY as MARS_KNOWLEDGE
 from tests.experiments.steering.test_experiment import MODELS as GUIDED
 from tests.experiments.steering.test_experiment import SMALL as STEERED
 
@@ -41,8 +40,6 @@ SMALL_BILSTM = (*BILSTM, "+model.judges.bilstm.build.embedding_dim=8", "+model.j
 OUMG = (*SMALL_BILSTM, "kinds=[bilstm]", "source=true", "seeds=[0,1]")
 POEMS = ("+size=poems", "data.train=600", "data.held_out=48")
 MARS_DATA = ("data.train=200", "data.held_out=20")
-DEVELOPMENT = ("data.rated=0", "development.rated=24")
-PLANNING = ("varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]", "varied.largest_ratio=[0.2]")
 RATINGS = ("metrics=[rouge_l,word_count]", SUMMARIES, "resamples=100", "permutations=100")
 
 COMMANDS: dict[str, Sequence[str]] = {
@@ -56,13 +53,6 @@ COMMANDS: dict[str, Sequence[str]] = {
     "guided_poetry": (*POEMS, "guide_k=6"),
     "guided_text": ("data=builtin_news", *GUIDED.split(), *STEERED.split()),
     "idf": (f"corpus={ROOT}/examples/summaries.jsonl", "output=idf.json"),
-    "mars_knowledge": MARS_KNOWLEDGE.split()[1:],
-    "mars_planning": (
-        *[setting for setting in MARS.split() if "masked" not in setting],
-        *MARS_DATA,
-        *PLANNING,
-        *DEVELOPMENT,
-    ),
     "mars_story": (*MARS.split(), *MARS_DATA, "data.rated=24"),
     "meta_eval": RATINGS,
     "oumg": ("data.human=human.jsonl", "data.g1=g1.jsonl", "data.g2=g2.jsonl", *OUMG),

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,15 @@ import numpy as np
 import pytest
 
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Scores
 from experiments.mars.experiment import (
     ABLATIONS,
-    VariedSettings,
-    change_setting,
     count_shared_texts,
     list_notes,
     to_raw_perplexity,
 )
 from experiments.mars.tables import MarsScores
 from experiments.runner.configuration import compose_run
-from mars.augmentation import SelfPlanningAugmenter
-from mars.metric import MARS
-from mars.references import Augmentation
-from mars.tagging import load_tagger
 from meta_eval.scored_set import ScoredSet
 
 ROOT = Path(__file__).parents[3]
@@ -85,22 +77,6 @@ def test_every_row_and_figure_is_there_and_references_are_kept(run: Callable[...
     assert len([*(tmp_path / "stages").glob("augmented_references-*/values.tsv")]) == 5
 
 
-def test_one_setting_changes_and_the_others_stay() -> None:
-    augmenter = SelfPlanningAugmenter(None, Augmentation())  # type: ignore[arg-type]
-    usual = MARS(augmenter, None, load_tagger("builtin"), {})  # type: ignore[arg-type]
-    assert change_setting(usual, "q", 1.25) == replace(usual, q=1.25)
-    assert change_setting(usual, "largest_ratio", 0.4).ratios == (0.0, 0.2, 0.4)
-    changed = change_setting(usual, "max_guess", 5)
-    assert changed == replace(usual, augmenter=replace(augmenter, settings=Augmentation(max_guess=5)))
-
-
-def test_largest_ratios_between_the_steps_are_refused() -> None:
-    others: dict[str, Any] = {"kl": [0.1], "planning_steps": [1], "max_guess": [0], "q": [1.0]}
-    assert VariedSettings(**others, largest_ratio=[0.0, 0.2, 0.4, 0.6, 0.8]).largest_ratio[-1] == 0.8
-    with pytest.raises(SettingFault, match=r"^largest_ratio must be multiples of 0\.2, but is \[0\.2, 0\.3\]$"):
-        VariedSettings(**others, largest_ratio=[0.2, 0.3])
-
-
 @pytest.mark.parametrize(
     ("inputs", "verdict"),
     [
@@ -118,33 +94,12 @@ def test_the_note_on_planning_needs_an_interval(inputs: int, verdict: str) -> No
     assert len(notes) == 2  # none on references with a blank, where no ratio is above 0
 
 
-def test_the_table_and_the_plot_have_every_value(run: Callable[..., Any], tmp_path: Path) -> None:
-    found = run(
-        *("+exp=mars_planning", *(setting for setting in TOY.split() if "masked" not in setting), *SMALLER),
-        *("data.rated=0", "development.rated=8", "varied.kl=[0.05,0.5]"),
-        *("varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]", "varied.largest_ratio=[0.2]"),
-        *(f"outputs={tmp_path}", f"run_dir={tmp_path}/run"),
-    )
-    assert found.returncode == 0, found.stderr
-    rows = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
-    assert [(row["setting"], row["value"]) for row in rows] == [
-        *(("kl", 0.05), ("kl", 0.5), ("planning_steps", 1), ("max_guess", 0)),
-        *(("q", 1.0), ("largest_ratio", 0.2)),
-    ]
-    assert [row["KL"] for row in rows[:2]] == pytest.approx([0.05, 0.5], rel=0.02)
-    assert {row["altered"] for row in rows} == {1}
-    assert {row["n"] for row in rows} == {8}
-    assert all(len(row["planning gain_interval"]) == 2 for row in rows)
-    assert (tmp_path / "run/plots/settings.png").is_file()
-
-
 @pytest.mark.parametrize(
     ("experiment", "scale"),
     [
         ("mars_story", "tiny"),
         ("mars_news data.root=x", "paper"),
         ("mars_qa data.root=x", "paper"),
-        ("mars_planning", "tiny"),
     ],
 )
 def test_the_divergence_is_set_at_the_top_for_both_scales(experiment: str, scale: str) -> None:

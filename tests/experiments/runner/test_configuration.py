@@ -31,7 +31,6 @@ RECIPES = {
     "commongen": "cdm_commongen",
     "songci": "guided_poetry",
     "ctrleval": "ctrleval_sentiment",
-    "mars": "mars_knowledge",
 }
 CHECKED = ("data", "metric", "trainer", "logger")  # groups whose options do not depend on one another
 CHOICES = [
