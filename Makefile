@@ -2,7 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models test test-all check coverage mutants lock audit oldest newest bench gpu setup clean docs
+TINY := outputs/tiny/models
+AUDITED := bleu,rouge_1,rouge_2,rouge_l,meteor,chrf,ter,word_count,bertscore,mover_score,sentence_mover,perplexity,perplexity_seq2seq,ctrleval,mars,cdm_generative,cdm_discriminative,discriminator
+
+.PHONY: run models cards test test-all check coverage mutants lock audit oldest newest bench gpu setup clean docs
 setup: .venv/ready
 
 .venv/ready: requirements.lock hashes.lock pyproject.toml
@@ -17,6 +20,13 @@ run: setup
 
 models: setup
 	$(BIN)/python experiments/run.py +exp=models
+
+cards: models # docs/metrics; 120 texts, because 14 cheap cues need 112
+	$(BIN)/python experiments/run.py +exp=audit data=builtin_sets texts=120 cards=docs/metrics metrics=[$(AUDITED)] \
+		metrics.perplexity.model=$(TINY)/generator metrics.perplexity_seq2seq.model=$(TINY)/infiller \
+		metrics.ctrleval.model=$(TINY)/infiller metrics.ctrleval.iwf=$(TINY)/iwf/iwf.json \
+		metrics.mars.language_model=$(TINY)/language_model metrics.cdm_generative.folder=$(TINY)/discriminator_bert \
+		metrics.cdm_discriminative.models=$(TINY) metrics.discriminator.folder=$(TINY)/judge_positive
 
 docs: setup
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict --quiet

@@ -1,8 +1,9 @@
 """The signature: one line that says how a score was computed. It is printed with the score."""
 
 import importlib.metadata
+from dataclasses import fields
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 PACKAGE: Final = "judging-generated-text"
 MODEL_LIBRARIES: Final = ("torch", "transformers")
@@ -33,6 +34,16 @@ def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting
     return "|".join(
         [_shown("name", name), *(f"{key}={value}" for key, value in fields.items()), f"v={version(PACKAGE)}"]
     )
+
+
+def join_settings(name: str, settings: Any, **further: Setting) -> str:
+    """`name|setting=value|...`: the further values, then every field of the dataclass `settings`."""
+    given = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    shown = {
+        key: ",".join(_shown(key, each) for each in value) if isinstance(value, list | tuple) else _shown(key, value)
+        for key, value in (further | given).items()
+    }
+    return "|".join([name, *(f"{key}={value}" for key, value in shown.items())])
 
 
 def _shown(key: str, value: Setting) -> str:

@@ -75,6 +75,12 @@ class Corpus:
         return tuple(sorted(label for label in labels if label is not None))
 
 
+def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
+    """The rated sets of several corpora, in their order, as one corpus without other texts."""
+    rated = tuple(each for corpus in corpora.values() for each in corpus.rated)
+    return Corpus("+".join(each.name for each in rated), (), (), rated, any(each.synthetic for each in rated))
+
+
 def generate_corpus(
     name: str,
     generate: Callable[..., tuple[Example, ...]],

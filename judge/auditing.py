@@ -1,4 +1,4 @@
-"""The audit of a metric: what its scores depend on, which damage lowers them, and which harmless edits change them."""
+"""The audit of metrics: what scores depend on, which damage lowers them, and which harmless edits change them."""
 
 from __future__ import annotations
 
@@ -8,33 +8,30 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 from pydantic import Field
 
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, fault
+from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Field as FieldName
 from core.scores import Metric
 from core.selection import has_field
 from core.settings import Count, Seed, Several, checked_dataclass
+from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from judge.inputs import Source, read
-from judge.metrics import load_metric
-from judge.scoring import AnyMetric
+from judge.scoring import AnyMetric, join_signatures, load_several
 from judge.tables import Table, tabulate, to_html
 from meta_eval.auditing import (
-    COUNTS_WORDS_FROM,
     CueAudit,
     DamageAudit,
     EditAudit,
-    LengthAudit,
     audit_cues,
     audit_damage,
     audit_edit,
-    audit_length,
 )
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
@@ -71,9 +68,8 @@ class AspectAudit:
 
     Attributes:
         n: number of scored texts.
-        properties: Spearman's rho of the scores with each cheap cue that varies, and with the place in the file.
+        properties: Spearman's rho of the scores with each cheap cue that varies.
         cues: how much of the ranks the cheap cues explain together; None without cues.
-        length: the length audit by rated aspect; its key is "" if there are no ratings.
         damages: the audit of each kind of damage.
         edits: the audit of each kind of edit.
     """
@@ -81,13 +77,12 @@ class AspectAudit:
     n: int
     properties: Mapping[str, Estimate]
     cues: CueAudit | None
-    length: Mapping[str, LengthAudit]
     damages: Mapping[str, DamageAudit]
     edits: Mapping[str, EditAudit]
 
     @cached_property
     def weaknesses(self) -> list[str]:
-        """What fools the metric, one sentence per finding."""
+        """What fools the metric, one finding each."""
         found = []
         if self.cues and self.cues.explained.low > LARGE_SHARE:
             share = self.cues.explained
@@ -95,13 +90,18 @@ class AspectAudit:
                 f"cheap cues explain {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the differences in rank, "
                 f"most of it by {', '.join(self.cues.carried_by)}"
             )
-        if any(length.counts_words for length in self.length.values()):
-            found.append("scores follow the number of words even at equal quality")
         if missed := [name for name, of in self.damages.items() if not (of.is_monotone or of.falls[-1].reason)]:
-            found.append(f"scores do not reliably fall under: {', '.join(missed)}")
+            found.append(f"no reliable fall is shown under: {', '.join(missed)}")
         if moved := [name for name, edit in self.edits.items() if edit.size.low > LARGE_EDIT]:
             found.append(f"scores change by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}")
         return found
+
+    @cached_property
+    def untested(self) -> list[str]:
+        """What could not be tested with these texts."""
+        found = ["cheap cues"] if self.cues is None or self.cues.explained.reason else []
+        found += [name for name, each in self.damages.items() if each.falls[-1].reason]
+        return found + [name for name, each in self.edits.items() if each.size.reason]
 
 
 @dataclass(frozen=True)
@@ -136,30 +136,70 @@ class MetricAudit:
         return sorted(self.settings.strengths)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What the metric says about its scores, and what fools it, one sentence per finding."""
-        found = (f"{aspect}: {each}" for aspect, audited in self.aspects.items() for each in audited.weaknesses)
-        return (*self.said, *found)
+    def has_cues(self) -> bool:
+        """Whether the scores were compared with cheap cues."""
+        return all(each.cues for each in self.aspects.values())
+
+    @property
+    def conclusion(self) -> str:
+        """What fools the metric, in a sentence."""
+        several = len(self.aspects) > 1
+        checks = sum(1 + len(each.damages) + len(each.edits) for each in self.aspects.values())
+        found, lacking = [], []
+        for aspect, audited in self.aspects.items():
+            about = f"{aspect}: " if several else ""
+            found += [f"{about}{each}" for each in audited.weaknesses]
+            lacking += [f"{each} ({aspect})" if several else each for each in audited.untested]
+        found = found or ["nothing is shown" if len(lacking) < checks else "not known"]
+        if lacking:
+            found.append(f"{self.n} texts are too few or too alike to test {', '.join(lacking)}")
+        return f"What fools {self.name}: {'; '.join(found)}."
 
     @property
     def tables(self) -> list[Table]:
         """What the scores depend on, and how damage and edits change them."""
-        lengths = {(a, rated): each for a, audited in self.aspects.items() for rated, each in audited.length.items()}
         return [
-            *([cue_table(self.aspects)] if any(each.cues for each in self.aspects.values()) else []),
-            property_table(self.aspects),
-            length_table(lengths, "aspect"),
+            *([cue_table(self.aspects), property_table(self.aspects)] if self.has_cues else []),
             damage_table(self.aspects, self.strengths),
             edit_table(self.aspects),
         ]
+
+
+@dataclass(frozen=True)
+class Audits:
+    """The audits of one metric or of several.
+
+    Attributes:
+        metrics: by metric.
+    """
+
+    metrics: Mapping[str, MetricAudit]
+
+    @property
+    def signature(self) -> str:
+        """One line: the audit of each metric with its settings."""
+        return join_signatures({name: each.signature for name, each in self.metrics.items()})
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables of one metric; of several a row for each of their aspects."""
+        if len(self.metrics) == 1:
+            return next(iter(self.metrics.values())).tables
+        return [summary_table(self.metrics)]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the metrics say about their scores, then what fools each."""
+        said = (note for each in self.metrics.values() for note in each.said)
+        return (*dict.fromkeys(said), *(each.conclusion for each in self.metrics.values()))
 
     def _repr_html_(self) -> str:
         return to_html(self.tables, self.notes)
 
 
 def audit(
-    source: Source,
-    metric: AnyMetric,
+    source: Source | Sequence[ScoredSet],
+    metrics: AnyMetric | Sequence[AnyMetric],
     *,
     texts: int = 200,
     strengths: Sequence[float] = (0.25, 0.5, 1),
@@ -167,20 +207,48 @@ def audit(
     seed: int = 0,
     cues: bool = True,
     **settings: Any,
-) -> MetricAudit:
-    """Audits a metric on your texts: what its scores depend on, and what fools it.
+) -> Audits:
+    """Audits metrics on your texts: what their scores depend on, and what fools them.
 
     Args:
-        source: a file or texts, as `judge.read` takes them.
-        metric: as `judge.load_metric` takes it, with its `settings`.
+        source: a file or texts, as `judge.read` takes them; or several sets, of which each metric takes the first that
+            has the fields it needs.
+        metrics: one as `judge.load_metric` takes it, with its `settings`, or several.
         texts, strengths, resamples, seed: as in `AuditSettings`.
         cues: whether the scores are compared with cheap cues.
-        settings: of the metric.
+        settings: of a single metric.
 
     Raises SettingFault for wrong settings, InputFaults as `audit_metric` does.
     """
     how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
-    return audit_metric(read(source), load_metric(metric, **settings), how, cues)
+    several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
+    sets = several or [read(cast(Source, source))]
+    return audit_metrics(sets, load_several(metrics, settings), how, cues)
+
+
+def audit_metrics(
+    sets: Sequence[Rated],
+    metrics: Mapping[str, Metric],
+    settings: AuditSettings,
+    has_cues: bool = True,
+    stages: Stages | None = None,
+) -> Audits:
+    """Audits each metric on the first set that has the fields it needs, as `audit_metric` does."""
+    chosen = {name: find_set(name, metric, sets) for name, metric in metrics.items()}
+    return Audits(
+        {
+            name: replace(audit_metric(chosen[name], metric, settings, has_cues, stages), name=name)
+            for name, metric in metrics.items()
+        }
+    )
+
+
+def find_set(name: str, metric: Metric, sets: Sequence[Rated]) -> Rated:
+    """The first set whose examples have all fields that the metric requires; a set alone."""
+    for rated in sets:
+        if len(sets) == 1 or all(has_field(each, field) for each in rated.examples for field in metric.requires):
+            return rated
+    raise SettingFault(f"{name} needs {', '.join(metric.requires)}, which no set has")
 
 
 def audit_metric(
@@ -215,7 +283,8 @@ def audit_metric(
         )
         for aspect, values in scored.values.items()
     }
-    signature = f"audit|set={rated.name}|n={len(examples)}|seed={seed}|{scored.signature}"
+    line = join_settings("audit", settings, set=rated.name, n=len(examples), cues=has_cues)
+    signature = f"{line}|{scored.signature}"
     name = scored.signature.split("|")[0]
     return MetricAudit(aspects, metric, rated, signature, name, settings, len(examples), cost, scored.notes)
 
@@ -289,18 +358,12 @@ def audit_aspect(
         cues: of the texts.
         resampling: of the intervals.
     """
-    texts = ScoredSet("texts", tuple(examples), {})
-    layout = texts.layout
+    layout = ScoredSet("texts", tuple(examples), {}).layout
     measured = dict(zip(cues.names, cues.values.T, strict=True)) if cues else {}
-    measured = {name: values for name, values in measured.items() if np.ptp(values)}
-    measured["position"] = np.arange(len(examples), dtype=np.float64)
     properties = {
         name: grouped_estimate(spearman, scores, values, layout, resampling=resampling)
         for name, values in measured.items()
-    }
-    length = {
-        aspect: audit_length(scores, texts.word_counts, texts.ratings(aspect), layout=layout, resampling=resampling)
-        for aspect in texts.aspects or ("",)
+        if np.ptp(values)
     }
     damages: dict[str, DamageAudit] = {}
     edits: dict[str, EditAudit] = {}
@@ -314,7 +377,7 @@ def audit_aspect(
         else:
             edits[name] = audit_edit(before, after[0], layout=units, confidence=resampling.confidence)
     explained = None if cues is None else audit_cues(scores, cues, layout=layout, resampling=resampling)
-    return AspectAudit(int((~np.isnan(scores)).sum()), properties, explained, length, damages, edits)
+    return AspectAudit(int((~np.isnan(scores)).sum()), properties, explained, damages, edits)
 
 
 def cue_table(found: Mapping[str, AspectAudit]) -> Table:
@@ -337,36 +400,13 @@ def cue_table(found: Mapping[str, AspectAudit]) -> Table:
 
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of correlations between scores and properties of the texts."""
-    caption = "Spearman's rho of scores with cheap cues of the texts, and with position, their place in the file."
+    caption = "Spearman's rho of scores with cheap cues of the texts."
     rows = [
         ({"aspect": aspect, "property": name, "n": audited.n, "spearman": rho}, rho)
         for aspect, audited in found.items()
         for name, rho in audited.properties.items()
     ]
     return tabulate("What the scores depend on", caption, rows)
-
-
-def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> Table:
-    """The table of correlations between scores and length.
-
-    Args:
-        found: by metric, or aspect of a metric, and rated aspect ("" if there are no ratings).
-        scored: the name of the first column, "metric" or "aspect".
-    """
-    caption = (
-        "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
-        "correlation). counts_words: whether the interval of the correlation with length, ratings held fixed, lies "
-        f"beyond {COUNTS_WORDS_FROM:g} on either side of 0."
-    )
-    columns = ("n", "with_ratings", "with_length", "ratings_given_length", "length_given_ratings", "counts_words")
-    named = [({scored: name, "rated": rated or "–"}, each) for (name, rated), each in found.items()]
-    table = tabulate("Length", caption, named, columns)
-    rows = [
-        {**row, "counts_words": "yes" if each.counts_words else "no"}
-        | ({} if rated else {"reason": each.with_length.reason or "the texts have no ratings"})
-        for row, ((_, rated), each) in zip(table.rows, found.items(), strict=True)
-    ]
-    return replace(table, rows=rows)
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
@@ -377,7 +417,7 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
             "damage": name,
             "n": each.n,
             **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
-            "noticed": each.noticed,
+            "wins_over_damage": each.wins_over_damage,
             "monotone": "–" if each.falls[-1].reason else "yes" if each.is_monotone else "no",
             "reason": each.falls[-1].reason or "",
         }
@@ -386,10 +426,11 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
     ]
     caption = (
         "fall_S: mean fall of the score when a share S of a text is damaged, in standard deviations of the undamaged "
-        "scores; it should be positive. noticed: share of texts whose score falls at the greatest strength (ties count "
-        "half). monotone: the score falls significantly, and rises significantly at no step. n: texts that the damage "
-        "can change and that the metric can score at every strength. Intervals are over inputs: the jackknife, and for "
-        "noticed Tango's score interval, which is Wilson's where nothing ties."
+        "scores; it should be positive. wins_over_damage: share of texts that score higher undamaged than at the "
+        "greatest strength, ties counted half; 0.5 is chance. monotone: the score falls significantly, and rises "
+        "significantly at no step. n: texts that the damage can change and that the metric can score at every "
+        "strength. Intervals are over inputs: the jackknife, and for wins_over_damage Tango's score interval, which "
+        "is Wilson's where nothing ties."
     )
     return Table("Damage", caption, rows)
 
@@ -414,20 +455,20 @@ def summary_table(found: Mapping[str, MetricAudit]) -> Table:
     rows: list[dict[str, Any]] = []
     for name, audited in found.items():
         for aspect, each in audited.aspects.items():
-            length = each.length.get(aspect) or next(iter(each.length.values()))
             row: dict[str, Any] = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
-            row |= {"cues": each.cues.explained if each.cues else nothing, "length": length.with_length}
-            row["counts_words"] = "yes" if length.counts_words else "no"
+            row |= {
+                "cues": each.cues.explained if each.cues else nothing,
+                "words": each.properties.get("words", nothing),
+            }
             for damage in DAMAGES:
                 row[damage.replace(" ", "_")] = each.damages[damage].falls[-1] if damage in each.damages else nothing
             sizes = {edit: audit.size for edit, audit in each.edits.items() if not audit.size.reason}
             worst = max(sizes, key=lambda edit: sizes[edit].value, default="")
             rows.append(row | {"largest_edit": sizes.get(worst, nothing), "edit": worst})
     caption = (
-        "cues: the share of the differences in rank that cheap cues explain. length: Spearman's rho of scores with "
-        "word counts; counts_words: whether scores follow length at equal quality. Damage: the mean fall of the score "
-        "when the whole text is damaged, in standard deviations of the undamaged scores; it should be positive; – if "
-        "too few texts can be damaged so. largest_edit: the greatest mean absolute change under an edit that should "
-        "change nothing, in the same unit; 0 is best."
+        "cues: the share of the differences in rank that cheap cues explain. words: Spearman's rho of scores with the "
+        "number of words. Damage: the mean fall of the score when the whole text is damaged, in standard deviations of "
+        "the undamaged scores; it should be positive; – if too few texts can be damaged so. largest_edit: the greatest "
+        "mean absolute change under an edit that should change nothing, in the same unit; 0 is best."
     )
     return Table("Audit of all metrics", caption, rows)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from meta_eval.intervals import Resampling
 
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
-AGREEMENT_CELLS += ("word_count_spearman", "beyond_cues", "unscored", "truncated", "synthetic")
+AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 FURTHER_CAPTION = (
     "kendall_c is tau-c. accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
@@ -82,9 +82,9 @@ def agreement_cells(row: Agreement) -> dict[str, Any]:
 def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling) -> Table:
     """The table of agreement of metrics with ratings."""
     caption = (
-        "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. word_count_spearman is "
-        "the correlation of scores with the number of words; beyond_cues that with the ratings when cheap cues "
-        "(length, repetition, overlap) are held fixed; the row cheap_cues is what counting alone tells. "
+        "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. beyond_cues is the "
+        "partial correlation with the ratings when cheap cues (length, repetition, overlap) are held fixed; the row "
+        "cheap_cues is what counting alone tells. "
         f"Intervals: 95 %, {resampling.interval}, drawn over {resampling.over}; beyond_cues over inputs."
     )
     further = f" {FURTHER_CAPTION}" if any(row.further for row in rows) else ""

@@ -1,4 +1,4 @@
-"""Agreement of a metric with the ratings of a set: correlations with intervals, and the part that length explains."""
+"""Agreement of a metric with the ratings of a set: correlations with intervals."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import explain_undefined, keep_scored, kendall, pearson, spearman
+from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import Grouping, undefined_groups
 from meta_eval.intervals import Resampling, grouped_estimate, restrict
 
@@ -33,7 +30,6 @@ class Agreement:
         metric, set, aspect: what was compared.
         n: number of examples with a score and a rating; the correlations use these.
         pearson, spearman, kendall: Pearson's r, Spearman's rho, Kendall's tau-b.
-        word_count_spearman: Spearman between the metric's scores and the number of words: what length alone explains.
         beyond_cues: the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement that
             length, repetition and overlap do not explain.
         unscored: number of rated examples that the metric could not score.
@@ -51,7 +47,6 @@ class Agreement:
     pearson: Estimate
     spearman: Estimate
     kendall: Estimate
-    word_count_spearman: float
     beyond_cues: Estimate
     unscored: int
     truncated: int
@@ -77,7 +72,7 @@ def agree(
     """
     rated = scored.rated(aspect)
     x, y, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
-    kept, lengths = rated.scored(metric, aspect=aspect), rated.word_counts
+    kept = rated.scored(metric, aspect=aspect)
     estimates = {
         name: grouped_estimate(statistic, x, y, layout, grouping=grouping, resampling=resampling)
         for name, statistic in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall))
@@ -94,7 +89,6 @@ def agree(
         pearson=estimates["pearson"],
         spearman=estimates["spearman"],
         kendall=estimates["kendall"],
-        word_count_spearman=length_correlation(x, lengths),
         beyond_cues=NOT_MEASURED,
         unscored=int((~kept).sum()),
         truncated=rated.scores[metric].truncated,
@@ -102,20 +96,6 @@ def agree(
         grouping=grouping,
         groups=groups,
     )
-
-
-def length_correlation(scores: ArrayLike, word_counts: ArrayLike) -> float:
-    """Spearman's rho of `scores` with the numbers of words, both of shape (n,): what length alone explains.
-
-    Examples with a NaN score are left out. NaN for fewer than three examples or if one side is constant.
-
-    >>> length_correlation([0.3, 0.1, 0.2], [30, 10, 20])
-    1.0
-    """
-    (x, y), _ = keep_scored(scores=scores, word_counts=word_counts)
-    if explain_undefined(scores=x, word_counts=y) is not None:
-        return math.nan
-    return float(spearman(x, y, np.ones((1, len(x))))[0])
 
 
 def note_cues(rows: Sequence[Agreement]) -> list[str]:

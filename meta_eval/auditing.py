@@ -1,25 +1,22 @@
-"""Audits of what fools a metric: text length, cheap cues, unnoticed damage, and edits that should change nothing.
+"""Audits of what fools a metric: cheap cues, damage that it misses, and edits that should change nothing.
 
 Intervals are over inputs: correlations draw them, mean changes in standard deviations leave out one at a time, and
 shares have Tango's score interval (see `meta_eval.intervals`).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
-from meta_eval.correlation import explain_undefined, partial_spearman, spearman
+from meta_eval.correlation import explain_undefined, spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
-    UNDEFINED,
     Resampling,
-    draw_grouped,
     grouped_estimate,
     jackknife_interval,
     restrict,
@@ -27,31 +24,8 @@ from meta_eval.intervals import (
     standardised_mean,
 )
 
-COUNTS_WORDS_FROM = 0.3  # a metric counts words if the interval of its correlation with length lies beyond this
 CARRIED = 0.9  # of what all cues explain, by the few that are named
 MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class LengthAudit:
-    """How scores depend on length. All values are Spearman's rho with intervals.
-
-    Attributes:
-        n: number of scored examples.
-        with_length: scores with word counts.
-        with_ratings: scores with ratings.
-        ratings_given_length: scores with ratings, length held fixed: agreement that length does not explain.
-        length_given_ratings: scores with word counts, ratings held fixed: dependence on length at equal quality.
-        counts_words: whether the interval of `length_given_ratings` (of `with_length` where there are no ratings) lies
-            beyond `COUNTS_WORDS_FROM` on either side of 0.
-    """
-
-    n: int
-    with_length: Estimate
-    with_ratings: Estimate
-    ratings_given_length: Estimate
-    length_given_ratings: Estimate
-    counts_words: bool
 
 
 @dataclass(frozen=True)
@@ -81,14 +55,15 @@ class DamageAudit:
         n: number of texts with a score undamaged and at every strength.
         falls: the mean fall at each strength; positive if the score falls.
         steps: the mean further fall from each strength to the next.
-        noticed: the share of texts that score lower at the greatest strength than undamaged; ties count half.
+        wins_over_damage: the share of texts that score higher undamaged than at the greatest strength; ties count half,
+            so .5 is chance.
         is_monotone: whether the score falls significantly at the greatest strength and rises significantly at no step.
     """
 
     n: int
     falls: tuple[Estimate, ...]
     steps: tuple[Estimate, ...]
-    noticed: Estimate
+    wins_over_damage: Estimate
     is_monotone: bool
 
 
@@ -107,62 +82,6 @@ class EditAudit:
     shift: Estimate
     size: Estimate
     changed: float
-
-
-def audit_length(
-    scores: ArrayLike,
-    word_counts: ArrayLike,
-    ratings: ArrayLike | None = None,
-    *,
-    layout: Layout | None = None,
-    resampling: Resampling | None = None,
-) -> LengthAudit:
-    """Correlations of `scores` with word counts and ratings, all of shape (n,), and each given the other.
-
-    Examples with a NaN score are left out. Correlations with ratings also leave out examples without a rating (NaN).
-    """
-    ratings = np.full(np.shape(scores), np.nan) if ratings is None else ratings
-    x, z, y = to_columns(scores=scores, word_counts=word_counts, ratings=ratings)
-    if np.isnan(z).any():
-        raise ValueError("each text needs a word count, but one is NaN")
-    layout = layout or lay_out(len(x))
-    resampling = resampling or Resampling()
-    scored, rated = ~np.isnan(x), ~np.isnan(x) & ~np.isnan(y)
-
-    def estimate(statistic: Callable[[Floats], Floats], at: NDArray[np.bool_], **columns: Floats) -> Estimate:
-        """Of a statistic of the weights of the examples `at`, which needs these columns to vary."""
-        reason = explain_undefined(**{name: values[at] for name, values in columns.items()})
-        if reason is not None:
-            return Estimate.undefined(reason)
-        units = restrict(layout, at)
-        return draw_grouped(lambda s, i: statistic(units.weigh(s, i)), units, resampling).estimate
-
-    def plain(at: NDArray[np.bool_], **other: Floats) -> Estimate:
-        (values,) = other.values()
-        return estimate(lambda weights: spearman(x[at], values[at], weights), at, scores=x, **other)
-
-    def partial(other: Floats, fixed: Floats) -> Estimate:
-        if 3 <= rated.sum() < 5:
-            reason = f"a partial correlation needs at least 5 scored and rated examples, but there are {rated.sum()}"
-            return Estimate.undefined(reason)
-        columns = (x[rated], other[rated], fixed[rated])
-        found = estimate(lambda w: partial_spearman(*columns, w), rated, scores=x, ratings=y, word_counts=z)
-        if found.reason == UNDEFINED:
-            reason = "scores or ratings depend only on the variable that is held fixed: nothing is left to correlate"
-            return Estimate.undefined(reason)
-        return found
-
-    with_length = plain(scored, word_counts=z)
-    length_given_ratings = partial(z, y)
-    judged = length_given_ratings if not math.isnan(length_given_ratings.low) else with_length
-    return LengthAudit(
-        n=int(scored.sum()),
-        with_length=with_length,
-        with_ratings=plain(rated, ratings=y),
-        ratings_given_length=partial(y, z),
-        length_given_ratings=length_given_ratings,
-        counts_words=judged.low > COUNTS_WORDS_FROM or judged.high < -COUNTS_WORDS_FROM,
-    )
 
 
 def audit_cues(
@@ -223,9 +142,9 @@ def audit_damage(
     units = restrict(layout or lay_out(len(kept)), kept)
     falls = [_standardised(before - level, before, units, confidence) for level in after]
     steps = [_standardised(weaker - stronger, before, units, confidence) for weaker, stronger in pairwise(after)]
-    noticed = share_interval((np.sign(before - after[-1]) + 1) / 2, units, confidence)
+    wins = share_interval((np.sign(before - after[-1]) + 1) / 2, units, confidence)
     is_monotone = bool(falls[-1].low > 0 and all(not step.high < 0 for step in steps))
-    return DamageAudit(n, tuple(falls), tuple(steps), noticed, is_monotone)
+    return DamageAudit(n, tuple(falls), tuple(steps), wins, is_monotone)
 
 
 def audit_edit(

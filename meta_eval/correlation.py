@@ -96,16 +96,6 @@ def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
     return _weighted_pearson(x_ranks, y_ranks, weights, x_varied & y_varied)
 
 
-def partial_spearman(x: Column, y: Column, z: Column, weights: Weights) -> Correlations:
-    """Spearman's partial correlation of x and y given z: (r_xy - r_xz r_yz) / sqrt((1 - r_xz²)(1 - r_yz²)).
-
-    NaN if x or y is a monotone function of z.
-    """
-    xy, xz, yz = spearman(x, y, weights), spearman(x, z, weights), spearman(y, z, weights)
-    left = (1 - xz**2) * (1 - yz**2)
-    return limited_ratio(xy - xz * yz, np.sqrt(np.where(left > 1e-12, left, 0.0)))
-
-
 def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     """Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y)."""
     balance = _balance(x, y, weights)  # twice (concordant - discordant)

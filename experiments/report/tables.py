@@ -179,7 +179,6 @@ COLUMNS = (
     _Column("Kendall", lambda row: format_number(row.kendall.value), 130),
     _Column("95 %", lambda row: format_interval(row.kendall) or "–", 160),
     _Column("accuracy", lambda row: format_cell(row.further.get("calibrated_accuracy", "")), 150, if_any=True),
-    _Column("length", lambda row: format_number(row.word_count_spearman), 140),  # Spearman with the number of words
     _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
     _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),
 )

@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 import judge
 from baselines.word_count import WordCount
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
+from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Scores
 from core.stages import Stages
 from data.corpus import RatedSet
@@ -29,7 +29,9 @@ from judge.auditing import (
 )
 from meta_eval.cues import count_cues
 from meta_eval.intervals import Resampling
+from meta_eval.scored_set import ScoredSet
 
+BASE = {"texts": 4, "strengths": [1.0], "resamples": 20}
 WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
 
 
@@ -55,7 +57,7 @@ def test_only_texts_that_a_damage_changes_count() -> None:
     assert found.damages["reorder"].n == 10
     spread = np.arange(10.0).std(ddof=1)
     assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([1 / spread, 2 / spread])
-    assert not any("reliably fall" in note for note in found.weaknesses)
+    assert not any("reliable fall" in note for note in found.weaknesses)
 
 
 def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
@@ -75,10 +77,36 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
 
 def test_an_audit_of_texts_in_memory() -> None:
     found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5], resamples=50)
-    assert found.signature.startswith("audit|set=examples|n=20|seed=0|word_count|")
-    assert (found.n, found.strengths) == (20, [0.5, 1])
-    assert found.aspects["quality"].damages["drop"].falls[1].value > 0
+    settings = "set=examples|n=20|cues=true|texts=20|strengths=1.0,0.5|resamples=50|seed=0"
+    assert found.signature.startswith(f"audit|{settings}|word_count|")
+    audited = found.metrics["word_count"]
+    assert (audited.n, audited.strengths) == (20, [0.5, 1])
+    assert audited.aspects["quality"].damages["drop"].falls[1].value > 0
     assert found.tables[-1].title in found._repr_html_()
+
+
+def test_each_of_several_metrics_takes_a_set_with_what_it_needs() -> None:
+    with_references = [replace(each, references=(each.text,)) for each in texts(10, seed=1)]
+    sets = [ScoredSet("alone", tuple(texts(10)), {}), ScoredSet("beside", tuple(with_references), {})]
+    found = judge.audit(sets, ["word_count", "rouge_1"], strengths=[1.0], resamples=50, cues=False)
+    assert [(name, each.rated.name) for name, each in found.metrics.items()] == [
+        ("word_count", "alone"),
+        ("rouge_1", "beside"),
+    ]
+    (table,) = found.tables
+    assert [(row["metric"], row["cues"].reason) for row in table.rows] == [("word_count", ""), ("rouge_1", "")]
+    assert len(found.notes) == 2
+    with pytest.raises(SettingFault, match="chrf needs references, which no set has"):
+        judge.audit([sets[0], sets[0]], "chrf")
+
+
+def test_every_setting_is_in_the_signature() -> None:
+    other = {"texts": 3, "strengths": [0.5], "resamples": 21, "seed": 1}
+    assert set(other) == {field.name for field in fields(AuditSettings)}
+    rated = RatedSet("set", tuple(texts(4)), False)
+    made = [AuditSettings(**BASE), *(AuditSettings(**{**BASE, name: value}) for name, value in other.items())]
+    signatures = [audit_metric(rated, WordCount(), each).signature for each in made]
+    assert len({*signatures, audit_metric(rated, WordCount(), made[0], has_cues=False).signature}) == 6
 
 
 def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) -> None:
@@ -105,19 +133,20 @@ def test_damage_that_was_not_measured_is_no_weakness() -> None:
     levels = damage_all(examples, "drop", [1.0], seed=0)
     damaged = {"drop": (levels, np.full((1, 30), np.nan)), "repeat": (levels, scores[None] + 1)}
     found = {"quality": audit_aspect(examples, scores, damaged, None, Resampling(resamples=50))}
-    assert found["quality"].weaknesses[-1] == "scores do not reliably fall under: repeat"
+    assert found["quality"].weaknesses[-1] == "no reliable fall is shown under: repeat"
     rows = {row["damage"]: row for row in damage_table(found, [1.0]).rows}
     assert {name: row["monotone"] for name, row in rows.items()} == {"drop": "–", "repeat": "no"}
 
 
 def test_few_texts_show_no_weakness() -> None:
-    """Below the number that intervals need, neither a fall nor its absence is known, and the table says so."""
+    """Below the number that intervals need, neither a fall nor its absence is known; table and sentence say so."""
     examples, scores = texts(29), np.arange(29.0)
     levels = damage_all(examples, "drop", [1.0], seed=0)
     found = {
         "quality": audit_aspect(examples, scores, {"drop": (levels, scores[None])}, None, Resampling(resamples=50))
     }
-    assert not [note for note in found["quality"].weaknesses if "fall" in note]
+    assert not found["quality"].weaknesses
+    assert found["quality"].untested == ["cheap cues", "drop"]
     (row,) = damage_table(found, [1.0]).rows
     assert (row["monotone"], row["reason"]) == (
         "–",

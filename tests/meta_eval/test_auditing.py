@@ -1,4 +1,4 @@
-"""Audits: hand-worked partial correlation, planted metrics that count words, damage of known size."""
+"""Audits: damage of known size, edits, and what cheap cues explain."""
 
 import math
 
@@ -6,92 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.auditing import audit_cues, audit_damage, audit_edit, audit_length
-from meta_eval.correlation import partial_spearman
+from meta_eval.auditing import audit_cues, audit_damage, audit_edit
 from meta_eval.cues import Cues, combine_cues
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 
 NAN = math.nan
-
-
-def plain(x, y, z) -> float:
-    x, y, z = (np.asarray(v, dtype=float) for v in (x, y, z))
-    return float(partial_spearman(x, y, z, np.ones((1, len(x))))[0])
-
-
-def test_partial_correlation_by_hand():
-    """x = 1 2 3 4, y = 1 3 2 4, z = 2 1 4 3: r_xy = .8, r_xz = .6, r_yz = 0, so .8 / .8 = 1."""
-    assert plain([1, 2, 3, 4], [1, 3, 2, 4], [2, 1, 4, 3]) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_partial_correlation_is_that_of_rank_residuals(seed):
-    rng = np.random.default_rng(seed)
-    z = rng.integers(0, 8, 40).astype(float)
-    x, y = z + rng.normal(size=40), np.round(z + rng.normal(size=40))
-    ranks = [stats.rankdata(v) for v in (x, y, z)]
-    fixed = np.column_stack([np.ones(40), ranks[2]])
-    left = [r - fixed @ np.linalg.lstsq(fixed, r, rcond=None)[0] for r in ranks[:2]]
-    assert plain(x, y, z) == pytest.approx(stats.pearsonr(*left)[0])
-
-
-def planted(seed: int, length_by_quality: float) -> dict[str, np.ndarray]:
-    """Ratings, lengths that follow quality or not, a clean metric and one that counts words."""
-    rng = np.random.default_rng(seed)
-    quality = rng.normal(size=150)
-    lengths = np.round(60 + 10 * (length_by_quality * quality + rng.normal(size=150)))
-    return {
-        "ratings": np.round(2 * (quality + 0.3 * rng.normal(size=150))) / 2,
-        "lengths": lengths,
-        "clean": quality + 0.7 * rng.normal(size=150),
-        "counts": lengths + 3 * rng.normal(size=150),
-    }
-
-
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("length_by_quality", [0.0, 1.0])
-def test_a_metric_that_counts_words_is_flagged_and_a_clean_one_is_not(seed, length_by_quality):
-    """Also where longer texts are better, so that a clean metric follows length as well."""
-    set_ = planted(seed, length_by_quality)
-    few = Resampling(resamples=300)
-    counting = audit_length(set_["counts"], set_["lengths"], set_["ratings"], resampling=few)
-    clean = audit_length(set_["clean"], set_["lengths"], set_["ratings"], resampling=few)
-    assert counting.counts_words
-    assert not clean.counts_words
-    assert clean.ratings_given_length.low > 0.3
-
-
-def test_without_ratings_the_plain_correlation_decides():
-    set_ = planted(0, 0.0)
-    assert audit_length(set_["counts"], set_["lengths"]).counts_words
-    clean = audit_length(set_["clean"], set_["lengths"])
-    assert not clean.counts_words
-    assert clean.with_ratings.reason == "a correlation needs at least 3 scored examples, but there are 0"
-    fewer_words = audit_length(-set_["counts"], set_["lengths"])
-    assert fewer_words.counts_words
-    assert fewer_words.with_length.value < -0.9
-
-
-def test_the_word_count_itself():
-    """Nothing is left of it given length, and the reason says so."""
-    set_ = planted(1, 0.0)
-    found = audit_length(set_["lengths"], set_["lengths"], set_["ratings"])
-    assert found.counts_words
-    assert found.with_length.value == 1.0
-    assert found.ratings_given_length.reason is not None
-    assert "nothing is left to correlate" in found.ratings_given_length.reason
-
-
-def test_length_audit_without_variation():
-    found = audit_length([1, 1, 1, 1, 1, NAN], [3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6])
-    assert found.n == 5
-    assert found.with_length.reason == "all 5 scores are 1: a constant has no correlation"
-    assert not found.counts_words
-    few = audit_length([1, 2, 3, 4], [1, 3, 2, 4], [2, 1, 4, 3])
-    assert few.with_length.value == pytest.approx(0.8)
-    assert few.ratings_given_length.reason is not None
-    assert "at least 5 scored and rated examples, but there are 4" in few.ratings_given_length.reason
 
 
 def test_damage_by_hand():
@@ -101,8 +21,10 @@ def test_damage_by_hand():
     unit = 1 / math.sqrt(2.5)
     assert [fall.value for fall in found.falls] == pytest.approx([unit, 3 * unit])
     assert [step.value for step in found.steps] == pytest.approx([2 * unit])
-    assert found.noticed.value == 1.0
-    assert (found.noticed.low, found.noticed.high) == pytest.approx((5 / (5 + 1.959964**2), 1.0))  # Wilson's
+    assert found.wins_over_damage.value == 1.0
+    assert (found.wins_over_damage.low, found.wins_over_damage.high) == pytest.approx(
+        (5 / (5 + 1.959964**2), 1.0)
+    )  # Wilson's
     assert found.falls[0].reason == "an interval over inputs needs at least 30 of them, but there are 5"
     assert not found.is_monotone  # five texts cannot show it
 
@@ -118,7 +40,7 @@ def test_outputs_for_one_input_count_together():
     edits = [audit_edit(before, before - fall), audit_edit(*often), audit_edit(*often, layout=inputs)]
     for once, apart, together in (
         (plain.falls[0], alone.falls[0], grouped.falls[0]),
-        (plain.noticed, alone.noticed, grouped.noticed),
+        (plain.wins_over_damage, alone.wins_over_damage, grouped.wins_over_damage),
         (edits[0].shift, edits[1].shift, edits[2].shift),
         (edits[0].size, edits[1].size, edits[2].size),
     ):
@@ -139,7 +61,7 @@ def test_damage_that_is_not_seen_or_not_monotone(seed):
     before = rng.normal(size=100)
     unseen = audit_damage(before, before + 0.1 * rng.normal(size=(3, 100)))
     assert not unseen.is_monotone or unseen.falls[-1].value < 0.1
-    assert unseen.noticed.value == pytest.approx(0.5, abs=0.2)
+    assert unseen.wins_over_damage.value == pytest.approx(0.5, abs=0.2)
     risen = audit_damage(before, [before - 1, before - 0.5 + 0.1 * rng.normal(size=100)])
     assert risen.falls[-1].low > 0
     assert risen.steps[0].high < 0
@@ -170,13 +92,10 @@ def test_audits_without_spread_have_a_reason():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: audit_length([1, 2], [1], [1, 2]), r"one shape \(n,\), but have \(2,\) and \(1,\) and \(2,\)"),
-        (lambda: audit_length([1, math.inf], [1, 2], [1, 2]), "must be finite"),
         (lambda: audit_damage([1, 2], [1, 2]), r"shapes \(n,\) and \(strengths, n\), but have \(2,\) and \(2,\)"),
         (lambda: audit_damage([1, math.inf], [[1, 2]]), "must be finite"),
         (lambda: audit_edit([1, 1e308], [1, -1e308]), r"at most 1e\+150 in size"),
         (lambda: audit_damage([1, 1e308], [[1, -1e308]]), r"at most 1e\+150 in size"),
-        (lambda: audit_length([1, 1e308], [1, 2]), r"at most 1e\+150 in size"),
         (lambda: audit_edit([1, 2], [1]), r"one shape \(n,\), but have \(2,\) and \(1,\)"),
         (lambda: audit_edit([1, math.inf], [1, 2]), "must be finite"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from meta_eval.correlation import explain_undefined, kendall, partial_spearman, pearson, spearman
+from meta_eval.correlation import explain_undefined, kendall, pearson, spearman
 
 ALL = [pearson, spearman, kendall]
 ORACLES = {
@@ -130,29 +130,6 @@ def test_a_weight_of_two_is_the_pair_twice(pair):
     for correlation in ALL:
         twice = plain(correlation, np.append(x, x[0]), np.append(y, y[0]))
         assert correlation(x, y, weights)[0] == pytest.approx(twice, abs=1e-12)
-
-
-def test_a_partial_correlation_is_that_of_what_the_third_column_leaves():
-    """The residuals of ranks, after a least-squares line on the ranks of z, and the correlation of these."""
-    rng = np.random.default_rng(3)
-    z = rng.permutation(30).astype(float)
-    x, y = z + rng.normal(0, 6, 30), -z + rng.normal(0, 9, 30)
-    ranks = [stats.rankdata(column) for column in (x, y, z)]
-    left = [rank - np.polyval(np.polyfit(ranks[2], rank, 1), ranks[2]) for rank in ranks[:2]]
-    expected = float(np.corrcoef(left[0], left[1])[0, 1])
-    (found,) = partial_spearman(x, y, z, np.ones((1, 30)))
-    assert found == pytest.approx(expected, abs=1e-12)
-    drawn = np.bincount(rng.integers(0, 30, 30), minlength=30)
-    more = [np.repeat(column, drawn) for column in (x, y, z)]
-    twice = partial_spearman(more[0], more[1], more[2], np.ones((1, 30)))
-    both = partial_spearman(x, y, z, np.stack([np.ones(30), drawn.astype(float)]))
-    np.testing.assert_allclose(both, [expected, twice[0]], atol=1e-12)
-
-
-def test_nothing_is_left_where_a_column_follows_the_third():
-    x, y = np.arange(6.0), np.array([1.0, 0.0, 2.0, 5.0, 3.0, 4.0])
-    for first, second, third in ((x, y, x**3), (y, x, -x)):
-        assert np.isnan(partial_spearman(first, second, third, np.ones((1, 6)))).all()
 
 
 def test_the_explanation_names_the_side():

@@ -11,7 +11,7 @@ from scipy import stats
 from core.example import Example
 from core.scores import Scores
 from data.corpus import RatedSet
-from meta_eval.agreement import NOT_MEASURED, Agreement, length_correlation, note_cues
+from meta_eval.agreement import NOT_MEASURED, Agreement, note_cues
 from meta_eval.scored_set import ScoredSet
 
 
@@ -38,8 +38,6 @@ def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
     assert row.spearman.value == pytest.approx(0.9) == pytest.approx(stats.spearmanr(x, y)[0])
     assert row.kendall.value == pytest.approx(0.8) == pytest.approx(stats.kendalltau(x, y)[0])
     assert row.spearman.reason == "an interval over inputs needs at least 30 of them, but there are 5"
-    lengths = [1, 2, 4, 5, 6]
-    assert row.word_count_spearman == pytest.approx(stats.spearmanr(x, lengths)[0])
     assert "cues need at least" in (row.beyond_cues.reason or "")
 
 
@@ -151,11 +149,3 @@ def test_unrated_examples_have_no_part_in_cheap_cues() -> None:
     values = part.add_cheap_cues().values("cheap_cues", "q")
     assert np.flatnonzero(np.isnan(values)).tolist() == list(range(150, 200))
     np.testing.assert_array_equal(values[:150], scored.take(range(150)).add_cheap_cues().values("cheap_cues", "q"))
-
-
-def test_length_correlation() -> None:
-    assert length_correlation([1, 2, math.nan, 2, 3], [1, 2, 9, 3, 4]) == pytest.approx(4.5 / math.sqrt(22.5))
-    assert math.isnan(length_correlation([1, 2, 3], [5, 5, 5]))
-    assert math.isnan(length_correlation([1, 2], [5, 6]))
-    with pytest.raises(ValueError, match="scores and word_counts must be"):
-        length_correlation([1, 2], [1])

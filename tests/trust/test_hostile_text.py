@@ -110,7 +110,7 @@ def printed(*tables: object) -> str:
 
 def test_the_title_the_columns_and_the_cells_of_a_table_are_text() -> None:
     none = Estimate(0.5, 0.25, 0.75)
-    row = Agreement(f"[b]{CONTROL}", f"[i]{CONTROL}", f"[red]{CONTROL}", 3, none, none, none, 0.0, none, 0, 0, False)
+    row = Agreement(f"[b]{CONTROL}", f"[i]{CONTROL}", f"[red]{CONTROL}", 3, none, none, none, none, 0, 0, False)
     found = printed(*agreement_tables([row], 200))
     assert not OBEYED.search(found)
     assert all(mark in found for mark in ("[b]", "[i]", "[red]"))

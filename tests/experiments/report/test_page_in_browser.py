@@ -24,7 +24,7 @@ HOSTILE = "<script>document.title = 'broken in'</script>"
 
 def make_outcome() -> Outcome:
     estimates = [Estimate(value, value - 0.1, value + 0.1) for value in (0.5, -0.2, 0.9)]
-    rows = [Agreement(f"m{i}", "toys", "q", 9, e, e, e, 0.1, e, 0, 0, False) for i, e in enumerate(estimates)]
+    rows = [Agreement(f"m{i}", "toys", "q", 9, e, e, e, e, 0, 0, False) for i, e in enumerate(estimates)]
     table = Table(
         "Wide",
         f"A caption. {'signature|' * 40}",

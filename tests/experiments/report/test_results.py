@@ -29,7 +29,7 @@ NAN = math.nan
 
 def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> Agreement:
     estimates = Estimate(0.5, NAN, NAN), Estimate(spearman, -0.25, 0.75), Estimate(NAN, NAN, NAN)
-    return Agreement(metric, set, aspect, 3, *estimates, 0.1, estimates[0], 1, 0, True)
+    return Agreement(metric, set, aspect, 3, *estimates, estimates[0], 1, 0, True)
 
 
 def circumstances() -> results.Circumstances:

@@ -227,10 +227,9 @@ def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]
 
 
 def test_the_settings_of_an_experiment_have_values_and_comments() -> None:
-    found = list_settings(["+exp=audit_all", "texts=7", "seed=3"], [CONFIGS])
-    assert "exp/audit_table" in found
-    assert found["exp/audit_all"]["texts"] == (7, "each is scored 29 times; 14 cheap cues need 112")
-    assert found["exp/audit_table"]["strengths"] == ([0.25, 0.5, 1], "shares of a text to damage")
+    found = list_settings(["+exp=audit", "metrics=[bleu]", "texts=7", "seed=3"], [CONFIGS])
+    assert found["exp/audit"]["texts"] == (7, "maximum number of texts to draw; each is scored 29 times")
+    assert found["exp/audit"]["strengths"] == ([0.25, 0.5, 1], "shares of a text to damage")
     assert found["metric/bleu"]["metrics.bleu.order"] == (4, "longest n-grams")
     assert found["run"]["seed"][0] == 3
     shown = [key for section in found.values() for key in section]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from core.configs import CONFIGS
-from experiments.runner.configuration import compose_run
 from experiments.runner.listing import group_options
 from tests.judge.test_auditing import texts
 
@@ -17,7 +16,7 @@ Here = Callable[..., int]
 def test_the_tables_of_a_run(run_here: Here, tmp_path: Path) -> None:
     with (tmp_path / "in.jsonl").open("w") as file:
         file.writelines(json.dumps({"id": e.id, "text": e.text, "ratings": dict(e.ratings)}) + "\n" for e in texts())
-    settings = ("metric=word_count", "data.path=in.jsonl", "resamples=50", "card=card.md", "run_dir=here")
+    settings = ("metric=word_count", "data.path=in.jsonl", "resamples=50", "cards=.", "run_dir=here")
     done = run_here("+exp=audit", *settings)
     assert done == 0
     results = json.loads((tmp_path / "here" / "results.json").read_text())
@@ -33,55 +32,42 @@ def test_the_tables_of_a_run(run_here: Here, tmp_path: Path) -> None:
     assert damages["repeat"]["monotone"] == "no"
     edits = {row["edit"]: row for row in rows if "edit" in row}
     assert edits["case"]["changed"] == 0.0
-    assert any("follow the number of words" in note for note in results["notes"])
-    assert (tmp_path / "here" / "plots" / "damage_quality.png").is_file()
-    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert results["notes"][-1] == (
+        "What fools word_count: no reliable fall is shown under: reorder, repeat, negate, foreign sentence; "
+        "40 texts are too few or too alike to test cheap cues, entity swap."
+    )
+    assert (tmp_path / "here" / "plots" / "damage_word_count_quality.png").is_file()
+    card = (tmp_path / "word_count.md").read_text(encoding="utf-8")
     assert card.startswith(
         "# word_count\n\nScores a text by its number of words; longer is better.\n\nNeeds beside the text: nothing."
     )
-    assert "- quality: scores follow" in card
+    assert "- What fools word_count: " in card
     assert "## Audit on 40 texts (in.jsonl), seed 0" in card
     assert "| aspect | damage | n | fall_0.25 |" in card
 
 
-def test_without_ratings_the_table_says_so(run_here: Here, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": e.text}) + "\n" for e in texts(30)))
-    assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here") == 0
-    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    (length,) = [row for row in table if "rated" in row]
-    assert (length["with_ratings"], length["reason"]) == (None, "the texts have no ratings")
-
-
 def test_every_metric_has_a_card() -> None:
-    config = compose_run(["+exp=audit_all"])
-    assert {*config.metrics, *config.unaudited} == {*group_options([CONFIGS])["metric"]} - {"function"}
-    assert not {*config.metrics} & {*config.unaudited}
+    cards = {path.stem for path in (CONFIGS.parent / "docs" / "metrics").glob("*.md")}
+    assert cards - {"README"} == {*group_options([CONFIGS])["metric"]} - {"function"}
 
 
 def test_each_metric_is_audited_or_says_what_it_needs(run_here: Here, tmp_path: Path) -> None:
     (tmp_path / "cards").mkdir()
-    small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
-    unaudited = (
-        "+metric@unaudited.bleurt.metric=bleurt",
-        "+unaudited.bleurt._target_=experiments.tools.audit.Unaudited",
-        "+unaudited.bleurt.metric._partial_=true",
-        "+unaudited.bleurt.needs=a model that learned human ratings",
-    )
-    more = ("metrics=[word_count,rouge_1]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
-    assert run_here("+exp=audit_table", *small, *unaudited, *more) == 0
-    *rows, last = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    assert last == {"metric": "bleurt", "needs": "a model that learned human ratings", "table": "Not audited"}
+    small = [f"data.corpora.{name}.rated=20" for name in ("remarks", "stories", "dialogues")]
+    more = ("metrics=[word_count,rouge_1]", "resamples=20", "texts=16", "cards=cards", "run_dir=here")
+    assert run_here("+exp=audit", "data=builtin_sets", *small, *more) == 0
+    rows = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     card = (tmp_path / "cards" / "bleurt.md").read_text(encoding="utf-8")
     assert card.startswith("# bleurt\n\nThe output of the model for (reference, text)")
-    assert card.endswith("\n\nNot audited: it needs a model that learned human ratings.\n")
-    assert "| [bleurt](bleurt.md) | a model that" in (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
+    assert card.endswith("human ratings, such as Elron/bleurt-base-128.\n")
     assert [(row["metric"], row["set"], row["n"]) for row in rows] == [
-        ("word_count", "builtin_reviews", 6),
-        ("rouge_1", "builtin_stories", 6),
+        ("word_count", "builtin_remarks", 16),
+        ("rouge_1", "builtin_stories", 16),
     ]
-    assert rows[0]["length"] == 1
+    assert rows[0]["words"] == 1
     assert rows[0]["drop"] > 0 > rows[0]["repeat"]
     assert (tmp_path / "cards" / "rouge_1.md").read_text(encoding="utf-8").startswith("# rouge_1\n")
     table = (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
     assert "The texts, the damage and the small models are synthetic" in table
-    assert "| [word_count](word_count.md) | quality | builtin_reviews | 6 |" in table
+    assert "| [word_count](word_count.md) | quality | builtin_remarks | 16 |" in table
+    assert "| [bleurt](bleurt.md) | a model that" in table
