@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
+VERDICT = ("better", "agreement", "difference", "p_value", "holm")  # columns that a narrow terminal keeps
 FURTHER_CAPTION = (
     "kendall_c is tau-c. accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
     "tied; epsilon was chosen on these same ratings. soft_accuracy is soft pairwise accuracy: how far a metric is as "
@@ -92,8 +93,43 @@ def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling) -> Tab
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns that the terminal and the page show."""
+    """The columns with texts, numbers or estimates."""
     return [name for name, cell in rows[0].items() if isinstance(cell, str | int | float | Estimate)] if rows else []
+
+
+def arrange(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """The columns to show, and the sentences below them: why values and intervals are undefined, each reason once.
+
+    A column that is undefined in every row is a sentence. Where this leaves no estimate, there are no columns.
+
+    >>> row = {"metric": "bleu", "tau": Estimate.undefined("too few")}
+    >>> arrange([{**row, "r": 0.5}, {**row, "r": 0.1}]), arrange([row])
+    ((['metric', 'r'], ['tau is undefined: too few']), ([], ['tau is undefined: too few']))
+    """
+    shown = [name for name in shown_columns(rows) if name != "reason"]
+    columns = [name for name in shown if not all(_is_undefined(row[name]) for row in rows)]
+    undefined: dict[str, list[str]] = {}
+    for name in [name for name in shown if name not in columns]:
+        reasons = dict.fromkeys(_get_reason(row, name) for row in rows)
+        undefined.setdefault("; ".join(filter(None, reasons)) or "no row has a value", []).append(name)
+    if undefined and not any(isinstance(row[name], float | Estimate) for row in rows for name in columns):
+        columns = []
+    below = [f"{join_names(each)} {'are' if each[1:] else 'is'} undefined: {why}" for why, each in undefined.items()]
+    for row in rows:
+        cells = [cell for name in columns if isinstance(cell := row[name], Estimate) and cell.reason]
+        below += [f"{'–' if _is_undefined(cell) else 'no interval'}: {cell.reason}" for cell in cells]
+        own = row.get("reason")
+        if columns and own and own not in (*undefined, collect_reasons(row)):
+            below.append(f"–: {own}")
+    return columns, list(dict.fromkeys(below))
+
+
+def _is_undefined(cell: Any) -> bool:
+    return isinstance(cell, float | Estimate) and math.isnan(cell if isinstance(cell, float) else cell.value)
+
+
+def _get_reason(row: Mapping[str, Any], name: str) -> str | None:
+    return row[name].reason if isinstance(row[name], Estimate) else row.get("reason")
 
 
 def format_number(value: float) -> str:
@@ -162,10 +198,12 @@ def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """The tables for a notebook, with their captions, then the notes."""
     parts = []
     for table in tables:
-        names = shown_columns(table.rows)
+        names, below = arrange(table.rows)
         lines = [f"<th>{escape(name)}</th>" for name in names]
         body = ["".join(f"<td>{escape(format_cell(row[name]))}</td>" for name in names) for row in table.rows]
         rows = "".join(f"<tr>{line}</tr>" for line in ["".join(lines), *body])
         finding = f"<p>{escape(printable(table.finding))}</p>" if table.finding else ""
-        parts.append(f"<h4>{escape(table.title)}</h4>{finding}<table>{rows}</table><p>{escape(table.caption)}</p>")
+        shown = f"<table>{rows}</table>" if names else ""
+        said = "".join(f"<p>{escape(printable(each))}</p>" for each in [*below, table.caption])
+        parts.append(f"<h4>{escape(table.title)}</h4>{finding}{shown}{said}")
     return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in notes)])

@@ -19,12 +19,13 @@ from experiments.report.explanations import LONGEST
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions, name_machine
 from experiments.report.tables import group_rows, text_columns
 from experiments.report.texts import list_disagreements, list_texts
-from judge.tables import FURTHER_CAPTION, format_interval, format_number, shorten, shown_columns
+from judge.tables import FURTHER_CAPTION, agreement_cells, arrange, format_interval, format_number, shorten
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
 
 HERE = Path(__file__).parent
 MOST_NAMED = 3  # metrics in the title
+HEADINGS = {"pearson": "Pearson", "kendall": "Kendall τ-b"}  # of agreement
 
 
 def write_report(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
@@ -38,6 +39,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.filters["shorten"] = partial(shorten, longest=LONGEST)
+    environment.filters |= {"agreement": agreement_cells, "heading": lambda name: HEADINGS.get(name, name)}
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     pictures = {
         name: base64.b64encode((plots / file_name(name, ".png")).read_bytes()).decode("ascii") for name in outcome.plots
@@ -54,7 +56,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         outcome=outcome,
         groups=group_rows(outcome.rows),
         further_caption=FURTHER_CAPTION,
-        shown_columns=shown_columns,
+        arrange=arrange,
         text_columns=text_columns,
         synthetic=is_synthetic(outcome),
         pictures=pictures,

@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
 from rich import box, markup
 from rich.cells import cell_len
+from rich.console import Group
 from rich.table import Table as TerminalTable
 
 from core.faults import printable
-from judge.tables import Table, agreement_cells, format_cell, format_interval, format_number, shorten, shown_columns
+from judge.tables import (
+    VERDICT,
+    Table,
+    agreement_cells,
+    arrange,
+    format_cell,
+    format_interval,
+    format_number,
+    shorten,
+    shown_columns,
+)
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
+SUBJECT = ("set", "aspect", "statistic", "grouping")  # columns that say what a table is about
 LONGEST_CELL = 60  # characters of a text on the terminal
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
 AGREEMENT = "agreement"  # the key `table` of its rows, and the name of its files
@@ -100,87 +112,122 @@ def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title
     return table
 
 
-def terminal_tables(tables: Sequence[Table], width: int) -> Iterator[TerminalTable]:
+def terminal_tables(tables: Sequence[Table], width: int) -> Iterator[Group]:
     """The tables of an outcome for the terminal, with the columns that fit into `width`.
 
-    Below a table are the reasons, each once, and the names of the other columns, which the page shows.
+    Below a table are the reasons, each once, and the other columns: with their value if all rows have the same one,
+    else by name, because the page shows them.
     """
     for table in tables:
-        names = [name for name in shown_columns(table.rows) if name != "reason"]
-        fitting = fitting_columns(names, table.rows, width)
+        names, below = arrange(table.rows)
+        constant = constant_columns(names, table.rows)
+        fitting = fitting_columns(names, constant, table.rows, width)
         title = "\n".join(filter(None, [table.title, table.finding]))
-        shown = terminal_table(fitting, [[row[name] for name in fitting] for row in table.rows], title)
-        below = [f"–: {reason}" for reason in dict.fromkeys(row.get("reason") for row in table.rows) if reason]
-        if more := [name for name in names if name not in fitting]:
+        shown = terminal_table(fitting, [[row[name] for name in fitting] for row in table.rows if names], title)
+        hidden = [name for name in names if name not in fitting]
+        if same := [f"{name} {format_cell(table.rows[0][name])}" for name in hidden if name in constant]:
+            below.append(f"in every row: {', '.join(same)}")
+        if more := [name for name in hidden if name not in constant]:
             below.append(f"on the page: {', '.join(more)}")
-        _explain_below(shown, below)
-        yield shown
+        yield _explain(shown, below)
 
 
-def _explain_below(table: TerminalTable, lines: Sequence[str]) -> None:
-    if lines:
-        table.caption, table.caption_justify = literal("\n".join(lines)), "left"
+def _explain(table: TerminalTable, below: Sequence[str]) -> Group:
+    """The table, or its title alone where it has no columns, with sentences below it."""
+    head = table if table.columns else f"[bold]{table.title}[/]"
+    return Group(head, *(f"[dim italic]{literal(line)}[/]" for line in below), *([""] if below else []))
 
 
-def fitting_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+def constant_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns with the same cell in every row, but those of the verdict; of a single row those of `SUBJECT`."""
+    if len(rows) == 1:
+        return [name for name in names if name in SUBJECT]
+    return [name for name in names if name not in VERDICT and len({format_cell(row[name]) for row in rows}) == 1]
+
+
+def fitting_columns(
+    names: Sequence[str], constant: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int
+) -> list[str]:
     """The columns that fit into `width` characters; texts can be squeezed, numbers not.
 
-    The first three and the p-value always stay; then come the adjusted p-value and the others in their order.
+    The leading texts (of three columns) and the p-value always stay; then come the rest of the verdict, short texts,
+    the others in their order, and constant ones last.
     """
+    cells = {name: max(cell_len(format_cell(row[name])) for row in rows) for name in names}
     texts, used, chosen = text_columns(rows), 1, []
-    always = [*names[:3], *(name for name in names[3:] if name == "p_value")]
-    for name in dict.fromkeys([*always, *(name for name in names if name == "holm"), *names]):
-        cells = max(cell_len(format_cell(row[name])) for row in rows)
-        used += max(cell_len(printable(name)), min(cells, SQUEEZED_CELL) if name in texts else cells) + 3
-        if used > width and name not in always:
-            break
-        chosen.append(name)
+    varying = [name for name in names if name not in constant]
+    always = [name for i, name in enumerate(varying) if i == 0 or (i < 3 and name in texts) or name == "p_value"]
+    verdict = [name for name in VERDICT if name in varying]
+    short = [name for name in varying if name in texts and cells[name] <= SQUEEZED_CELL]
+    for name in dict.fromkeys([*always, *verdict, *short, *varying, *constant]):
+        cell = min(cells[name], SQUEEZED_CELL) if name in texts else cells[name]
+        needed = max(cell_len(printable(name)), cell) + 3
+        if used + needed <= width or name in always:
+            used += needed
+            chosen.append(name)
     return [name for name in names if name in chosen]
 
 
-def agreement_tables(rows: Sequence[Agreement], width: int) -> Iterator[TerminalTable]:
+def agreement_tables(rows: Sequence[Agreement], width: int) -> Iterator[Group]:
     """One table per set, aspect and grouping, best Spearman first, with the columns that fit into `width`.
 
-    The page shows all columns. Synthetic sets are marked. Unscored and truncated examples have a column if any exist.
+    The page shows all columns. Synthetic sets are marked. Unscored and truncated examples have a column if any exist,
+    and what is undefined in every row has a sentence.
     """
     for name, group in group_rows(rows).items():
         mark = " (synthetic: not rated by people)" if group[0].synthetic else ""
-        columns = [column for column in COLUMNS if column.from_width <= width]
-        columns = [column for column in columns if not column.if_any or any(column.cell(row) for row in group)]
+        cells = [agreement_cells(row) for row in group]
+        columns = [column for column in COLUMNS if column.from_width <= width and column.of in cells[0]]
+        wanted = dict.fromkeys(["metric", *(column.of for column in columns)])
+        defined, below = arrange([{each: row[each] for each in wanted} for row in cells])
+        columns = [column for column in columns if column.of in defined and any(map(column.show, cells))]
         table = terminal_table([], [], f"{name}{mark}")
-        table.add_column("metric", no_wrap=True)
-        for column in columns:
-            table.add_column(column.name, justify="right", no_wrap=True)
-        for row in group:
-            table.add_row(literal(row.metric), *(column.cell(row) for column in columns))
-        estimates = (estimate for row in group for estimate in (row.pearson, row.spearman, row.kendall))
-        _explain_below(table, [f"–: {reason}" for reason in dict.fromkeys(e.reason for e in estimates) if reason])
-        yield table
+        if defined:
+            table.add_column("metric", no_wrap=True)
+            for column in columns:
+                table.add_column(column.name, justify="right", no_wrap=True)
+            for row in cells:
+                table.add_row(literal(row["metric"]), *(column.show(row) or column.missing for column in columns))
+        yield _explain(table, below)
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of an agreement table: its name, its cells, and the smallest terminal width that shows it."""
+    """A column of an agreement table: its name, its cell, and the smallest terminal width that shows it.
+
+    A column without any cell to show is left out.
+    """
 
     name: str
-    cell: Callable[[Agreement], str]
+    of: str
     from_width: int = 0
-    if_any: bool = False
+    missing: str = ""
+
+    def show(self, row: Mapping[str, Any]) -> str:
+        """The number or the interval; nothing for an undefined interval and for a count of 0."""
+        cell = row[self.of]
+        if self.name == INTERVAL:
+            return format_interval(cell)
+        if self.of in ("unscored", "truncated") and not cell:
+            return ""
+        number = format_number(cell.value) if isinstance(cell, Estimate) else format_cell(cell)
+        return f"[bold]{number}[/]" if self.of == "spearman" else number
 
 
+INTERVAL = "95 %"
 COLUMNS = (
-    _Column("n", lambda row: str(row.n), 90),
-    _Column("Spearman", lambda row: f"[bold]{format_number(row.spearman.value)}[/]"),
-    _Column("95 %", lambda row: format_interval(row.spearman) or "–"),
-    _Column("beyond cues", lambda row: format_number(row.beyond_cues.value), 80),
-    _Column("95 %", lambda row: format_interval(row.beyond_cues) or "–", 100),
-    _Column("Pearson", lambda row: format_number(row.pearson.value), 120),
-    _Column("95 %", lambda row: format_interval(row.pearson) or "–", 160),
-    _Column("Kendall", lambda row: format_number(row.kendall.value), 130),
-    _Column("95 %", lambda row: format_interval(row.kendall) or "–", 160),
-    _Column("accuracy", lambda row: format_cell(row.further.get("calibrated_accuracy", "")), 150, if_any=True),
-    _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
-    _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),
+    _Column("n", "n", 90),
+    _Column("Spearman", "spearman"),
+    _Column(INTERVAL, "spearman", 0, "–"),
+    _Column("beyond cues", "beyond_cues", 80),
+    _Column(INTERVAL, "beyond_cues", 100, "–"),
+    _Column("Pearson", "pearson", 120),
+    _Column(INTERVAL, "pearson", 160, "–"),
+    _Column("Kendall", "kendall", 130),
+    _Column(INTERVAL, "kendall", 160, "–"),
+    _Column("accuracy", "calibrated_accuracy", 150),
+    _Column("unscored", "unscored", 110),
+    _Column("cut", "truncated", 110),
 )
 
 
@@ -206,7 +253,7 @@ def to_latex(rows: Rows) -> str:
     >>> to_latex([{"metric": "a_b", "n": 3}]).splitlines()[3:5]
     ['\\\\midrule', 'a\\\\_b & 3 \\\\\\\\']
     """
-    names = shown_columns(rows)
+    names = [name for name in shown_columns(rows) if name != "reason"]
     lines = [[row[name] for name in names] for row in rows]
     head, *body = [" & ".join(map(_latex_cell, line)) + r" \\" for line in [names, *lines]]
     columns = "l" + "r" * (len(names) - 1)

@@ -1,13 +1,14 @@
 """Tables on the terminal: which columns are shown, and that nothing is cut off."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from experiments.report.tables import agreement_tables, terminal_tables
 from experiments.runner import terminal
-from judge.tables import Table
+from judge.tables import Table, to_html
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
@@ -56,8 +57,9 @@ def test_an_interval_that_is_missing_has_its_reason_below_the_table() -> None:
     few = Estimate(0.5, NAN, NAN, "an interval over examples needs at least 30 of them, but there are 12")
     row = Agreement("bleu", "mine", "quality", 12, few, few, few, few, 0, 0, False)
     shown = " ".join(print_lines(100, *agreement_tables([row], 100)))
-    assert "bleu 12 0.500 – 0.500" in shown
-    assert shown.count("–: an interval over examples needs at least 30 of them, but there are 12") == 1
+    assert "metric n Spearman beyond cues ─" in shown
+    assert "bleu 12 0.500 0.500" in shown
+    assert shown.count("no interval: an interval over examples needs at least 30 of them, but there are 12") == 1
 
 
 def test_a_long_text_does_not_squeeze_the_numbers_out_of_a_terminal() -> None:
@@ -74,21 +76,54 @@ def test_a_wide_table_has_the_first_columns_and_names_the_others() -> None:
     assert " ".join(lines[-2:]).endswith("on the page: column_2, column_3, column_4")
 
 
+PAIR = {"metric": "rouge_l", "system_a": "transformer", "system_b": "baseline", "n": 100, "better": "baseline"}
+PAIR |= {f: Estimate(0.5, 0.25, 0.75) for f in ("effect", "win_rate", "difference")} | {"wins": 3, "losses": 4}
+PAIR |= {"p_value": 0.0123, "holm": 0.0246, "reason": ""}
+
+
 @pytest.mark.parametrize(
-    ("width", "header"),
+    ("width", "changes", "header"),
     [
-        (50, "metric system_a system_b p_value"),
-        (80, "metric system_a system_b n p_value holm"),
-        (110, "metric system_a system_b n difference effect p_value holm"),
+        (60, [{}], "metric system_a system_b better p_value"),
+        (82, [{}], "metric system_a system_b better difference p_value"),
+        (98, [{}], "metric system_a system_b n better difference p_value holm"),
+        (70, [{}, {"system_b": "other", "n": 90}], "system_b n better difference p_value holm"),
+        (66, [{}, {"system_b": "other", "effect": 1}], "system_b better difference p_value holm"),
     ],
 )
-def test_the_p_value_is_among_the_columns_that_stay(width: int, header: str) -> None:
-    row = {"metric": "rouge_l", "system_a": "transformer", "system_b": "baseline", "n": 100}
-    row |= {f: Estimate(0.5, 0.25, 0.75) for f in ("difference", "effect", "win_rate")} | {"wins": 3, "losses": 4}
-    table = Table("Pairs", "", [row | {"p_value": 0.0123, "holm": 0.0246, "reason": ""}])
-    lines = print_lines(width, *terminal_tables([table], width))
+def test_columns_of_the_verdict_stay_and_constant_ones_go_first(width: int, changes: list[dict], header: str) -> None:
+    lines = print_lines(width, *terminal_tables([Table("Pairs", "", [PAIR | each for each in changes])], width))
     assert lines[1] == header
-    assert "0.012" in lines[3]
+    assert len(changes) == 1 or "in every row: metric rouge_l" in " ".join(lines)
+
+
+def test_a_column_or_table_of_dashes_is_a_sentence_with_its_reason() -> None:
+    few, short = Estimate.undefined("12 inputs"), Estimate(0.2, NAN, NAN, "12 inputs")
+    rows = [{"metric": m, "n": 12, "tau": few, "rho": short, "p": NAN, "reason": "12 inputs"} for m in "ab"]
+    tables = [Table("Some", "", rows), Table("None", "", [{**row, "rho": few} for row in rows])]
+    lines = [line for line in print_lines(100, *terminal_tables(tables, 100)) if "─" not in line]
+    below = ["tau and p are undefined: 12 inputs", "no interval: 12 inputs"]
+    assert lines == [
+        "Some",
+        "metric n rho",
+        "a 12 0.200",
+        "b 12 0.200",
+        *below,
+        "None",
+        "tau, rho and p are undefined: 12 inputs",
+    ]
+    page = to_html(tables)
+    assert (page.count("<table>"), page.count("–")) == (1, 0)
+    assert "<p>tau and p are undefined: 12 inputs</p>" in page
+
+
+def test_agreement_that_is_undefined_is_a_sentence() -> None:
+    none, some = Estimate.undefined("2 ratings"), Estimate(0.5, 0.25, 0.75)
+    row = Agreement("bleu", "mine", "quality", 2, none, none, none, Estimate.undefined("no cues"), 0, 0, False)
+    lines = print_lines(80, *agreement_tables([row], 80))
+    assert lines == ["mine · quality", "spearman is undefined: 2 ratings", "beyond_cues is undefined: no cues"]
+    lines = print_lines(80, *agreement_tables([replace(row, spearman=some)], 80))
+    assert (lines[1], lines[-1]) == ("metric Spearman 95 %", "beyond_cues is undefined: no cues")
 
 
 def test_all_columns_are_printed_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
