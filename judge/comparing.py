@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,7 +15,9 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
 from data.scored import Outputs, place_outputs
 from judge.comparing_tables import (
+    Margins,
     agreement_table,
+    answer_question,
     corpus_table,
     example_table,
     mean_table,
@@ -22,14 +25,16 @@ from judge.comparing_tables import (
     powered_table,
     win_table,
 )
+from judge.completeness import Incomplete, drop_lacking, refuse_lacking
 from judge.inputs import References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Table, shorten, to_html
+from judge.tables import Table, join_names, shorten, to_html
 from meta_eval.cues import add_normal_scores
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_mean, powered_win_rate
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import (
+    MOST_ENUMERATED,
     Grid,
     Pairs,
     SystemAgreement,
@@ -37,9 +42,12 @@ from meta_eval.systems import (
     add_beyond_cues,
     compare_orders,
     compare_pairs,
+    find_common,
     lay_grid,
     rank_systems,
+    smallest_p,
 )
+from meta_eval.ties import settle_ties
 
 FEW_TEXTS = 5000  # up to here corpus scores are computed without being asked for
 LARGEST = 3  # inputs won and inputs lost that are shown
@@ -78,7 +86,8 @@ class SystemsCompared:
         powered_means: by aspect and metric, the mean rating of each system, for aspects that are rated in part.
         powered_wins: the same for how often people rate the first system of a pair higher.
         level: of significance.
-        notes: warnings.
+        margins: by metric, where a margin of equivalence was asked for.
+        notes: warnings, and the answer in one sentence.
     """
 
     signature: str
@@ -90,6 +99,7 @@ class SystemsCompared:
     powered_means: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]
     powered_wins: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
     level: float
+    margins: Margins
     notes: tuple[str, ...]
 
     @property
@@ -99,7 +109,7 @@ class SystemsCompared:
             mean_table(self.means, self.pairs, self.level),
             agreement_table(self.orders),
             corpus_table(self.corpus),
-            pair_table(self.means, self.pairs),
+            pair_table(self.means, self.pairs, self.level, self.margins),
             example_table(self.largest, self.means, self.pairs),
             powered_table(self.powered_means),
             win_table(self.powered_wins),
@@ -121,6 +131,8 @@ def compare(
     resamples: int = 1000,
     permutations: int = 10_000,
     level: float = 0.05,
+    margin: float | Margins | None = None,
+    incomplete: Incomplete = "refuse",
     seed: int = 0,
 ) -> SystemsCompared:
     """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
@@ -136,9 +148,13 @@ def compare(
         resamples: of the intervals.
         permutations: of the tests.
         level: of significance.
+        margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
+            shown to be smaller are equal within it.
+        incomplete: whether inputs that some system did not answer are refused, or dropped with a note.
         seed: of resamples and permutations.
 
-    Raises InputFaults unless every system has one text for every input, and SettingFault for wrong settings.
+    Raises InputFaults unless every system has one text for every input (with `drop`, for some input), and SettingFault
+    for wrong settings.
 
     >>> found = compare({"a": ["A cat sat.", "Yes."], "b": ["A cat.", "No."]}, "word_count")
     >>> [(each.system, each.mean.value) for each in found.means["word_count"]]
@@ -146,12 +162,14 @@ def compare(
     """
     texts, known = number_inputs(source, references)
     scored = read(texts, scores, known)
-    check_comparable(scored)
+    check_comparable(scored, incomplete)
     found = add_scores(scored, metrics)
     if not found.scores and not scored.aspects:
         raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
     resampling = Resampling(resamples=resamples, seed=seed)
-    return compare_scored(found, resampling, permutations=permutations, level=level, cues=cues, corpus=corpus)
+    return compare_scored(
+        found, resampling, permutations=permutations, level=level, margin=margin, cues=cues, corpus=corpus
+    )
 
 
 def number_inputs(source: Any, references: References | None) -> tuple[Any, References | None]:
@@ -175,30 +193,36 @@ def compare_scored(
     *,
     permutations: int = 10_000,
     level: float = 0.05,
+    margin: float | Margins | None = None,
     cues: bool = True,
     corpus: Sequence[CorpusName] | None = None,
 ) -> SystemsCompared:
-    """Compares the systems of a set whose texts name their systems and inputs; settings as in `compare`."""
-    scored = scored.split_aspects()
+    """Compares the systems of a set whose texts name their systems and inputs; settings as in `compare`.
+
+    Inputs that some system did not answer are dropped: `check_comparable` refuses them.
+    """
+    scored, dropped = drop_lacking(scored.split_aspects())
     grid = lay_grid(scored)
+    margins = check_margins(margin, [*grid.columns])
     partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
     features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     for name, values in grid.columns.items():
-        found = compare_pairs(grid.systems, values, resampling, permutations)
+        found = compare_pairs(grid.systems, values, resampling, permutations, margins.get(name), level)
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, name, features, resampling.confidence) if features else found
     powered = [(aspect, name) for aspect in partly for name in grid.scores]
     corpora = list_corpora(grid, scored.examples, corpus)
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
     line += f"|permutations={permutations}|cues={'linear' if cues else 'none'}"
+    line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
     by_corpus = [f"corpus {name}: {each.signature}" for name, each in corpora.items()]
     return SystemsCompared(
         signature="|".join([line, *scored.signatures, *by_corpus]),
         means=means,
         pairs=pairs,
-        orders=[compare_orders(grid, name, aspect, resampling) for aspect in grid.ratings for name in grid.scores]
+        orders=[compare_orders(grid, name, aspect, resampling.seed) for aspect in grid.ratings for name in grid.scores]
         if len(grid.systems) > 2
         else [],
         corpus=corpora,
@@ -206,8 +230,28 @@ def compare_scored(
         powered_means={(aspect, name): estimate_means(grid, aspect, name) for aspect, name in powered},
         powered_wins={(aspect, name): estimate_win_rates(grid, aspect, name) for aspect, name in powered},
         level=level,
-        notes=(*collect_notes(scored.scores), *note_limits(grid, partly, scored.examples, corpora, corpus)),
+        margins=margins,
+        notes=(
+            *dropped,
+            *collect_notes(scored.scores),
+            *note_missing(grid),
+            *note_limits(grid, partly, scored.examples, corpora, corpus),
+            *note_resolution(means, permutations, level),
+            answer_question(means, pairs, level, margins),
+        ),
     )
+
+
+def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
+    """The margin of each metric; raises SettingFault for one that is not above 0 or that belongs to no metric."""
+    given = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(names, margin)
+    margins: dict[str, float] = {**given}
+    for name, value in margins.items():
+        if name not in names:
+            raise SettingFault(f"margin must name metrics of {', '.join(names)}, found {name}")
+        if not (isinstance(value, int | float) and 0 < value < math.inf):
+            raise SettingFault(f"a margin must be a number above 0, found {value}")
+    return margins
 
 
 def list_corpora(
@@ -229,8 +273,11 @@ def find_largest(
     grid: Grid, examples: Sequence[Example], name: str, ranked: Sequence[SystemMean]
 ) -> Iterator[InputDifference]:
     """The inputs that the best system wins, then those that it loses, by the largest differences from the next one."""
+    if not ranked[1].n:
+        return
     a, b = (grid.systems.index(each.system) for each in ranked[:2])
-    gaps = grid.columns[name][a] - grid.columns[name][b]
+    values = grid.columns[name]
+    gaps = np.where(find_common(values)[1], settle_ties(values[a] - values[b], values), np.nan)
     for sign, better in ((1, a), (-1, b)):
         order = [i for i in np.argsort(-sign * gaps, kind="stable") if sign * gaps[i] > 0]
         for i in order[:LARGEST]:
@@ -238,6 +285,26 @@ def find_largest(
             first, second = (shorten(text, LONGEST) for text in texts)
             systems = grid.systems[a], grid.systems[b]
             yield InputDifference(name, grid.systems[better], grid.inputs[i], float(gaps[i]), systems, (first, second))
+
+
+def note_missing(grid: Grid) -> Iterator[str]:
+    """How many inputs each metric compares where some have no score, and which systems it leaves out."""
+    for name, values in grid.columns.items():
+        systems, inputs = find_common(values)
+        left = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
+        if left:
+            yield f"{name} leaves {join_names(left)} out: too few inputs have a score of every system with it"
+        if systems.any() and not inputs.all():
+            yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
+
+
+def note_resolution(means: Mapping[str, Sequence[SystemMean]], permutations: int, level: float) -> Iterator[str]:
+    """The metrics whose tests cannot separate any systems, because too few swaps exist or are drawn."""
+    numbers = {n: None for ranked in means.values() if (n := ranked[0].n) and smallest_p(n, permutations) >= level}
+    for n in numbers:
+        drawn = "" if n <= MOST_ENUMERATED else f" with permutations={permutations}"
+        least = smallest_p(n, permutations)
+        yield f"{n} inputs{drawn} cannot separate any systems at {level:g}: no p-value can be below {least:.3g}"
 
 
 def note_limits(
@@ -267,27 +334,30 @@ def estimate_win_rates(grid: Grid, aspect: str, name: str) -> dict[tuple[str, st
     """How often people rate the first system of a pair higher, from the inputs where both are rated."""
     found = {}
     for i, j in combinations(range(len(grid.systems)), 2):
-        preferences = (np.sign(grid.ratings[aspect][i] - grid.ratings[aspect][j]) + 1) / 2
+        ratings = grid.ratings[aspect]
+        preferences = (np.sign(settle_ties(ratings[i] - ratings[j], ratings)) + 1) / 2
         gaps = grid.scores[name][i] - grid.scores[name][j]
         found[grid.systems[i], grid.systems[j]] = powered_win_rate(preferences, gaps)
     return found
 
 
-def check_comparable(scored: ScoredSet) -> None:
-    """Raises InputFaults unless each system has exactly one output for every input, and all outputs for an input have
-    the same context, prefix, label and references.
+def check_comparable(scored: ScoredSet, incomplete: Incomplete = "refuse") -> None:
+    """Raises InputFaults unless each system has exactly one output for every input (with `drop`: at most one, and for
+    some input all have one), and all outputs for an input have the same context, prefix, label and references.
     """
+    if incomplete not in ("refuse", "drop"):
+        raise SettingFault(f"incomplete must be refuse or drop, found {incomplete}")
     places = place_outputs(scored)
-    systems, groups = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
+    systems = list(dict.fromkeys(system for system, _ in places))
     faults: list[str] = []
     if len(systems) < 2:
         found = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
         faults.append(fault(scored.locate(0)[0], 0, found))
     answered = {group: i for (_, group), i in reversed(places.items())}
-    for group in groups:
-        if lacking := [system for system in systems if (system, group) not in places]:
-            rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {lacking[0]}"
-            faults.append(fault(*scored.locate(answered[group]), rule))
+    if incomplete == "refuse":
+        faults += refuse_lacking(scored)
+    else:
+        drop_lacking(scored)
     for i, example in enumerate(scored.examples):
         earlier = answered[str(example.group)]
         for name in ("context", "prefix", "label", "references"):

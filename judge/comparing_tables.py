@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from baselines.corpus_scores import CorpusScores
     from judge.comparing import InputDifference
 
+Margins = Mapping[str, float]  # by metric
 CHANCE = 0.05  # orders that agree by chance more often than this show nothing
 
 
@@ -27,9 +28,9 @@ def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pa
         for each in ranked
     ]
     caption = (
-        "Means over the n inputs for which every system has a score, with 95 % intervals over inputs; best first. No "
-        f"cluster holds two systems that the tests separate at {level:g} (randomisation by input, Holm over all "
-        "pairs); 1-2 is in both. human: ratings by people."
+        "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs; best "
+        f"first. No cluster holds two systems that the tests separate at {level:g} (randomisation by input, adjusted "
+        "for all pairs); 1-2 is in both. human: ratings by people."
     )
     said = [f"{metric}: {describe_order(ranked, pairs[metric], level)}" for metric, ranked in means.items()]
     return tabulate("Systems, best first", caption, named, ("mean", "n"), " ".join(said))
@@ -37,10 +38,10 @@ def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pa
 
 def describe_order(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> str:
     """Which systems the tests separate, as a sentence."""
-    p_values = {frozenset(pair): each.holm for pair, each in pairs.items()}
+    p_values = {frozenset(pair): each.p_value for pair, each in pairs.items()}
     names = [each.system for each in ranked]
     if ranked[0].n == 0:
-        return "no input has a score of every system."
+        return "no two systems have scores for enough inputs in common."
     beaten: dict[tuple[str, ...], list[str]] = {}
     for i, name in enumerate(names):
         below = tuple(other for other in names[i + 1 :] if p_values[frozenset((name, other))] < level)
@@ -64,21 +65,19 @@ def agreement_table(orders: Sequence[SystemAgreement]) -> Table:
     """How far metrics order the systems as people do."""
     caption = (
         "Agreement of the systems' mean scores with their mean ratings, over the inputs where all are scored and "
-        "rated. kendall is tau-b; accuracy is the share of pairs of systems in the same order. Intervals are over "
-        "inputs: they hold for these systems only. by_chance: the share of all orders of the systems whose Kendall is "
-        "at least as high; with few systems, high agreement is often chance."
+        "rated, for these systems on these inputs. kendall is tau-b; accuracy is the share of pairs of systems in the "
+        "same order. by_chance: the share of all orders of the systems whose Kendall is at least as high; with few "
+        "systems, high agreement is often chance."
     )
-    said = [describe_agreement(each) for each in orders if not math.isnan(each.kendall.value)]
-    columns = ("metric", "aspect", "systems", "kendall", "by_chance", "spearman", "accuracy", "inputs")
+    said = [describe_agreement(each) for each in orders if not math.isnan(each.kendall)]
+    columns = ("metric", "aspect", "systems", "kendall", "by_chance", "spearman", "accuracy", "inputs", "reason")
     title = "Do metrics order the systems as people do?"
     return tabulate(title, caption, [({}, each) for each in orders], columns, " ".join(said))
 
 
 def describe_agreement(found: SystemAgreement) -> str:
     """How far a metric orders the systems as people do, as a sentence."""
-    shown = (
-        f"{found.metric} orders {found.accuracy.value:.0%} of the pairs of {found.systems} systems as {found.aspect}"
-    )
+    shown = f"{found.metric} orders {found.accuracy:.0%} of the pairs of {found.systems} systems as {found.aspect}"
     if found.by_chance < CHANCE:
         return f"{shown} does."
     return f"{shown} does; {found.by_chance:.0%} of random orders agree as well, so this shows nothing yet."
@@ -112,23 +111,31 @@ def corpus_table(corpus: Mapping[str, CorpusScores]) -> Table:
     return Table("Corpus scores", caption, rows, f"{said}.")
 
 
-def pair_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs]) -> Table:
+def pair_table(
+    means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs], level: float, margins: Margins
+) -> Table:
     """The table of all pairs of systems by metric."""
     has_cues = any(each.beyond_cues is not UNCOUNTED for found in pairs.values() for each in found.values())
-    columns = ("holm", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "effect")
-    columns += ("bootstrap_p", "n", "missing")
+    columns = ("p_value", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "effect", "n")
     named: list[tuple[dict[str, Any], SystemComparison]] = [
         (
             {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
-            | {"p_value": each.randomisation_p},
+            | {"better": judge_pair((a, b), each, level, margins.get(metric))},
             each,
         )
         for metric, found in pairs.items()
         for (a, b), each in found.items()
     ]
     caption = (
-        "Positive where system_a scores higher. p_value: randomisation, two-sided, exact up to "
-        f"{MOST_ENUMERATED} inputs; holm adjusts it for all pairs under a metric. "
+        f"Positive where system_a scores higher. better: the one that scores higher, where p_value is below {level:g}. "
+        "p_value: randomisation, two-sided, adjusted for all pairs under a metric (step-down of the largest "
+        f"statistic; exact up to {MOST_ENUMERATED} inputs). "
+        + (
+            "equal within: two one-sided t tests, adjusted for all pairs, show that the difference is smaller than the "
+            "margin. "
+            if margins
+            else ""
+        )
         + (
             "beyond_cues: the part of the difference that cheap cues (length, repetition, overlap) do not explain, by "
             "regression over inputs. "
@@ -137,11 +144,64 @@ def pair_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pa
         )
         + "win_rate counts ties half and has Tango's score interval (Wilson's where nothing ties). effect: mean "
         "difference over its standard deviation, with a jackknife interval. "
-        f"Below {FEWEST_UNITS} inputs the difference has Student's t interval, and the interval of effect and "
-        "bootstrap_p are left out."
+        f"Below {FEWEST_UNITS} inputs the difference has Student's t interval, and the interval of effect is left out."
     )
-    said = [describe_difference(metric, means[metric], found) for metric, found in pairs.items()]
+    said = [describe_difference(metric, means[metric], found, level) for metric, found in pairs.items()]
     return tabulate("Systems on the same inputs", caption, named, columns, " ".join(said))
+
+
+def judge_pair(systems: tuple[str, str], found: SystemComparison, level: float, margin: float | None) -> str:
+    """The better system of a pair, or what else the tests show."""
+    within = f"within {margin:g}" if found.is_equal else ""
+    if found.p_value < level:
+        better = systems[0] if found.difference.value > 0 else systems[1]
+        return f"{better}, {within}" if within else better
+    if math.isnan(found.p_value):
+        return "not tested"
+    return f"equal {within}" if within else "not separated"
+
+
+def answer_question(
+    means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs], level: float, margins: Margins
+) -> str:
+    """Which system is better by which metrics, and how surely, in one sentence."""
+    by_answer: dict[str, list[str]] = {}
+    for metric, ranked in means.items():
+        by_answer.setdefault(_answer_by_metric(ranked, pairs[metric], level, margins.get(metric)), []).append(metric)
+    said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
+    return f"{said[:1].upper()}{said[1:]}."
+
+
+def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, margin: float | None) -> str:
+    compared = [each.system for each in ranked if each.n]
+    if len(compared) < 2:
+        return "no two systems have scores for enough inputs in common"
+    best, *others = compared
+    against = {other: pairs[best, other] if (best, other) in pairs else pairs[other, best] for other in others}
+    if any(math.isnan(each.p_value) for each in against.values()):
+        return f"nothing is tested: {next(iter(against.values())).reason}"
+    beaten = [other for other, each in against.items() if each.p_value < level]
+    rest = [other for other in others if other not in beaten]
+    parts = []
+    if beaten:
+        p = format_number(max(against[other].p_value for other in beaten))
+        parts.append(f"{best} scores higher than {join_names(beaten)} (p {'at most ' if beaten[1:] else ''}{p})")
+        if small := [other for other in beaten if against[other].is_equal]:
+            parts.append(f"{best} is within {margin:g} of {join_names(small)}")
+    alike = [other for other in rest if against[other].ties == against[other].n]
+    equal = [other for other in rest if against[other].is_equal]
+    unsure = [other for other in rest if other not in (*alike, *equal)]
+    if alike:
+        parts.append(f"{best} and {join_names(alike)} score the same on every input")
+    if equal:
+        parts.append(f"{best} and {join_names(equal)} are equal within {margin:g}")
+    if unsure:
+        p = format_number(min(against[other].p_value for other in unsure))
+        number = f"{'at least ' if unsure[1:] else ''}{p}"
+        parts.append(f"the tests do not separate {best} from {join_names(unsure)} (p {number})")
+    if left := [each.system for each in ranked if not each.n]:
+        parts.append(f"{join_names(left)} cannot be compared")
+    return ", and ".join(parts)
 
 
 def find_pair(ranked: Sequence[SystemMean], pairs: Pairs) -> tuple[str, str, SystemComparison, int]:
@@ -150,8 +210,11 @@ def find_pair(ranked: Sequence[SystemMean], pairs: Pairs) -> tuple[str, str, Sys
     return (a, b, pairs[a, b], 1) if (a, b) in pairs else (a, b, pairs[b, a], -1)
 
 
-def describe_difference(metric: str, ranked: Sequence[SystemMean], pairs: Pairs) -> str:
-    """How far the best system is above the next, and how far with equal cheap cues, as a sentence."""
+def describe_difference(metric: str, ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> str:
+    """How far the best system is above the next, and how far with equal cheap cues, as a sentence.
+
+    Cues are mentioned only where the tests separate the two.
+    """
     a, b, found, sign = find_pair(ranked, pairs)
     beyond, difference = found.beyond_cues, sign * found.difference.value
     if math.isnan(difference):
@@ -159,9 +222,11 @@ def describe_difference(metric: str, ranked: Sequence[SystemMean], pairs: Pairs)
     if difference == 0:
         return f"{metric}: {a} and {b} have the same mean."
     start = f"{metric}: {a} scores {format_number(difference)} above {b}"
+    if not found.p_value < level:
+        return f"{start}, which may be chance (p {format_number(found.p_value)})."
     if math.isnan(beyond.low):
         return f"{start}."
-    if beyond.low <= 0 <= beyond.high:
+    if beyond.low <= 0 <= beyond.high and abs(beyond.value) < abs(difference):
         return f"{start}; cheap cues may explain all of it."
     ends = (beyond.low, beyond.high) if sign > 0 else (-beyond.high, -beyond.low)
     shown = Estimate(sign * beyond.value, *ends)
@@ -179,6 +244,8 @@ def example_table(
     ]
     said = []
     for metric, ranked in means.items():
+        if not ranked[1].n:
+            continue
         a, b, found, sign = find_pair(ranked, pairs[metric])
         won, lost = (found.wins, found.losses)[::sign]
         said.append(f"{metric}: {a} wins {won} inputs against {b}, loses {lost} and ties {found.ties}.")

@@ -2,15 +2,17 @@
 
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation", for the paired bootstrap; Riezler &
 Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT", for randomisation, which
-swaps the two outputs of an input: all swaps of few inputs, random swaps of many.
+swaps the two outputs of an input: all swaps of few inputs, random swaps of many. All pairs share the swaps, and their
+p-values are adjusted together (`step_down`). Systems are ranked and tested on the same inputs, those that all of them
+have a score for, so that the order, the pairs and the clusters agree.
 
-Below `FEWEST_UNITS` inputs the mean has Student's t interval, and there is no bootstrap p-value and no interval for the
-effect. The win rate has Tango's score interval, which is Wilson's where nothing ties. Simulated coverage is in
+Below `FEWEST_UNITS` inputs the mean has Student's t interval, and there is no interval for the effect. The win rate has
+Tango's score interval, which is Wilson's where nothing ties. Simulated coverage is in
 tests/meta_eval/test_null_simulations.py.
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from itertools import permutations as list_orders
@@ -23,17 +25,18 @@ from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
     FEWEST_UNITS,
-    Draws,
     Resampling,
-    bootstrap_p_value,
     estimate_left_out,
     mean_interval,
     share_interval,
 )
 from meta_eval.scored_set import ScoredSet
-from meta_eval.significance import clusters, holm
+from meta_eval.significance import clusters
+from meta_eval.step_down import ROUNDING, step_down
+from meta_eval.ties import settle_ties
 
 MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**15
+LEAST_COMMON = 0.5  # share of the fullest system's inputs that a compared system must leave in common
 MOST_ORDERED = 7  # systems whose orders are all counted: 7! = 5040
 ORDERS = 10_000  # drawn of more systems
 HUMAN = "human "  # before the name of an aspect that people rated
@@ -45,16 +48,14 @@ class SystemComparison:
     """Two systems on the same inputs, under one metric or by one kind of rating. Positive where a is higher.
 
     Attributes:
-        n: number of inputs for which both systems have a score.
+        n: number of inputs that are compared.
         missing: number of inputs left out because a score is NaN.
         difference: the mean of a - b.
         effect: the mean of a - b divided by its standard deviation (Cohen's d for pairs).
         win_rate: the share of inputs on which a is higher; ties count half.
         wins, ties, losses: numbers of inputs on which a is higher, equal, lower.
-        randomisation_p: two-sided p of randomisation: exact up to `MOST_ENUMERATED` inputs, then (b + 1)/(m + 1).
-        bootstrap_p: two-sided p of the paired bootstrap; NaN below `FEWEST_UNITS` inputs, or if all differences are
-            equal.
-        holm: `randomisation_p`, adjusted for all pairs; NaN for a pair alone.
+        p_value: two-sided, of randomisation, adjusted for all pairs: exact up to `MOST_ENUMERATED` inputs.
+        is_equal: whether two one-sided tests show that the difference is within the margin; None without a margin.
         beyond_cues: the part of `difference` that cheap cues do not explain.
         reason: why the difference or its interval is NaN, else None.
     """
@@ -67,9 +68,8 @@ class SystemComparison:
     wins: int
     ties: int
     losses: int
-    randomisation_p: float
-    bootstrap_p: float
-    holm: float = math.nan
+    p_value: float
+    is_equal: bool | None = None
     beyond_cues: Estimate = UNCOUNTED
     reason: str | None = None
 
@@ -82,7 +82,7 @@ class SystemMean:
     """The mean of a system under one metric or by one kind of rating.
 
     Attributes:
-        n: the inputs for which every system has a score; the mean is over them.
+        n: the inputs that the mean is over; every compared system has a score for them.
         cluster: as `clusters` numbers them; a dash without a mean.
     """
 
@@ -98,7 +98,9 @@ class SystemAgreement:
 
     Attributes:
         systems, inputs: their numbers.
-        kendall, spearman, accuracy: of the means; intervals over inputs hold for these systems.
+        kendall, spearman, accuracy: of the means. There is no interval: means of few inputs order systems worse than
+            those of many, so resamples say nothing about the order of the true means (15 systems with a true Kendall
+            of 1, on 100 inputs: an interval from .38 to .76 on average).
         by_chance: the share of all orders of the systems whose Kendall is at least as high.
     """
 
@@ -106,10 +108,11 @@ class SystemAgreement:
     aspect: str
     systems: int
     inputs: int
-    kendall: Estimate
-    spearman: Estimate
-    accuracy: Estimate
+    kendall: float
+    spearman: float
+    accuracy: float
     by_chance: float
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +163,7 @@ def compare_systems(
     wrong shapes and for infinite or too large scores.
     """
     a, b = to_columns(scores_a=scores_a, scores_b=scores_b)
-    gap = a - b
+    gap = settle_ties(a - b, [a, b])
     kept = ~np.isnan(gap)
     named = None if groups is None else [name for name, keep in zip(groups, kept, strict=True) if keep]
     layout = lay_out(int(kept.sum()), inputs=named)
@@ -168,24 +171,55 @@ def compare_systems(
     return replace(found, missing=int((~kept).sum()))
 
 
+def find_common(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which systems and which inputs of `values`, of shape (systems, inputs), are compared.
+
+    A system is left out if the inputs in common would be fewer than `LEAST_COMMON` of those that the fullest system has
+    values for. Systems with more values come first.
+    """
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    systems, inputs = np.zeros(len(values), dtype=np.bool_), np.ones(values.shape[1], dtype=np.bool_)
+    for i in np.argsort(-counts, kind="stable"):
+        common = inputs & known[i]
+        if common.sum() >= max(1, LEAST_COMMON * counts.max()):
+            systems[i], inputs = True, common
+    return systems, inputs
+
+
 def compare_pairs(
-    systems: Sequence[str], values: Floats, resampling: Resampling | None = None, permutations: int = 10_000
+    systems: Sequence[str],
+    values: Floats,
+    resampling: Resampling | None = None,
+    permutations: int = 10_000,
+    margin: float | None = None,
+    level: float = 0.05,
 ) -> Pairs:
     """Compares every pair of systems; `values` have the shape (systems, inputs), NaN where one is missing.
 
-    Each pair is compared on the inputs for which both have a score. p-values are adjusted for all pairs (Holm).
+    All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
+    `margin`, two systems are equal within it at `level`, divided by the number of pairs, where Student's t interval
+    lies inside (Schuirmann's two one-sided tests).
     """
-    first, second = np.triu_indices(len(systems), 1)
-    gaps = values[first] - values[second]
-    found: dict[int, SystemComparison] = {}
-    for kept, together in _share_inputs(gaps).items():
-        at = np.frombuffer(kept, dtype=np.bool_)
-        compared = _compare_gaps(
-            gaps[together][:, at].T, lay_out(int(at.sum())), resampling or Resampling(), permutations
-        )
-        found |= {i: replace(each, missing=int((~at).sum())) for i, each in zip(together, compared, strict=True)}
-    adjusted = holm([found[i].randomisation_p for i in range(len(gaps))])
-    return {pair: replace(found[i], holm=float(adjusted[i])) for i, pair in enumerate(combinations(systems, 2))}
+    kept, at = find_common(values)
+    places = [*combinations(np.flatnonzero(kept).tolist(), 2)]
+    scores = values[np.ix_(kept, at)]
+    first, second = np.triu_indices(len(scores), 1)
+    gaps, layout = settle_ties(scores[first] - scores[second], scores).T, lay_out(int(at.sum()))
+    compared = _compare_gaps(gaps, layout, resampling or Resampling(), permutations) if places else []
+    if margin is not None and len(gaps) > 1:
+        ends = [mean_interval(gap, layout, 1 - 2 * level / len(places)) for gap in gaps.T]
+        inside = [bool(-margin < each.low and each.high < margin) for each in ends]
+        compared = [replace(each, is_equal=equal) for each, equal in zip(compared, inside, strict=True)]
+    found = dict(zip(places, compared, strict=True))
+    reason = "a system has scores for too few inputs in common with the others"
+    none = Estimate.undefined(reason)
+    nothing = SystemComparison(0, 0, none, none, none, 0, 0, 0, math.nan, reason=reason)
+    missing = int((~at).sum())
+    return {
+        (systems[i], systems[j]): replace(found[i, j], missing=missing) if (i, j) in found else nothing
+        for i, j in combinations(range(len(systems)), 2)
+    }
 
 
 def add_beyond_cues(pairs: Pairs, grid: Grid, name: str, cues: Cues, confidence: float = 0.95) -> Pairs:
@@ -196,63 +230,54 @@ def add_beyond_cues(pairs: Pairs, grid: Grid, name: str, cues: Cues, confidence:
     values = dict(zip(grid.systems, grid.columns[name], strict=True))
     cells = dict(zip(grid.systems, cues.values[grid.places], strict=True))
 
-    def measure(a: str, b: str) -> Estimate:
-        gap = values[a] - values[b]
-        kept = ~np.isnan(gap)
-        first, second = (Cues(cues.names, cells[system][kept]) for system in (a, b))
-        return difference_beyond_cues(gap[kept], first, second, confidence=confidence)
+    _, kept = find_common(grid.columns[name])
 
-    return {(a, b): replace(each, beyond_cues=measure(a, b)) for (a, b), each in pairs.items()}
+    def measure(a: str, b: str) -> Estimate:
+        first, second = (Cues(cues.names, cells[system][kept]) for system in (a, b))
+        return difference_beyond_cues((values[a] - values[b])[kept], first, second, confidence=confidence)
+
+    return {(a, b): replace(each, beyond_cues=measure(a, b)) if each.n else each for (a, b), each in pairs.items()}
 
 
 def rank_systems(
     systems: Sequence[str], values: Floats, pairs: Pairs, level: float = 0.05, resampling: Resampling | None = None
 ) -> list[SystemMean]:
-    """The mean of each system with its cluster by Holm's p-values of `pairs`, best first.
+    """The mean of each system with its cluster by the p-values of `pairs`, best first, then those left out.
 
-    Means are over the inputs for which every system has a value, so that a system that could not be scored on hard
-    inputs gains nothing. Without such inputs the means are undefined, and the systems stay in their order.
+    Means are over the inputs that `find_common` keeps, so that a system that could not be scored on hard inputs gains
+    nothing.
     """
-    complete = ~np.isnan(values).any(axis=0)
-    n = int(complete.sum())
-    if n == 0:
-        none = Estimate.undefined("no input has a score of every system")
-        return [SystemMean(name, 0, none, "–") for name in systems]
-    means = [mean for mean, _ in _estimate_means(values[:, complete].T, lay_out(n), resampling or Resampling())]
-    by_system = dict(zip(systems, means, strict=True))
-    p_values = {pair: each.holm for pair, each in pairs.items()}
-    cluster = clusters({name: mean.value for name, mean in by_system.items()}, p_values, level)
-    return [SystemMean(name, n, by_system[name], number) for name, number in cluster.items()]
+    kept, at = find_common(values)
+    names = [name for name, is_kept in zip(systems, kept, strict=True) if is_kept]
+    nothing = [
+        SystemMean(name, 0, Estimate.undefined("too few inputs have a score of this system and of the others"), "–")
+        for name in systems
+        if name not in names
+    ]
+    if not names:
+        return nothing
+    n, scores = int(at.sum()), values[np.ix_(kept, at)]
+    means = dict(zip(names, _estimate_means(scores.T, lay_out(n), resampling or Resampling()), strict=True))
+    by_name = {name: mean.value for name, mean in means.items()}
+    cluster = clusters(by_name, {pair: each.p_value for pair, each in pairs.items()}, level)
+    return [*(SystemMean(name, n, means[name], number) for name, number in cluster.items()), *nothing]
 
 
-def compare_orders(grid: Grid, metric: str, aspect: str, resampling: Resampling | None = None) -> SystemAgreement:
-    """How far a metric orders the systems as the ratings of an aspect do."""
-    settings = resampling or Resampling()
+def compare_orders(grid: Grid, metric: str, aspect: str, seed: int = 0) -> SystemAgreement:
+    """How far a metric orders the systems as the ratings of an aspect do; `seed` draws orders by chance."""
     scores, ratings = grid.scores[metric], grid.ratings[aspect]
     complete = ~np.isnan(scores + ratings).any(axis=0)
     scores, ratings = scores[:, complete], ratings[:, complete]
     k, n = scores.shape
+    none = (math.nan, math.nan, math.nan, math.nan)
     if k < 3 or n == 0:
         rule = "an order needs at least 3 systems and an input where all are scored and rated"
-        none = Estimate.undefined(f"{rule}, but there are {k} and {n}")
-        return SystemAgreement(metric, aspect, k, n, none, none, none, math.nan)
-
-    def agree(weights: Floats) -> Floats:
-        return compare_means(weights @ scores.T, weights @ ratings.T)
-
-    values, found = agree(np.ones((1, n)))[0], []
-    draws = (
-        [*resample(agree, [n], [True], max(k * k, n), settings.resamples, settings.seed)] if n >= FEWEST_UNITS else []
-    )
-    for i, value in enumerate(values):
-        if math.isnan(value):
-            found.append(Estimate.undefined("all means are equal"))
-        elif not draws:
-            found.append(Estimate(float(value), math.nan, math.nan, explain_few("inputs", n)))
-        else:
-            found.append(estimate_from(float(value), np.concatenate(draws)[:, i], settings.confidence, n))
-    chance = orders_by_chance(scores.sum(axis=1), ratings.sum(axis=1), settings.seed)
-    return SystemAgreement(metric, aspect, k, n, *found, by_chance=chance)
+        return SystemAgreement(metric, aspect, k, n, *none, reason=f"{rule}, but there are {k} and {n}")
+    means = scores.mean(axis=1), ratings.mean(axis=1)
+    kendall, spearman, accuracy = compare_means(*(each[None] for each in means))[0].tolist()
+    if math.isnan(kendall):
+        return SystemAgreement(metric, aspect, k, n, *none, reason="all means are equal")
+    return SystemAgreement(metric, aspect, k, n, kendall, spearman, accuracy, orders_by_chance(*means, seed))
 
 
 def compare_means(x: Floats, y: Floats) -> Floats:
@@ -261,7 +286,7 @@ def compare_means(x: Floats, y: Floats) -> Floats:
     Both have the shape (rows, systems). Accuracy counts a tie as right where both tie. NaN for equal values.
     """
     first, second = np.triu_indices(x.shape[1], 1)
-    of_x, of_y = (np.sign(each[:, first] - each[:, second]) for each in (x, y))
+    of_x, of_y = (np.sign(settle_ties(each[:, first] - each[:, second], each)) for each in (x, y))
     untied = np.sqrt((of_x != 0).sum(axis=1) * (of_y != 0).sum(axis=1))
     pairs = np.eye(x.shape[1])[first] - np.eye(x.shape[1])[second]
     ranks = [signs @ pairs / 2 for signs in (of_x, of_y)]  # average ranks, less their mean
@@ -290,35 +315,38 @@ def orders_by_chance(x: Floats, y: Floats, seed: int = 0) -> float:
 
 
 def randomisation_p(differences: Floats, permutations: int, seed: int) -> Floats:
-    """Two-sided p-values of paired `differences`, of shape (n,) or (n, pairs), by sign flips; of shape () or (pairs,).
+    """Two-sided p-values, adjusted for all pairs, of paired `differences`, of shape (n, pairs), by sign flips.
 
-    Up to `MOST_ENUMERATED` differences they are exact: the share of all sign patterns whose sum is at least as large.
-    For more they are (b + 1)/(m + 1) of m = `permutations` random patterns, which all pairs share.
+    All pairs share the flips. The statistic is the sum of differences over the root of the sum of their squares, which
+    no flip changes, so that pairs of any spread count alike. Up to `MOST_ENUMERATED` differences every pattern of signs
+    counts, and the p-value of a pair alone is exact; for more, `permutations` random ones do. A pair whose differences
+    are all 0 has a p-value of 1.
     """
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")
-    n, total = len(differences), differences.sum(axis=0)
-    # tolerance: the order of a sum changes its rounding
-    observed = abs(total) - 1e-10 * np.abs(differences).sum(axis=0)
+    size = np.sqrt((differences**2).sum(axis=0))
+    unit = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
+    # tolerance: rounding may make a sum that is 0 look like evidence against others that are
+    observed = np.abs(unit.sum(axis=0)).clip(min=ROUNDING)
+    flips = _draw_flips(len(unit), permutations, seed, max(1, BATCH // max(unit.shape)))
+    return step_down(observed, (np.abs(signs @ unit).clip(min=ROUNDING) for signs in flips))
+
+
+def smallest_p(n: int, permutations: int) -> float:
+    """The smallest p-value that swaps of n inputs can give."""
+    return 2.0 ** (1 - n) if n <= MOST_ENUMERATED else 1 / (1 + permutations)
+
+
+def _draw_flips(n: int, permutations: int, seed: int, rows: int) -> Iterator[Floats]:
+    """Signs of shape (up to `rows`, n): all patterns but the given one and the reverse of each, or random ones."""
     if n <= MOST_ENUMERATED:
-        sums = np.zeros((1, *total.shape))  # of every subset
-        for each in differences:
-            sums = np.concatenate([sums, sums + each])
-        return (np.abs(2 * sums - total) >= observed).mean(axis=0)
-    rng, batch = np.random.default_rng(seed), max(1, BATCH // (n + total.size))
-    beyond = np.zeros(total.shape, dtype=np.intp)
-    for start in range(0, permutations, batch):
-        kept = rng.integers(0, 2, (min(batch, permutations - start), n), dtype=np.int8)
-        beyond += (np.abs(2 * (kept @ differences) - total) >= observed).sum(axis=0)
-    return (beyond + 1) / (permutations + 1)
-
-
-def _share_inputs(gaps: Floats) -> dict[bytes, list[int]]:
-    """The rows of `gaps` by the mask of their known values."""
-    found: dict[bytes, list[int]] = {}
-    for i, known in enumerate(~np.isnan(gaps)):
-        found.setdefault(known.tobytes(), []).append(i)
-    return found
+        every = np.arange(1, 2 ** (n - 1))
+        for start in range(0, len(every), rows):
+            yield 1.0 - 2.0 * (every[start : start + rows, None] >> np.arange(n) & 1)
+        return
+    rng = np.random.default_rng(seed)
+    for start in range(0, permutations, rows):
+        yield 1.0 - 2.0 * rng.integers(0, 2, (min(rows, permutations - start), n), dtype=np.int8).astype(np.float64)
 
 
 def _compare_gaps(gaps: Floats, layout: Layout, resampling: Resampling, permutations: int) -> list[SystemComparison]:
@@ -328,10 +356,9 @@ def _compare_gaps(gaps: Floats, layout: Layout, resampling: Resampling, permutat
     if n < 2:
         reason = f"a comparison needs at least 2 inputs that both systems have a score for, but there are {n}"
         none = Estimate.undefined(reason)
-        nothing = SystemComparison(n, 0, none, none, none, 0, 0, 0, math.nan, math.nan, reason=reason)
+        nothing = SystemComparison(n, 0, none, none, none, 0, 0, 0, math.nan, reason=reason)
         return [replace(nothing, wins=w, ties=t, losses=x) for w, t, x in zip(wins, ties, losses, strict=True)]
-    sums = _sum_by_input(gaps, layout)
-    p_values = randomisation_p(sums, permutations, resampling.seed)
+    p_values = randomisation_p(_sum_by_input(gaps, layout), permutations, resampling.seed)
     differences = _estimate_means(gaps, layout, resampling)
     return [
         SystemComparison(
@@ -343,11 +370,10 @@ def _compare_gaps(gaps: Floats, layout: Layout, resampling: Resampling, permutat
             wins=wins[i],
             ties=ties[i],
             losses=losses[i],
-            randomisation_p=float(p),
-            bootstrap_p=bootstrap_p,
+            p_value=float(p),
             reason=difference.reason,
         )
-        for i, (gap, p, (difference, bootstrap_p)) in enumerate(zip(gaps.T, p_values, differences, strict=True))
+        for i, (gap, p, difference) in enumerate(zip(gaps.T, p_values, differences, strict=True))
     ]
 
 
@@ -358,30 +384,28 @@ def _sum_by_input(values: Floats, layout: Layout) -> Floats:
     return sums
 
 
-def _estimate_means(values: Floats, layout: Layout, resampling: Resampling) -> list[tuple[Estimate, float]]:
-    """The mean of each column of `values`, of shape (n, columns), with its interval and bootstrap p-value.
+def _estimate_means(values: Floats, layout: Layout, resampling: Resampling) -> list[Estimate]:
+    """The mean of each column of `values`, of shape (n, columns), with its interval; all columns share the resamples.
 
-    All columns share the resamples. Student's t interval and no p-value for few inputs and without spread.
+    Student's t interval for few inputs and without spread.
     """
     number, confidence = layout.input_count, resampling.confidence
     spread = np.ptp(values, axis=0) > 0
     if number < FEWEST_UNITS or not spread.any():
-        return [(mean_interval(column, layout, confidence), math.nan) for column in values.T]
+        return [mean_interval(column, layout, confidence) for column in values.T]
     sizes = np.bincount(layout.inputs).astype(np.float64)
     sums = _sum_by_input(values, layout)
     draws = resample(
         lambda weights: (weights @ sums) / (weights @ sizes)[:, None],
         [number], [True], max(sums.shape), resampling.resamples, resampling.seed,
     )  # fmt: skip
-    means, left_out = np.concatenate([*draws]), (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None]
-    found = []
-    for j, column in enumerate(values.T):
-        if not spread[j]:
-            found.append((mean_interval(column, layout, confidence), math.nan))
-            continue
-        drawn = Draws(float(column.mean()), means[:, j], left_out[:, j], number, resampling)
-        found.append((drawn.estimate, bootstrap_p_value(drawn.values, number)))
-    return found
+    means = np.concatenate([*draws])
+    return [
+        estimate_from(float(column.mean()), drawn, confidence, number)
+        if varies
+        else mean_interval(column, layout, confidence)
+        for column, drawn, varies in zip(values.T, means.T, spread, strict=True)
+    ]
 
 
 def _standardise_mean(gap: Floats, layout: Layout, confidence: float) -> Estimate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from baselines.corpus_scores import CorpusName
 from core.scores import Metric
@@ -21,12 +22,15 @@ def compare(
     resampling: Resampling,
     permutations: int,
     level: float,
+    margin: Any,
     corpus: Sequence[CorpusName] | None,
 ) -> Outcome:
     """Compares all systems in the file. `metrics` are run on the file; the others have their scores in it."""
     scored = score_file(run, file, metrics)
     with run.timed("comparisons"):
-        found = compare_scored(scored, resampling, permutations=permutations, level=level, cues=run.cues, corpus=corpus)
+        found = compare_scored(
+            scored, resampling, permutations=permutations, level=level, margin=margin, cues=run.cues, corpus=corpus
+        )
     plots = {}
     for name, ranked in found.means.items():
         best = ranked[0].system

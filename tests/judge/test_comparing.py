@@ -11,6 +11,7 @@ import judge
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores
+from data.scored import mark_missing
 from judge.comparing import compare_scored
 from judge.comparing_tables import describe_order
 from meta_eval.intervals import Resampling
@@ -69,7 +70,7 @@ def test_systems_with_the_same_texts_are_not_told_apart() -> None:
 def test_people_are_one_more_metric() -> None:
     found = judge.compare(SUMMARIES, "word_count", corpus=[])
     assert [each.system for each in found.means["human quality"]] == ["new", "old"]
-    assert found.pairs["human quality"]["new", "old"].randomisation_p == 2 / 2**10
+    assert found.pairs["human quality"]["new", "old"].p_value == 2 / 2**10
     assert (found.orders, found.corpus) == ([], {})
     assert any("at least 3" in note for note in found.notes)
 
@@ -87,7 +88,7 @@ def test_length_explains_the_difference_of_a_metric_that_counts_words_and_not_th
     human = next(each for names, each in found.pairs["human quality"].items() if set(names) == {"s0", "s2"})
     assert min(abs(human.beyond_cues.low), abs(human.beyond_cues.high)) > 1
     (order,) = found.orders
-    assert (order.systems, order.inputs, order.kendall.value, order.by_chance) == (3, 120, 1.0, 1 / 6)
+    assert (order.systems, order.inputs, order.kendall, order.by_chance) == (3, 120, 1.0, 1 / 6)
     without = compare_scored(study, Resampling(resamples=50), permutations=199, cues=False)
     assert math.isnan(without.pairs["length"][next(iter(found.pairs["length"]))].beyond_cues.value)
     assert ["beyond_cues" in {*table.rows[0]} for table in without.tables] == [False] * len(without.tables)
@@ -119,6 +120,62 @@ def test_the_order_in_words(means: tuple[float, ...], sentence: str) -> None:
     names = [each.system for each in ranked]
     ab, bc = (" and ".join(name for name in names if name in both) for both in ("ab", "bc"))
     assert describe_order(ranked, pairs, 0.05) == sentence.format(ab=ab, bc=bc)
+
+
+def test_incomplete_inputs_are_refused_or_dropped_and_counted() -> None:
+    texts = {"a": {f"i{k}": "w " * (k + 2) for k in range(9)}, "b": {f"i{k}": "w" for k in range(6)}}
+    with pytest.raises(InputFaults, match="no output of b: incomplete=drop leaves such inputs out"):
+        judge.compare(texts, "word_count")
+    found = judge.compare(texts, "word_count", incomplete="drop")
+    assert "3 of 9 inputs are left out, because some system has no output for them (b lacks 3)" in found.notes
+    alone = judge.compare({"a": {f"i{k}": "w " * (k + 2) for k in range(6)}, "b": texts["b"]}, "word_count")
+    assert found.pairs["word_count"]["a", "b"] == alone.pairs["word_count"]["a", "b"]
+    with pytest.raises(InputFaults, match="no input of 2 has an output of every system"):
+        judge.compare({"a": {"1": "x"}, "b": {"2": "x"}}, "word_count", incomplete="drop")
+    with pytest.raises(SettingFault, match="incomplete must be refuse or drop, found skip"):
+        judge.compare(texts, "word_count", incomplete="skip")  # pyright: ignore[reportArgumentType]
+
+
+NAN = math.nan
+EQUAL = [float(k % 3) for k in range(12)]
+HIGH = [value + 1 + k % 2 / 10 for k, value in enumerate(EQUAL)]
+NOISY = [value + (-1) ** k * 0.3 + 0.01 * k for k, value in enumerate(EQUAL)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "margin", "answer"),
+    [
+        ({"a": EQUAL, "b": HIGH}, None, "By m, b scores higher than a (p 0.0005)."),
+        ({"a": EQUAL, "b": HIGH, "c": EQUAL}, None, "By m, b scores higher than a and c (p at most 0.0005)."),
+        ({"a": EQUAL, "b": HIGH}, 2, "By m, b scores higher than a (p 0.0005), and b is within 2 of a."),
+        ({"a": EQUAL, "b": EQUAL}, 1, "By m, a and b score the same on every input."),
+        (
+            {"a": EQUAL, "b": NOISY},
+            None,
+            "By m, the tests do not separate b from a (p 0.541).",
+        ),
+        ({"a": EQUAL, "b": NOISY}, 1, "By m, b and a are equal within 1."),
+        (
+            {"a": HIGH, "b": [v + (-1) ** k for k, v in enumerate(HIGH)], "c": EQUAL},
+            None,
+            "By m, a scores higher than c (p 0.001), and the tests do not separate a from b (p 1.000).",
+        ),
+        ({"a": [NAN] * 12, "b": HIGH}, None, "By m, no two systems have scores for enough inputs in common."),
+        (
+            {"a": [NAN] * 12, "b": HIGH, "c": EQUAL},
+            None,
+            "By m, b scores higher than c (p 0.0005), and a cannot be compared.",
+        ),
+        ({"a": [1], "b": [0]}, None, "By m, nothing is tested: a comparison needs at least 2 inputs"),
+    ],
+)
+def test_the_answer_holds(scores: dict[str, list[float]], margin: float | None, answer: str) -> None:
+    examples = [Example(f"{s}-{i}", "t", system=s, group=f"g{i}") for s, own in scores.items() for i in range(len(own))]
+    values = np.array([each for own in scores.values() for each in own], dtype=np.float64)
+    study = ScoredSet("study", tuple(examples), {"m": mark_missing(values, "m|v1")})
+    found = compare_scored(study, Resampling(resamples=20), margin=margin, cues=False)
+    assert found.notes[-1].startswith(answer)
+    assert found.tables[0].rows
 
 
 def test_what_cannot_be_compared() -> None:

@@ -106,9 +106,7 @@ def comparisons_of(study: Study, effect: float, rounds: int, ties: float = 0.0) 
         if study[0] >= FEWEST_UNITS:
             happens["effect"] = holds(found.effect, effect)
         if effect == 0:
-            happens["reject by randomisation"] = found.randomisation_p <= 0.05
-        if effect == 0 and study[0] >= FEWEST_UNITS:
-            happens["reject by bootstrap"] = found.bootstrap_p <= 0.05
+            happens["reject by randomisation"] = found.p_value <= 0.05
         return happens
 
     return rates(rounds, once)
