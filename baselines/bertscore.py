@@ -19,7 +19,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from models.encoders import encoder_source
-from models.loading import load_pretrained, model_fingerprint
+from models.loading import check_tokens, load_pretrained, model_fingerprint
 from models.model import readable_tokens
 from models.windows import CutTruncation, refuse_cut
 
@@ -83,6 +83,7 @@ class BertScore:
             return BERTScorer(model_type=name, num_layers=layers, device=device)
 
         scorer = load_pretrained(load, source)
+        check_tokens(model, scorer._tokenizer, config.vocab_size)
         max_length = readable_tokens(config, scorer._tokenizer)
         scorer._tokenizer.model_max_length = max_length  # where the library cuts; some tokenizers state no limit
         scorer._tokenizer.split_special_tokens = True  # "[SEP]" in a text is plain text

@@ -21,7 +21,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from models.batching import pad, pad_with_mask, read_in_batches
-from models.loading import load_pretrained, model_fingerprint
+from models.loading import check_tokens, load_pretrained, model_fingerprint
 from models.model import readable_tokens
 from models.windows import CutTruncation, refuse_cut
 
@@ -60,7 +60,9 @@ class Bleurt:
         )
         if network.config.num_labels != 1:
             raise SettingFault(f"BLEURT has one output, but {model} has {network.config.num_labels}")
-        return cls(network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, model), model, **settings)
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, model)
+        check_tokens(model, tokenizer, len(network.get_input_embeddings().weight))
+        return cls(network.to(device).eval(), tokenizer, model, **settings)
 
     @cached_property
     def identity(self) -> str:

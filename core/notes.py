@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-FILE = "note.txt"
+from core.faults import InputFaults, fault, printable
+
+FILE, LONGEST = "note.txt", 500
 TINY = "tiny model of synthetic text: shows how it works, is no judgement"  # of models that learned built-in text
 
 
@@ -12,6 +14,22 @@ def write_note(folder: Path, note: str) -> None:
 
 
 def read_note(name: Path | str) -> tuple[str, ...]:
-    """The note in a model's folder, for `Scores.notes`; empty for a folder without one and for a hub name."""
+    """The note in a model's folder, for `Scores.notes`; empty for a folder without one and for a hub name.
+
+    Raises InputFaults for a note that is no file of its own (a link), not text, or longer than LONGEST characters.
+    """
     path = Path(name) / FILE
-    return (path.read_text(encoding="utf-8").strip(),) if path.is_file() else ()
+    if path.is_symlink() or not path.is_file():
+        if path.is_symlink() or path.exists():
+            raise InputFaults([fault(path, 0, "must be a file of its own, but is a link or a folder")])
+        return ()
+    with path.open("rb") as file:
+        content = file.read(4 * LONGEST + 2)
+    try:
+        note = content.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        raise InputFaults([fault(path, 0, f"must be text in UTF-8 of at most {LONGEST} characters")]) from None
+    if len(note) > LONGEST or printable(note) != note:
+        what = f"must be text of at most {LONGEST} characters without control characters"
+        raise InputFaults([fault(path, 0, what)])
+    return (note,)

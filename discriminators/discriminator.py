@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from core.faults import MissingModel, SettingFault, blame_file
@@ -31,6 +31,7 @@ from discriminators.vocabulary import (
 )
 from models.batching import read_in_batches
 from models.encoders import load_encoder
+from models.folders import check_folder
 from models.loading import load_pretrained, load_weights, tokenizer_fingerprint, weights_fingerprint
 from models.model import readable_tokens
 from models.windows import Truncation
@@ -158,6 +159,7 @@ class Discriminator:
             raise FileNotFoundError(
                 f"a discriminator is a folder with {SETTINGS}, but {folder} has none: train one there"
             )
+        check_folder(folder)
         kept = read_settings(folder / SETTINGS, SavedDiscriminator)
         max_length, kept_truncation = kept.pop("max_length"), kept.pop("truncation")
         arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels", "spelling")}
@@ -172,8 +174,7 @@ class Discriminator:
             tokens = EncoderTokens(tokenizer, max_length)
             with blame_file(folder / SETTINGS):
                 network = BertClassifier(encoder, **arguments)
-            with blame_file(folder / "head.safetensors"):
-                network.head.load_state_dict(load_file(folder / "head.safetensors"))
+            load_weights(lambda: network.head, folder / "head.safetensors")
         network = network.to(device, dtype).eval()
         return cls(network, tokens, kept, truncation or kept_truncation, token_budget, read_note(folder))
 

@@ -35,7 +35,8 @@ from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST
 from discriminators.vocabulary import SPECIAL, Vocabulary
 from models.batching import batches_by_budget
-from models.loading import load_pretrained, load_weights
+from models.folders import check_folder
+from models.loading import check_tokens, load_pretrained, load_weights
 from models.model import decode_tokens, plain_token_ids
 
 SETTINGS = "guide.json"
@@ -271,9 +272,11 @@ class CausalGuide:
             raise FileNotFoundError(
                 f"a causal guide is a folder with {SETTINGS}, but {folder} has none: train one there"
             )
+        check_folder(folder)
         settings = read_settings(folder / SETTINGS, SavedGuide)
         network = load_weights(partial(CausalLSTM, **settings), folder / "model.safetensors")
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, folder / "tokenizer")
+        check_tokens(folder, tokenizer, network.vocabulary_size)
         return cls(network.to(device).eval(), tokenizer, settings, notes=read_note(folder))
 
 

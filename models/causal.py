@@ -27,6 +27,7 @@ class CausalLM(ConditionalLM):
     """A model that predicts the next token, and its tokenizer."""
 
     loader = AutoModelForCausalLM
+    pads = False
 
     @property
     def start(self) -> int:

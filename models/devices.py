@@ -6,13 +6,14 @@ from pathlib import Path
 
 import huggingface_hub.constants
 import torch
-from huggingface_hub import get_safetensors_metadata, try_to_load_from_cache
+from huggingface_hub import get_safetensors_metadata
 from huggingface_hub.errors import NotASafetensorsRepoError
 
 from core.faults import MissingModel, SettingFault
+from models.folders import INDEX, check_folder, find_file
 
 DTYPES = ("float32", "bfloat16", "float16")
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+WEIGHTS = "model.safetensors"
 LONGEST_HEADER = 100_000_000  # bytes, by the format
 MEMORY, GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")  # Linux; the second within a container
 
@@ -60,34 +61,20 @@ def count_weights(name: str | Path) -> int | None:
     """The number of weights of a model by the headers of its safetensors files; None where it has none.
 
     Of a model on the hub the headers alone are fetched, unless the hub must not be asked. Raises MissingModel for a
-    file that is not whole.
+    file that is not whole, InputFaults as `check_folder`.
     """
-    folder = Path(name)
-    if (index := _file(name, INDEX)) is not None:
-        shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-        files = [path for shard in shards if (path := _file(name, shard)) is not None]
-    else:
-        files = [path] if (path := _file(name, WEIGHTS)) is not None else []
-    if files:
-        return sum(_count_in_file(path) for path in files)
-    if folder.exists() or huggingface_hub.constants.HF_HUB_OFFLINE:
+    if (stated := find_file(name, f"{WEIGHTS}{INDEX}") or find_file(name, WEIGHTS)) is not None:
+        check_folder(stated.parent)
+        if stated.name == WEIGHTS:
+            return _count_in_file(stated)
+        shards = sorted(set(json.loads(stated.read_text(encoding="utf-8"))["weight_map"].values()))
+        return sum(_count_in_file(path) for shard in shards if (path := find_file(name, shard)) is not None)
+    if Path(name).exists() or huggingface_hub.constants.HF_HUB_OFFLINE:
         return None
     try:
         return sum(get_safetensors_metadata(str(name)).parameter_count.values())
     except (NotASafetensorsRepoError, OSError, ValueError):  # the loading says why the hub does not give the model
         return None
-
-
-def _file(name: str | Path, file: str) -> Path | None:
-    """A file of a model: in its folder, or in the cache of the hub."""
-    folder = Path(name)
-    if folder.is_dir():
-        return folder / file if (folder / file).is_file() else None
-    try:
-        cached = try_to_load_from_cache(str(name), file)
-    except ValueError:  # no name of the hub
-        return None
-    return Path(cached) if isinstance(cached, str) else None
 
 
 def _count_in_file(path: Path) -> int:
@@ -99,7 +86,7 @@ def _count_in_file(path: Path) -> int:
         entries = [entry for name, entry in json.loads(text).items() if name != "__metadata__"]
         is_whole = 8 + length + max(entry["data_offsets"][1] for entry in entries) == path.stat().st_size
         count = sum(prod(entry["shape"]) for entry in entries)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         is_whole, count = False, 0
     if not is_whole:
         raise MissingModel(str(path.parent), f"{path.name} is not a whole safetensors file: fetch it again")

@@ -23,7 +23,7 @@ from data.text_files import iterate_lines
 from data.words import plain_words
 from models.batching import pad_with_mask, read_in_batches
 from models.devices import check_device, check_memory
-from models.loading import load_pretrained, model_fingerprint, weights_fingerprint
+from models.loading import check_tokens, load_pretrained, model_fingerprint, weights_fingerprint
 from models.model import count_positions, plain_token_ids, special_frame
 from models.windows import Truncation, cut_end, split_evenly
 
@@ -65,8 +65,10 @@ def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     source = encoder_source(name)
     check_memory(source, "float32", "cpu")
     settings = {"dtype": torch.float32, "use_safetensors": True}
+    tokenizer = load_pretrained(AutoTokenizer.from_pretrained, source)
     encoder = load_pretrained(AutoModel.from_pretrained, source, **settings)
-    return encoder, load_pretrained(AutoTokenizer.from_pretrained, source)
+    check_tokens(name, tokenizer, len(encoder.get_input_embeddings().weight))
+    return encoder, tokenizer
 
 
 def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
@@ -80,12 +82,15 @@ def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
 
     check_device(device, dtype)
     check_memory(encoder_source(name), dtype, "cpu", device)
-    return load_pretrained(
+    found = load_pretrained(
         SentenceTransformer,
         encoder_source(name),
         device=device,
         model_kwargs={"dtype": dtype, "use_safetensors": True},
     ).eval()
+    first: Any = found[0]
+    check_tokens(name, found.tokenizer, len(first.auto_model.get_input_embeddings().weight))
+    return found
 
 
 @checked_dataclass

@@ -4,9 +4,13 @@ Results that a model made depend on its weights, whatever folder they came from.
 """
 
 import hashlib
+import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeVar
 
 import huggingface_hub.constants
@@ -16,14 +20,17 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
-from torch import nn
+from torch import Tensor, nn
+from transformers import PreTrainedModel
 
-from core.faults import MissingModel, blame_file
+from core.faults import InputFaults, MissingModel, blame_file
 from core.stages import file_sha256, fingerprint
+from models.folders import check_model_folder, find_folder, find_weight
 
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
-FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json")  # a model's folder has one of them
+LARGEST = 1e15  # of a weight: products of larger ones overflow
+UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
 
 # transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
@@ -36,27 +43,117 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
 
-    Raises MissingModel where neither a folder nor a reachable hub has it, for a model that needs its own code, and for
-    a folder with broken files.
+    Raises MissingModel where neither a folder nor a reachable hub has it, for a model that needs its own code, for a
+    folder with broken files, and for weights that are missing, too large or no numbers; InputFaults as `check_folder`.
     """
-    folder = Path(name)
-    if folder.is_dir() and not any((folder / file).is_file() for file in FILES):
-        raise MissingModel(str(name), f"a model's folder has {' or '.join(FILES)}, but this one has none of them")
-    if folder.is_file():
+    if Path(name).is_file():
         raise MissingModel(str(name), "a model is a folder or a name of the model hub, but this is a file")
+    if (folder := find_folder(name)) is not None:
+        check_model_folder(folder)
     try:
-        return load(str(name), trust_remote_code=False, **settings)
+        with _recording() as loaded:
+            found = load(str(name), trust_remote_code=False, **settings)
+        if folder is None and (fetched := find_folder(name)) is not None:
+            check_model_folder(fetched)
+        for model, missing in loaded:
+            _check_model(model, missing)
+        if isinstance(found, nn.Module):
+            _check_weights(found.named_parameters())
+        return found
     except OSError as error:
         raise _missing(str(name), error) from error
-    except (MissingModel, MemoryError, torch.OutOfMemoryError):
+    except _WeightError as error:
+        place = find_folder(name)
+        raise MissingModel(str(find_weight(place, error.name) if place else name), str(error)) from error
+    except (InputFaults, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # for a broken file the libraries raise any class
         if "trust_remote_code" in str(error):
             what = "this model needs Python code that comes with it, and such code is never run"
             raise MissingModel(str(name), what) from error
-        if not folder.is_dir():
+        if not Path(name).is_dir():
             raise
         raise _missing(str(name), error) from error
+
+
+class _WeightError(ValueError):
+    """A weight, by its name, from which no score can come."""
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name = name
+        super().__init__(f"the weight {name} {what}")
+
+
+_patching = RLock()
+
+
+@contextmanager
+def _recording() -> Iterator[list[tuple[PreTrainedModel, list[str]]]]:
+    """Collects the models that transformers loads in the block, for any library, with the weights that no file has.
+
+    transformers draws these at random and warns. Weights that are tied to others are not among them.
+    """
+    loaded: list[tuple[PreTrainedModel, list[str]]] = []
+    original = PreTrainedModel.__dict__["from_pretrained"].__func__
+
+    @wraps(original)
+    def record(cls: type, *args: Any, output_loading_info: bool = False, **kwargs: Any) -> Any:
+        model, info = original(cls, *args, output_loading_info=True, **kwargs)
+        loaded.append((model, sorted(info["missing_keys"])))
+        return (model, info) if output_loading_info else model
+
+    with _patching:
+        PreTrainedModel.from_pretrained = classmethod(record)  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            yield loaded
+        finally:
+            PreTrainedModel.from_pretrained = classmethod(original)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@torch.no_grad()
+def _check_model(model: PreTrainedModel, missing: Iterable[str]) -> None:
+    """Raises ValueError for a model with missing or absurd weights, or whose output for one token is no number."""
+    for name in missing:
+        if not name.startswith(UNREAD):
+            raise _WeightError(name, "is in none of the model's files")
+    _check_weights(model.named_parameters())
+    embeddings: Any = model.get_input_embeddings()
+    count = len(embeddings.weight)
+    is_causal = model.can_generate() and not model.config.is_encoder_decoder  # it reads no padding
+    for key in ("decoder_start_token_id",) if is_causal else ("decoder_start_token_id", "pad_token_id"):
+        value = getattr(model.config, key, None)
+        if value is not None and not 0 <= value < count:
+            raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
+    token = torch.zeros(1, 1, dtype=torch.long, device=model.device)
+    reads = inspect.signature(model.forward).parameters
+    output = model(**{name: token for name in ("input_ids", "decoder_input_ids") if name in reads})[0]
+    if bool(output.isnan().any() | output.isposinf().any()):
+        raise ValueError("what it makes of a token is not finite")
+
+
+def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
+    """Raises _WeightError for a weight that is not finite or larger than LARGEST."""
+    for name, each in weights:
+        if each.is_floating_point() and each.numel():
+            each = each.detach()
+            ends = (each if each.itemsize > 1 else each.float()).aminmax()  # without a copy of the weights
+            for end in (float(ends.min), float(ends.max)):
+                if not abs(end) <= LARGEST:
+                    raise _WeightError(name, f"must be finite and at most {LARGEST:g}, but holds {end:g}")
+
+
+def check_tokens(name: Path | str, tokenizer: Any, count: int, pads: bool = True) -> None:
+    """Raises MissingModel for a tokenizer with a token that a model of `count` tokens does not know.
+
+    Without `pads` its padding may be such a token.
+    """
+    unused = None if pads else tokenizer.pad_token
+    beyond = {token: i for token, i in tokenizer.get_vocab().items() if i >= count and token != unused}
+    if beyond:
+        token, i = max(beyond.items(), key=lambda item: item[1])
+        raise MissingModel(
+            str(name), f"the tokenizer's token {token!r} has the id {i}, but the model has {count} tokens"
+        )
 
 
 def load_weights(build: Callable[[], Module], path: Path) -> Module:
@@ -66,6 +163,7 @@ def load_weights(build: Callable[[], Module], path: Path) -> Module:
     """
     with blame_file(path):
         weights = load_file(path)
+        _check_weights(weights.items())
         with torch.device("meta"):
             build().load_state_dict(weights, assign=True)  # compares names and shapes
     module = build()
@@ -111,11 +209,10 @@ def weights_fingerprint(model: Any, unread: str | None = None) -> str:
 def model_fingerprint(model: Any, tokenizer: Any) -> str:
     """Sixteen hexadecimal digits that change with any weight, the configuration or the tokenizer of a model.
 
-    They are the same in any folder. For signatures. The pooler of a bare encoder is left out: nothing reads it, and
-    checkpoints that lack one (RoBERTa) get a random one whenever they are loaded.
+    They are the same in any folder. For signatures. The pooler of a bare encoder is left out.
     """
     settings = {name: value for name, value in model.config.to_dict().items() if name not in NOT_OF_THE_MODEL}
-    parts = [weights_fingerprint(model, unread="pooler."), json.dumps(settings, sort_keys=True, default=str)]
+    parts = [weights_fingerprint(model, unread=UNREAD), json.dumps(settings, sort_keys=True, default=str)]
     return fingerprint([*parts, tokenizer_fingerprint(tokenizer)])
 
 

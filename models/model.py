@@ -19,7 +19,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from core.notes import read_note
 from models.batching import halve_when_out_of_memory
 from models.devices import check_device, check_memory
-from models.loading import load_pretrained, model_fingerprint, weights_fingerprint
+from models.loading import check_tokens, load_pretrained, model_fingerprint, weights_fingerprint
 from models.windows import Pair
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
@@ -100,6 +100,7 @@ class LanguageModel:
     """
 
     loader: ClassVar[Any]
+    pads: ClassVar[bool] = True  # whether it reads the tokenizer's padding
     model: Any  # the classes of transformers share no useful base type
     tokenizer: PreTrainedTokenizerBase
     notes: tuple[str, ...] = ()
@@ -117,6 +118,7 @@ class LanguageModel:
         check_memory(name, dtype, "cpu", device)  # weights are loaded by the CPU first
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
+        check_tokens(name, tokenizer, len(model.get_input_embeddings().weight), pads=cls.pads)
         if model.dtype.itemsize < torch.float32.itemsize:
             model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
         return cls(model.to(device).eval(), tokenizer, read_note(name))
