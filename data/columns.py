@@ -1,6 +1,7 @@
 """Columns: which key of a line, or column of a table, gives which field of an example, and which are passed on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import lru_cache
@@ -19,6 +20,9 @@ OTHER_NAMES = {  # of translations (src, mt, ref) and of data sets of prompts an
     "ref": "references", "reference": "references", "target": "references",
 }  # fmt: skip
 OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that +exp=score writes
+MOST_COLUMNS = 2_000  # or different keys of the lines of a file
+LONGEST_NAME = 30  # characters that are compared with the names of fields
+SHOWN = 50  # columns in a message
 ALIKE = 0.8  # of difflib, from which a name is taken for a misspelt field
 
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file
@@ -85,29 +89,42 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> Naming:
 
 
 def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: Mapping[str, str]) -> Iterator[str]:
-    for name in dict.fromkeys(found.values()):
-        keys = [key for key, other in found.items() if other == name]
+    giving: dict[str, list[str]] = {}
+    for key, name in found.items():
+        giving.setdefault(name, []).append(key)
+    for name, keys in giving.items():
         if len(keys) > 1 and not (name == "references" and all(key in chosen for key in keys)):
             both = f"{' and '.join(map(format_value, keys))} both give the {name}"
             yield f"{both}: columns={{{name}: {keys[0]}}} chooses one"
-    names = list(extra.values())
+    counts = Counter(extra.values())
     for key, name in extra.items():
         if name in (*OUTPUT, "id", "scores"):
             yield f"{format_value(name)} is a key of the output of scores: columns={{my_{name}: {key}}} renames it"
-        if names.count(name) > 1:
+        if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
-        alike = get_close_matches(name, [field for field in FIELDS if field not in found.values()], 1, ALIKE)
-        if alike and chosen.get(key) != key:
-            hint = f"(did you mean {format_value(alike[0])}?)"
+        if chosen.get(key) != key and (alike := next((each for each in _find_similar(name) if each not in giving), "")):
+            hint = f"(did you mean {format_value(alike)}?)"
             yield f"{format_value(key)} is no field {hint}: columns={{{key}: {key}}} passes it on"
+
+
+@lru_cache(maxsize=2 * MOST_COLUMNS)
+def _find_similar(name: str) -> list[str]:
+    """The fields that a name may have been meant for, the likeliest first."""
+    return get_close_matches(name[:LONGEST_NAME], FIELDS, len(FIELDS), ALIKE)
 
 
 def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
     """The problem of each column that `columns` names and that is not among the keys of a file."""
-    known = ", ".join(keys)
+    known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}"
     return [
         f"columns needs the column {format_value(key)} for {name}, found only {known}"
         for name, names in columns
         for key in names
         if key not in keys
     ]
+
+
+def count_columns(keys: Collection[object]) -> list[str]:
+    """The problem of more columns than MOST_COLUMNS."""
+    rule = f"a file must have at most {MOST_COLUMNS:,} columns or keys of its lines"
+    return [f"{rule}, found {len(keys):,}"] if len(keys) > MOST_COLUMNS else []

@@ -23,7 +23,18 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault, broken_rules, fault, format_value
 from core.settings import Number
 from core.stages import file_sha256, fingerprint
-from data.columns import FIELDS, OTHER_NAMES, PLAIN, RATING, SCORE, Columns, find_absent, freeze_columns, name_fields
+from data.columns import (
+    FIELDS,
+    OTHER_NAMES,
+    PLAIN,
+    RATING,
+    SCORE,
+    Columns,
+    count_columns,
+    find_absent,
+    freeze_columns,
+    name_fields,
+)
 from data.records import List, Record, String, Text, check_id, list_problems
 from data.table_files import (
     DELIMITERS,
@@ -239,6 +250,8 @@ def _name_records(
             continue
         if not seen.keys() >= record.keys():
             seen.update(dict.fromkeys(record))
+            if problems := count_columns(seen):
+                raise InputFaults([*faults, fault(file.path, line, problems[0])])
         naming = name_fields(tuple(record), file.columns)
         found, extra = naming.apply(record)
         problems = [] if is_table else list(naming.problems)  # the header has them

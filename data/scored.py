@@ -26,7 +26,7 @@ from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
 from core.scores import Scores
 from core.settings import Number
-from data.columns import OUTPUT, SCORE
+from data.columns import MOST_COLUMNS, OUTPUT, SCORE
 from data.files import (
     FORMS,
     InputFile,
@@ -41,6 +41,7 @@ from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
 from data.text_files import form_of, temporary_path
 from meta_eval.scored_set import ScoredSet
 
+MOST_RATERS = 1_000  # of an aspect; their ratings are a table with a column for each
 ROW_KEYS = frozenset({"id", "scores", *OUTPUT})
 Outputs = Path | str | Sequence[Path | str]  # one file of scores, or several with a part of the examples each
 ENDINGS = (*(form + zipped for form in (".jsonl", *DELIMITERS) for zipped in ("", ".gz")), ".parquet")  # to write
@@ -136,13 +137,22 @@ def read_scored(path: Source | None = None, scores: Mapping[str, Outputs] | None
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
     found: dict[str, Scores] = {}
-    for name in dict.fromkeys(name for line in lines for name in by_line[line].scores):
+    names = dict.fromkeys(name for line in lines for name in by_line[line].scores)
+    _check_count(path, "metrics in scores", len(names), MOST_COLUMNS)
+    aspects = {aspect for example in examples for aspect in example.ratings}
+    _check_count(path, "aspects of ratings", len(aspects), MOST_COLUMNS)
+    for name in names:
         column = [by_line[line].scores.get(name) for line in lines]
         found[name] = mark_missing(column, f"{name}|scores in {path.name}")
     raters = _raters(path, {line: by_line[line].ratings for line in lines})
     return add_outputs(
         ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters, source=file), scores or {}
     )
+
+
+def _check_count(path: Path, what: str, n: int, most: int) -> None:
+    if n > most:
+        raise InputFaults([fault(path, 0, f"a file must have at most {most:,} {what}, found {n:,}")])
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Outputs]) -> ScoredFile:
@@ -211,6 +221,7 @@ def _raters(path: Path, lists: Mapping[int, Mapping[str, Sequence[float | None]]
                 f"every line must list the ratings of {format_value(aspect)} by the same people, null if one is missing"
             )
             raise InputFaults([fault(path, second, f"{rule}, found {other} ratings and {one} in line {first}")])
+        _check_count(path, "people who rate", max(lengths), MOST_RATERS)
         nothing = [None] * next(iter(lengths))
         tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()], dtype=np.float64).T
     return tables

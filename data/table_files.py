@@ -3,16 +3,23 @@
 import csv
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from core.faults import InputFaults, blame_file, fault, format_value
+from data.columns import count_columns
 from data.text_files import iterate_raw_lines, longest_line
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 CheckHeader: TypeAlias = Callable[[list[str]], tuple[list[str], bool]]
 ROWS = 1024  # of a parquet file, to read or write at once
+SMALL, SMALL_ROWS = 1_000_000, 16  # bytes of a small parquet file, and the rows of it to read at once: they may be long
+VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
+COLUMN = (2**24, 100)  # bytes of a column, uncompressed, likewise
+TEXTS = (2**26, 1_000)  # characters of all rows
 
 
 def read_rows(
@@ -44,10 +51,11 @@ def read_rows(
             number, begins, length = begins, reader.line_num + 1, 0
             if header is None:
                 header = row
+                if problems := count_columns(row):
+                    raise InputFaults([*faults, fault(path, number, problems[0])])
                 problems, is_readable = check_header(row)
-                problems += [
-                    f"a column must occur once, but {format_value(n)} is repeated" for n in _find_repeated(row)
-                ]
+                repeated = [name for name, n in Counter(row).items() if n > 1]
+                problems += [f"a column must occur once, but {format_value(name)} is repeated" for name in repeated]
                 faults += [fault(path, number, problem) for problem in problems]
                 if not is_readable or len(set(row)) < len(row):
                     return  # every row would have the same fault
@@ -58,10 +66,6 @@ def read_rows(
     except csv.Error as error:
         rule = "a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled"
         faults.append(fault(path, begins, f"{rule}, found: {error}"))
-
-
-def _find_repeated(names: Sequence[str]) -> list[str]:
-    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
 def parse_number(cell: str) -> float | str:
@@ -117,15 +121,61 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     arrow = import_pyarrow(path)
     if not path.is_file():
         raise InputFaults([fault(path, 0, "no such file")])
+    number, size = 0, path.stat().st_size
+    with blame_file(path):
+        try:
+            file = arrow.parquet.ParquetFile(path)
+        except arrow.ArrowInvalid as error:
+            raise InputFaults([fault(path, 0, f"the file must be parquet: {error}")]) from error
+        _check_size(path, size, file.metadata)
+        left = _most(TEXTS, size)
+        for batch in file.iter_batches(ROWS if size > SMALL else SMALL_ROWS):
+            for row in _list_rows(path, number, batch):
+                number += 1
+                left -= _count_characters(row)
+                if left < 0:
+                    rule = f"the texts of a file of {size} bytes must have at most {_most(TEXTS, size)} characters"
+                    raise InputFaults([fault(path, number, f"{rule}, found more up to this row")])
+                yield number, _without_nulls(row)
+
+
+def _check_size(path: Path, size: int, metadata: Any) -> None:
+    """Raises InputFaults for a file with too many columns, or with too many values or bytes for its size."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    problems = count_columns(range(metadata.num_columns))
+    if not problems:
+        chunks = [group.column(i) for group in groups for i in range(metadata.num_columns)]
+        values = sum(chunk.num_values for chunk in chunks)
+        longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
+        for what, found, most in (("values", values, VALUES), ("bytes in a column", longest, COLUMN)):
+            if found > _most(most, size):
+                rule = f"a parquet file of {size} bytes must have at most {_most(most, size)} {what}"
+                problems.append(f"{rule}, found {found}")
+    if problems:
+        raise InputFaults([fault(path, 0, problem) for problem in problems])
+
+
+def _most(limit: tuple[int, int], size: int) -> int:
+    return limit[0] + limit[1] * size
+
+
+def _count_characters(value: Any) -> int:
+    if isinstance(value, Mapping | list):
+        return sum(map(_count_characters, value.values() if isinstance(value, Mapping) else value))
+    return len(value) if isinstance(value, str | bytes) else 0
+
+
+def _list_rows(path: Path, before: int, batch: Any) -> list[dict[str, Any]]:
+    """The rows of a batch. Raises InputFaults with the row that repeats the key of a map."""
     try:
-        file = arrow.parquet.ParquetFile(path)
-    except arrow.ArrowInvalid as error:
-        raise InputFaults([fault(path, 0, f"the file must be parquet: {error}")]) from error
-    number = 0
-    for batch in file.iter_batches(batch_size=ROWS):
-        for row in batch.to_pylist(maps_as_pydicts="strict"):
-            number += 1
-            yield number, _without_nulls(row)
+        return batch.to_pylist(maps_as_pydicts="strict")
+    except KeyError as error:
+        for i in range(len(batch)):
+            with suppress(KeyError):
+                batch.slice(i, 1).to_pylist(maps_as_pydicts="strict")
+                continue
+            raise InputFaults([fault(path, before + i + 1, f"a key of a map must occur once: {error}")]) from None
+        raise
 
 
 def read_dataset(path: Path, split: str | None, network: bool) -> Iterator[tuple[int, dict[str, Any]]]:

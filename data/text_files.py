@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -153,6 +154,8 @@ def iterate_raw_lines(path: Path, faults: list[str], keep_end: bool = False) -> 
                 yield number, text
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
+    except OSError as error:
+        raise InputFaults([fault(path, 0, f"cannot be read: {error.strerror}")]) from error
     if is_empty:
         raise InputFaults([fault(path, 0, f"the file is empty, found {source.stat().st_size} bytes that say nothing")])
     if keep_end:
@@ -222,8 +225,8 @@ def decoder(repeated: list[str]) -> Callable[[str], Any]:
     def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
         if len(record) != len(pairs):
-            keys = [key for key, _ in pairs]
-            repeated.extend(key for key in record if keys.count(key) > 1)
+            counts = Counter(key for key, _ in pairs)
+            repeated.extend(key for key, n in counts.items() if n > 1)
         return record
 
     slow = json.JSONDecoder(object_pairs_hook=to_dict).decode

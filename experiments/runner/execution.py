@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import time
 import traceback
@@ -19,7 +20,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from core.faults import InputFaults, MissingModel, SettingFault
+from core.faults import InputFaults, MissingModel, SettingFault, printable
 from core.settings import Count, Seed, check, one_of
 from core.stages import Stages
 from data.text_files import set_longest_line
@@ -47,6 +48,8 @@ CUES = ("ridge", "none")
 COPIES = ("experiment.", "engine.")  # these groups repeat settings of other groups
 
 log = logging.getLogger(__name__)
+
+SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 
 
 def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str] = ()) -> int:
@@ -229,11 +232,15 @@ def _redact_outcome(outcome: Outcome) -> Outcome:
 
 
 def _check_paths(config: Mapping[str, Any], folder: Path) -> None:
-    """Raises SettingFault for a setting that names a file or folder which the run would clear or overwrite."""
-    for key, value in sorted(leaves(config), key=lambda leaf: leaf[0].startswith(COPIES)):  # copies come last
+    """Raises SettingFault for a name that is not UTF-8, and for one of what the run would clear or overwrite."""
+    settings = sorted(leaves(config), key=lambda leaf: leaf[0].startswith(COPIES))  # copies come last
+    for key, value in [("the run folder", str(folder)), *settings]:
+        if isinstance(value, str) and SURROGATE.search(value):
+            raise SettingFault(f"{key}={printable(value)} must be UTF-8 text, found other bytes: rename it")
+    for key, value in settings:
         if key in ("run_dir", "outputs") or not isinstance(value, str) or not value or "\0" in value:
             continue
-        path = Path(value).resolve()
+        path = Path(os.path.realpath(value))  # Path.resolve fails where links form a loop
         if path == folder or results.is_cleared(path, folder):
             raise SettingFault(f"{key}={value} lies where the run clears {_short(folder)}: choose another run_dir")
 

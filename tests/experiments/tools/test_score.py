@@ -67,6 +67,36 @@ def test_an_output_that_is_a_link_or_a_pipe_stays_as_it_is(
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["data.path=loop.jsonl", "output=o.jsonl"], "loop.jsonl: no such file"),
+        (["data.path=in.jsonl", "output=loop.jsonl"], "output must be a regular file, found the link loop.jsonl"),
+        (["data.path=in.jsonl", "output=loop/o.jsonl"], "there is no loop"),
+        (["data.text=/proc/self/mem", "output=o.jsonl"], "/proc/self/mem: cannot be read: Input/output error"),
+        (["data.path=in.jsonl", f"output={'x' * 245}.jsonl"], "the name of output must have at most 200 bytes"),
+        (["data.path=in.jsonl", 'output="\udcff.jsonl"'], r"output=\udcff.jsonl must be UTF-8 text"),
+        (['data.path="\udcff.jsonl"', "output=o.jsonl"], r"data.path=\udcff.jsonl must be UTF-8 text"),
+        (["data.path=in.jsonl", "output=o.jsonl", 'run_dir="\udcff"'], r"\udcff must be UTF-8 text"),
+    ],
+)
+def test_a_path_that_cannot_work_is_refused_before_scoring(
+    settings: list[str], message: str, run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
+    (tmp_path / os.fsdecode(b"\xff.jsonl")).write_text('{"text": "x"}\n')
+    for name, target in (
+        ("loop.jsonl", "pool.jsonl"),
+        ("pool.jsonl", "loop.jsonl"),
+        ("loop", "pool"),
+        ("pool", "loop"),
+    ):
+        (tmp_path / name).symlink_to(target)
+    assert run_here("+exp=score", "metric=word_count", *settings) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "o.jsonl").exists()
+
+
 def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
