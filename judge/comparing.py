@@ -33,8 +33,8 @@ from meta_eval.cues import add_normal_scores
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_mean, powered_win_rate
 from meta_eval.scored_set import ScoredSet
+from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 from meta_eval.systems import (
-    MOST_ENUMERATED,
     Grid,
     Pairs,
     SystemAgreement,
@@ -45,7 +45,6 @@ from meta_eval.systems import (
     find_common,
     lay_grid,
     rank_systems,
-    smallest_p,
 )
 from meta_eval.ties import settle_ties
 
@@ -277,7 +276,8 @@ def find_largest(
         return
     a, b = (grid.systems.index(each.system) for each in ranked[:2])
     values = grid.columns[name]
-    gaps = np.where(find_common(values)[1], settle_ties(values[a] - values[b], values), np.nan)
+    systems, inputs = find_common(values)
+    gaps = np.where(inputs, settle_ties(values[a] - values[b], values[np.ix_(systems, inputs)]), np.nan)
     for sign, better in ((1, a), (-1, b)):
         order = [i for i in np.argsort(-sign * gaps, kind="stable") if sign * gaps[i] > 0]
         for i in order[:LARGEST]:
@@ -302,9 +302,8 @@ def note_resolution(means: Mapping[str, Sequence[SystemMean]], permutations: int
     """The metrics whose tests cannot separate any systems, because too few swaps exist or are drawn."""
     numbers = {n: None for ranked in means.values() if (n := ranked[0].n) and smallest_p(n, permutations) >= level}
     for n in numbers:
-        drawn = "" if n <= MOST_ENUMERATED else f" with permutations={permutations}"
-        least = smallest_p(n, permutations)
-        yield f"{n} inputs{drawn} cannot separate any systems at {level:g}: no p-value can be below {least:.3g}"
+        drawn, least = "" if n <= MOST_ENUMERATED else f" with permutations={permutations}", smallest_p(n, permutations)
+        yield f"{n} inputs{drawn} separate no systems at {level:g}: no p is below {least:.3g}"
 
 
 def note_limits(

@@ -10,7 +10,9 @@ from judge.tables import MOST_NAMED, Table, format_cell, format_number, join_nam
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import FEWEST_PREFERENCES, PoweredEstimate
-from meta_eval.systems import MOST_ENUMERATED, UNCOUNTED, Pairs, SystemAgreement, SystemComparison, SystemMean
+from meta_eval.step_down import MOST_ENUMERATED
+from meta_eval.systems import UNCOUNTED, Pairs, SystemAgreement, SystemComparison, SystemMean
+from meta_eval.ties import settle_ties
 
 if TYPE_CHECKING:
     from baselines.corpus_scores import CorpusScores
@@ -105,7 +107,8 @@ def corpus_table(corpus: Mapping[str, CorpusScores]) -> Table:
     for metric, each in corpus.items():
         values = {system: estimate.value for system, estimate in each.scores.items()}
         top = min(values.values()) if metric == "ter" else max(values.values())
-        shared = [system for system, value in values.items() if value == top]
+        gaps = settle_ties([top - value for value in values.values()], [*values.values()])
+        shared = [system for system, gap in zip(values, gaps, strict=True) if gap == 0]
         best.setdefault(f"{join_names(shared)} {'has' if len(shared) == 1 else 'share'}", []).append(metric)
     said = "; ".join(f"{systems} the best {join_names(metrics)}" for systems, metrics in best.items())
     return Table("Corpus scores", caption, rows, f"{said}.")

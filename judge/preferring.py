@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -18,7 +19,7 @@ from data.scored import place_outputs
 from judge.inputs import Source, read
 from judge.metrics import load_metric
 from judge.scoring import AnyMetric, add_scores
-from judge.tables import Table, join_names, tabulate, to_html
+from judge.tables import Table, format_cell, format_number, join_names, tabulate, to_html
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import (
@@ -34,6 +35,7 @@ from meta_eval.preferences import (
     rank_by_preferences,
 )
 from meta_eval.scored_set import ScoredSet
+from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 
 GIVEN = Path("preferences")  # names rows in memory in messages
 ALL = "all"
@@ -56,6 +58,7 @@ class PreferenceStudy:
         preferences: of people, or of the judge where people gave none.
         ranking: of the systems.
         level: of significance.
+        resampling: of intervals and tests.
         raters: Krippendorff's alpha among several raters, else None.
         agreement: by metric, and by its pair of systems, or by `ALL` twice.
         position: how often the judge prefers the output that it sees first, minus 1/2; None without a judge.
@@ -66,6 +69,7 @@ class PreferenceStudy:
     preferences: Preferences
     ranking: PreferenceRanking
     level: float
+    resampling: Resampling
     raters: Estimate | None = None
     agreement: Mapping[tuple[str, str, str], PreferenceAgreement] | None = None
     position: Estimate | None = None
@@ -88,15 +92,20 @@ class PreferenceStudy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The ranking in a sentence, and what limits it."""
-        found = [describe_ranking(self.ranking, self.level)]
+        """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
+        found: list[str] = []
         if self.position is not None and (self.position.low > 0 or self.position.high < 0):
             place = "first" if self.position.value > 0 else "second"
             found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
         whole = [each for (_, a, _), each in (self.agreement or {}).items() if a == ALL]
         if missing := max((each.missing for each in whole), default=0):
             found.append(f"{missing} of {len(self.preferences)} judgements have no output of both systems with a score")
-        return tuple(found)
+        inputs, drawn = self.preferences.layout.input_count, self.resampling.resamples
+        if (least := smallest_p(inputs, drawn)) >= self.level:
+            drawn = "" if inputs <= MOST_ENUMERATED else f" with resamples={drawn}"
+            found.append(f"{inputs} inputs{drawn} separate no systems at {self.level:g}: no p is below {least:.3g}")
+        judges = [describe_judge(name, each) for (name, a, _), each in (self.agreement or {}).items() if a == ALL]
+        return (*found, "; ".join([describe_ranking(self.ranking, self.level), *judges]))
 
     def _repr_html_(self) -> str:
         return to_html(self.tables, self.notes)
@@ -121,7 +130,7 @@ def prefer(
         outputs: the systems' outputs, with `system`, `group` and perhaps `scores`, as `judge.read` takes them.
         metrics: to run on the outputs.
         judge: a judge of pairs, or `llm_judge` with its `settings`.
-        resamples, seed: of the intervals, which are over inputs.
+        resamples, seed: of the intervals, which are over inputs, and of the swaps of inputs that test pairs.
         level: of significance.
         settings: of the judge.
 
@@ -199,6 +208,7 @@ def study_preferences(
         preferences=asked,
         ranking=rank_by_preferences(asked, resampling, level),
         level=level,
+        resampling=resampling,
         raters=agree_among_raters(asked, resampling),
         agreement=agreement,
         position=None if verdicts is None else position_effect(verdicts.first, asked.inputs, resampling.confidence),
@@ -234,16 +244,18 @@ def _split(given: Preferences) -> dict[tuple[str, str], np.ndarray[Any, np.dtype
 
 def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     """The systems that the tests separate, in a sentence."""
-    if not any(pair.holm <= 1 for pair in ranking.pairs):
+    if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
     better: dict[str, list[str]] = {}
-    separated = [pair for pair in ranking.pairs if pair.holm < level]
+    separated = [pair for pair in ranking.pairs if pair.p_value < level]
     for pair in separated:
         ends = (pair.system_a, pair.system_b)
         winner, loser = ends if pair.difference.value > 0 else ends[::-1]
         better.setdefault(winner, []).append(loser)
     if not better:
-        return "the tests separate no two systems"
+        names = [each.system for each in ranking.systems]
+        p = format_number(min(pair.p_value for pair in ranking.pairs))
+        return f"the tests do not separate {join_names(names)} (p {'at least ' if names[2:] else ''}{p})"
     order = [each.system for each in ranking.systems]
     parts = [
         f"{name} is preferred to {join_names(sorted(better[name], key=order.index))}"
@@ -251,16 +263,29 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         if name in better
     ]
     rest = ["the tests do not separate the others"] if len(separated) < len(ranking.pairs) else []
-    return "; ".join([*parts, *rest])
+    return ", ".join([*parts, *rest])
+
+
+def describe_judge(name: str, found: PreferenceAgreement) -> str:
+    """Whether a judge or a metric prefers as people do more often than by chance, by the interval of kappa."""
+    kappa = found.kappa
+    if math.isnan(kappa.value):
+        return f"{name} cannot be compared with people: {kappa.reason}"
+    if math.isnan(kappa.low):
+        return f"whether {name} is better than chance is open (kappa {format_number(kappa.value)}): {kappa.reason}"
+    shown = f"kappa {format_cell(kappa)}"
+    if kappa.low <= 0 <= kappa.high:
+        return f"{name} is at chance: nothing shows that it prefers as people do ({shown})"
+    return f"{name} prefers as people do {'more' if kappa.value > 0 else 'less'} often than by chance ({shown})"
 
 
 def system_table(ranking: PreferenceRanking) -> Table:
     """The systems, the strongest first."""
     caption = (
         "win_rate: the share of judgements that prefer the system, ties counted half, with a score interval. strength: "
-        "of Bradley and Terry, in log odds with mean 0 (a tie is half a win of each; each pair counts one tie more), "
-        "with a bootstrap interval. Intervals are over inputs. No cluster holds two systems that the tests (Holm) "
-        "separate; 1 is best, 1-2 is in both."
+        "of Bradley and Terry, in log odds with mean 0 (a tie is half a win of each; each compared pair of k systems "
+        "counts 1/(k - 1) tie more), with a bootstrap interval. Intervals are over inputs. No cluster holds two "
+        "systems that the tests separate; 1 is best, 1-2 is in both."
     )
     named = [({"cluster": each.cluster, "system": each.system}, each) for each in ranking.systems]
     return tabulate("Systems by preferences", caption, named, ("n", "wins", "ties", "losses", "win_rate", "strength"))
@@ -270,9 +295,10 @@ def pair_table(ranking: PreferenceRanking) -> Table:
     """All pairs of systems."""
     caption = (
         "Positive where system_a is preferred. win_rate: on the judgements of this pair; difference: of the strengths, "
-        "which rest on all pairs; p_value: two-sided, by the bootstrap over inputs; holm adjusts it for all pairs."
+        "which rest on all pairs; p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
+        "strengths, step-down of the largest statistic)."
     )
-    columns = ("n", "wins", "ties", "losses", "win_rate", "difference", "p_value", "holm")
+    columns = ("n", "wins", "ties", "losses", "win_rate", "difference", "p_value")
     named = [({"system_a": pair.system_a, "system_b": pair.system_b}, pair) for pair in ranking.pairs]
     return tabulate("Pairs of systems by preferences", caption, named, columns)
 

@@ -1,11 +1,14 @@
 """Preferences: which of two systems' outputs for one input people, a judge or a metric prefer.
 
 Strengths are those of Bradley & Terry (1952), "Rank Analysis of Incomplete Block Designs": system i is preferred to j
-with the odds exp(s_i - s_j). A tie is half a win of each system. Each pair of systems that was compared counts one tie
+with the odds exp(s_i - s_j). A tie is half a win of each system. Each compared pair of k systems counts 1/(k - 1) tie
 more, so that a system that always wins has a finite strength; for two systems the difference of strengths is then the
-log odds log((wins + 1/2) / (losses + 1/2)), which has the smallest bias (Firth 1993).
+log odds log((wins + 1/2) / (losses + 1/2)), which has the smallest bias (Firth 1993). A whole tie for each pair of many
+systems would outweigh few judgements: of 20 systems with 200 judgements, strengths would be half as far apart.
 
-Intervals and tests draw inputs and fit the strengths anew.
+Intervals draw inputs and fit the strengths anew. Tests are score tests: the strengths are fitted as if the two systems
+of a pair were equally strong, and what an input then says for one of them (its part of the efficient score) could as
+well be turned round. For two systems this is the exact test that swaps outputs.
 """
 
 from __future__ import annotations
@@ -22,12 +25,14 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, estimate_from, explain_few, resample
+from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, bootstrap, estimate_from, explain_few, resample
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, bootstrap_p_value, restrict, share_interval
+from meta_eval.intervals import Resampling, restrict, share_interval
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
-from meta_eval.significance import clusters, holm
+from meta_eval.significance import clusters
+from meta_eval.step_down import randomisation_p
+from meta_eval.ties import settle_ties
 
 STEPS = 200  # of Newton's method; ten are the rule
 UNCOMPARED = "the two systems were never compared"
@@ -112,8 +117,7 @@ class PreferredPair:
         wins, ties, losses: of system a.
         win_rate: of system a; ties count half.
         difference: the strength of a minus that of b, which follows from all pairs.
-        p_value: two-sided, that the difference is 0, by the bootstrap over inputs.
-        holm: the p-value adjusted for all pairs.
+        p_value: two-sided, that the difference is 0, by swaps of inputs, adjusted for all pairs.
     """
 
     system_a: str
@@ -125,7 +129,6 @@ class PreferredPair:
     win_rate: Estimate
     difference: Estimate
     p_value: float = math.nan
-    holm: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -183,8 +186,8 @@ def fit_strengths(wins: Floats) -> Floats:
 def rank_by_preferences(given: Preferences, resampling: Resampling, level: float = 0.05) -> PreferenceRanking:
     """Win rates and strengths of the systems, and tests of all pairs; judgements without an outcome are left out.
 
-    No interval of strengths and no test below `FEWEST_UNITS` inputs. NaN with a reason where no chain of comparisons
-    links two systems. Raises ValueError for fewer than two systems, or unless intervals are over inputs.
+    No interval of strengths below `FEWEST_UNITS` inputs. NaN with a reason where no chain of comparisons links two
+    systems. Raises ValueError for fewer than two systems, or unless intervals are over inputs.
     """
     given = given.take(~np.isnan(given.outcomes))
     names, confidence = given.systems, resampling.confidence
@@ -192,32 +195,28 @@ def rank_by_preferences(given: Preferences, resampling: Resampling, level: float
         raise ValueError(f"preferences need two systems and intervals over inputs, but have {names} and {resampling}")
     strengths, draws, reason = _estimate_strengths(given, resampling)
     units, places = given.layout.input_count, {name: i for i, name in enumerate(names)}
+    p_values = _test_pairs(given, strengths, resampling)
 
-    def estimate(weights: Mapping[str, int]) -> tuple[Estimate, Floats]:
-        """A sum of strengths with signs, and its values on the resamples."""
+    def estimate(weights: Mapping[str, int]) -> Estimate:
+        """A sum of strengths with signs."""
         combined = np.zeros(len(names))
         combined[[places[name] for name in weights]] = list(weights.values())
         values = draws @ combined
         if not len(values):
             value = float(strengths @ combined) if len(strengths) else math.nan
-            return Estimate(value, math.nan, math.nan, reason), values
-        return estimate_from(float(strengths @ combined), values, confidence, units), values
+            return Estimate(value, math.nan, math.nan, reason)
+        return estimate_from(float(strengths @ combined), values, confidence, units)
 
     systems = [
-        PreferredSystem(name, *_count(given.of(name), given.layout, confidence), estimate({name: 1})[0])
-        for name in names
+        PreferredSystem(name, *_count(given.of(name), given.layout, confidence), estimate({name: 1})) for name in names
     ]
     pairs = []
-    for a, b in combinations(names, 2):
-        difference, values = estimate({a: 1, b: -1})
-        p_value = bootstrap_p_value(values, units) if len(values) else math.nan
+    for (a, b), p in zip(combinations(names, 2), p_values.tolist(), strict=True):
         beside = np.where(np.isnan(given.of(b)), np.nan, given.of(a))
-        pairs.append(PreferredPair(a, b, *_count(beside, given.layout, confidence), difference, p_value))
-    adjusted = holm([pair.p_value for pair in pairs])
-    pairs = [replace(pair, holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
-    if len(draws):
-        p_values = {(pair.system_a, pair.system_b): pair.holm for pair in pairs}
-        numbers = clusters(dict(zip(names, strengths.tolist(), strict=True)), p_values, level)
+        pairs.append(PreferredPair(a, b, *_count(beside, given.layout, confidence), estimate({a: 1, b: -1}), p))
+    if len(strengths):
+        tested = {(pair.system_a, pair.system_b): pair.p_value for pair in pairs}
+        numbers = clusters(dict(zip(names, strengths.tolist(), strict=True)), tested, level)
         systems = [replace(each, cluster=numbers[each.system]) for each in systems]
     order = sorted(systems, key=lambda each: (-np.nan_to_num(each.strength.value), -each.win_rate.value))
     return PreferenceRanking(tuple(order), tuple(pairs))
@@ -225,20 +224,15 @@ def rank_by_preferences(given: Preferences, resampling: Resampling, level: float
 
 def _estimate_strengths(given: Preferences, resampling: Resampling) -> tuple[Floats, Floats, str | None]:
     """The strengths of shape (systems,), those of the resamples, and why either is missing, which is then empty."""
-    k, n, places = len(given.systems), len(given), {name: i for i, name in enumerate(given.systems)}
-    a, b = (np.array([places[name] for name in side]) for side in (given.systems_a, given.systems_b))
-    cells = np.concatenate([a * k + b, b * k + a])
-    shares = np.concatenate([given.outcomes, 1 - given.outcomes])
-    counted = csr_array((shares, (np.tile(np.arange(n), 2), cells)), shape=(n, k * k))
-    compared = np.zeros((k, k))
-    compared[a, b] = compared[b, a] = 1
+    k, n = len(given.systems), len(given)
+    counted, compared = _count_wins(given)
     parts, labels = connected_components(compared, directed=False)
     if parts > 1:
         one, other = (given.systems[int(np.argmax(labels == part))] for part in (0, 1))
         return np.empty(0), np.empty((0, k)), f"no chain of comparisons links {one} and {other}"
 
     def strengths(weights: Floats) -> Floats:
-        return fit_strengths((weights[:, inputs] @ counted).reshape(-1, k, k) + compared / 2)
+        return fit_strengths((weights[:, inputs] @ counted).reshape(-1, k, k) + compared)
 
     inputs, units = given.layout.inputs, given.layout.input_count
     value = strengths(np.ones((1, units)))[0]
@@ -246,6 +240,67 @@ def _estimate_strengths(given: Preferences, resampling: Resampling) -> tuple[Flo
         return value, np.empty((0, k)), explain_few("inputs", units)
     parts = resample(strengths, [units], [True], max(n, k * k), resampling.resamples, resampling.seed)
     return value, np.concatenate(list(parts)), None
+
+
+def _count_wins(given: Preferences) -> tuple[csr_array, Floats]:
+    """The wins of each judgement, of shape (n, systems²), and the wins that are added, of shape (systems, systems)."""
+    k, n, (a, b) = len(given.systems), len(given), _number_systems(given)
+    cells = np.concatenate([a * k + b, b * k + a])
+    shares = np.concatenate([given.outcomes, 1 - given.outcomes])
+    added = np.zeros((k, k))
+    added[a, b] = added[b, a] = 1 / (2 * (k - 1))
+    return csr_array((shares, (np.tile(np.arange(n), 2), cells)), shape=(n, k * k)), added
+
+
+def _number_systems(given: Preferences) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The systems of each judgement as numbers."""
+    places = {name: i for i, name in enumerate(given.systems)}
+    a, b = (np.array([places[name] for name in side], dtype=np.intp) for side in (given.systems_a, given.systems_b))
+    return a, b
+
+
+def _test_pairs(given: Preferences, strengths: Floats, resampling: Resampling) -> Floats:
+    """The adjusted p-value of each pair of systems; NaN without strengths, 1 where score and strengths contradict."""
+    k, n, (a, b) = len(given.systems), len(given), _number_systems(given)
+    first, second = np.triu_indices(k, 1)
+    if not len(strengths):
+        return np.full(len(first), np.nan)
+    counted, added = _count_wins(given)
+    wins = (np.ones(n) @ counted).reshape(k, k) + added
+    of_inputs = csr_array((np.ones(n), (given.layout.inputs, np.arange(n))), shape=(given.layout.input_count, n))
+    evidence = np.empty((given.layout.input_count, len(first)))
+    at_once = max(1, BATCH // max(n, k * k))
+    for start in range(0, len(first), at_once):
+        pairs = slice(start, start + at_once)
+        i, j = first[pairs], second[pairs]
+        fitted = _fit_equal(wins, i, j)
+        expected = expit(fitted[:, :, None] - fitted[:, None, :])
+        information = -(wins + wins.T) * expected * (1 - expected)
+        information[:, np.arange(k), np.arange(k)] = -information.sum(axis=2)
+        contrast = np.zeros((len(i), k))
+        contrast[np.arange(len(i)), i], contrast[np.arange(len(i)), j] = 1, -1
+        weights = np.linalg.solve(information + 1 / k, contrast[..., None])[..., 0]
+        score = (given.outcomes - expected[:, a, b]) * (weights[:, a] - weights[:, b])
+        evidence[:, pairs] = of_inputs @ score.T
+    agrees = np.sign(evidence.sum(axis=0)) == np.sign(strengths[first] - strengths[second])
+    evidence = np.where(agrees, evidence, 0.0)
+    return randomisation_p(evidence, resampling.resamples, resampling.seed, fitted=(k - 2) / max(n, k))
+
+
+def _fit_equal(wins: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
+    """The strengths of shape (pairs, systems) where the two systems of each pair are equally strong."""
+    k = len(wins)
+    kept = np.array([[s for s in range(k) if s != j] for j in second])
+    places = np.arange(len(first))
+    at = first - (first > second)  # of the first system, without the second one
+    merged = wins[kept[:, :, None], kept[:, None, :]]
+    merged[places, at] += wins[second[:, None], kept]
+    merged[places, :, at] += wins[kept, second[:, None]]
+    merged[places, at, at] = 0
+    found, strengths = fit_strengths(merged), np.empty((len(first), k))
+    np.put_along_axis(strengths, kept, found, axis=1)
+    strengths[places, second] = found[places, at]
+    return strengths
 
 
 def _count(outcomes: Floats, layout: Layout, confidence: float) -> tuple[int, int, int, int, Estimate]:
@@ -298,7 +353,8 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resa
 def agree_among_raters(given: Preferences, resampling: Resampling) -> Estimate | None:
     """Krippendorff's alpha of win, tie and loss; None unless several raters are named.
 
-    A rater who judged the same pair several times counts with the majority.
+    A rater who judged the same pair several times counts with the majority. Each judgement counts in both orders, so
+    that alpha does not depend on which system is called a.
     """
     raters = list(dict.fromkeys(rater for rater in given.raters if rater is not None))
     if len(raters) < 2:
@@ -307,8 +363,8 @@ def agree_among_raters(given: Preferences, resampling: Resampling) -> Estimate |
     columns = zip(given.inputs, given.systems_a, given.systems_b, given.outcomes, given.raters, strict=True)
     for name, a, b, outcome, rater in columns:
         if rater is not None:
-            sign = float(outcome) - 0.5 if a < b else 0.5 - float(outcome)
-            found.setdefault((name, min(a, b), max(a, b)), {}).setdefault(rater, []).append(sign)
+            for ends, sign in (((a, b), float(outcome) - 0.5), ((b, a), 0.5 - float(outcome))):
+                found.setdefault((name, *ends), {}).setdefault(rater, []).append(sign)
     table = [[np.sign(np.sum(by[rater])) if rater in by else math.nan for by in found.values()] for rater in raters]
     layout = lay_out(len(found), inputs=[name for name, _, _ in found])
     return krippendorff_alpha(table, "nominal", resampling, layout=layout)
@@ -336,7 +392,7 @@ def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int],
         padded[[outputs.get(key, -1) for key in zip(systems, asked.inputs, strict=True)]]
         for systems in (asked.systems_a, asked.systems_b)
     )
-    return (np.sign(a - b) + 1) / 2
+    return (np.sign(settle_ties(a - b, scores)) + 1) / 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,18 @@
-"""Adjusted p-values of many tests that share their resamples: the step-down of the largest statistic.
+"""Adjusted p-values of many tests that share their resamples, and tests of pairs by swaps that all pairs share.
 
 Westfall & Young (1993), "Resampling-Based Multiple Testing", Algorithm 2.8. The joint distribution of the statistics
 takes the place of Holm's factor, so that the smallest p-value is 1/(1 + B) with any number of tests.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import BATCH, Floats
 
+MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**15
 ROUNDING = 1e-9  # relative: statistics of the same sums in another order are equal
 
 
@@ -44,3 +46,39 @@ def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Flo
     adjusted = np.full(len(statistics), np.nan)
     adjusted[weakest_first] = np.maximum.accumulate((1 + count[::-1]) / (1 + total))[::-1]
     return adjusted
+
+
+def randomisation_p(differences: Floats, permutations: int, seed: int, fitted: float = 0.0) -> Floats:
+    """Two-sided p-values, adjusted for all pairs, of paired `differences`, of shape (n, pairs), by sign flips.
+
+    All pairs share the flips. The statistic is the sum of differences over the root of the sum of their squares, which
+    no flip changes, so that pairs of any spread count alike. Up to `MOST_ENUMERATED` differences every pattern of signs
+    counts, and the p-value of a pair alone is exact; for more, `permutations` random ones do. A pair whose differences
+    are all 0 has a p-value of 1. Differences that are residuals of a model are too small by the share `fitted` of its
+    parameters among the observations.
+    """
+    if permutations < 1:
+        raise ValueError(f"permutations must be at least 1, but is {permutations}")
+    size = np.sqrt((differences**2).sum(axis=0))
+    unit = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
+    # tolerance: rounding may make a sum that is 0 look like evidence against others that are
+    observed = (math.sqrt(1 - fitted) * np.abs(unit.sum(axis=0))).clip(min=ROUNDING)
+    flips = _draw_flips(len(unit), permutations, seed, max(1, BATCH // max(unit.shape)))
+    return step_down(observed, (np.abs(signs @ unit).clip(min=ROUNDING) for signs in flips))
+
+
+def smallest_p(n: int, permutations: int) -> float:
+    """The smallest p-value that swaps of n inputs can give."""
+    return 2.0 ** (1 - n) if n <= MOST_ENUMERATED else 1 / (1 + permutations)
+
+
+def _draw_flips(n: int, permutations: int, seed: int, rows: int) -> Iterator[Floats]:
+    """Signs of shape (up to `rows`, n): all patterns but the given one and the reverse of each, or random ones."""
+    if n <= MOST_ENUMERATED:
+        every = np.arange(1, 2 ** (n - 1))
+        for start in range(0, len(every), rows):
+            yield 1.0 - 2.0 * (every[start : start + rows, None] >> np.arange(n) & 1)
+        return
+    rng = np.random.default_rng(seed)
+    for start in range(0, permutations, rows):
+        yield 1.0 - 2.0 * rng.integers(0, 2, (min(rows, permutations - start), n), dtype=np.int8).astype(np.float64)

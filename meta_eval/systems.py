@@ -12,7 +12,7 @@ tests/meta_eval/test_null_simulations.py.
 """
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from itertools import permutations as list_orders
@@ -20,7 +20,7 @@ from itertools import permutations as list_orders
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import BATCH, Estimate, Floats, estimate_from, explain_few, resample, to_columns
+from meta_eval.bootstrap import Estimate, Floats, estimate_from, explain_few, resample, to_columns
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
@@ -32,10 +32,9 @@ from meta_eval.intervals import (
 )
 from meta_eval.scored_set import ScoredSet
 from meta_eval.significance import clusters
-from meta_eval.step_down import ROUNDING, step_down
+from meta_eval.step_down import randomisation_p
 from meta_eval.ties import settle_ties
 
-MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**15
 LEAST_COMMON = 0.5  # share of the fullest system's inputs that a compared system must leave in common
 MOST_ORDERED = 7  # systems whose orders are all counted: 7! = 5040
 ORDERS = 10_000  # drawn of more systems
@@ -312,41 +311,6 @@ def orders_by_chance(x: Floats, y: Floats, seed: int = 0) -> float:
         return math.nan
     as_high = int((compare_means(np.broadcast_to(x, orders.shape), y[orders])[:, 0] >= observed - 1e-9).sum())
     return as_high / len(orders) if is_exact else (as_high + 1) / (ORDERS + 1)
-
-
-def randomisation_p(differences: Floats, permutations: int, seed: int) -> Floats:
-    """Two-sided p-values, adjusted for all pairs, of paired `differences`, of shape (n, pairs), by sign flips.
-
-    All pairs share the flips. The statistic is the sum of differences over the root of the sum of their squares, which
-    no flip changes, so that pairs of any spread count alike. Up to `MOST_ENUMERATED` differences every pattern of signs
-    counts, and the p-value of a pair alone is exact; for more, `permutations` random ones do. A pair whose differences
-    are all 0 has a p-value of 1.
-    """
-    if permutations < 1:
-        raise ValueError(f"permutations must be at least 1, but is {permutations}")
-    size = np.sqrt((differences**2).sum(axis=0))
-    unit = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
-    # tolerance: rounding may make a sum that is 0 look like evidence against others that are
-    observed = np.abs(unit.sum(axis=0)).clip(min=ROUNDING)
-    flips = _draw_flips(len(unit), permutations, seed, max(1, BATCH // max(unit.shape)))
-    return step_down(observed, (np.abs(signs @ unit).clip(min=ROUNDING) for signs in flips))
-
-
-def smallest_p(n: int, permutations: int) -> float:
-    """The smallest p-value that swaps of n inputs can give."""
-    return 2.0 ** (1 - n) if n <= MOST_ENUMERATED else 1 / (1 + permutations)
-
-
-def _draw_flips(n: int, permutations: int, seed: int, rows: int) -> Iterator[Floats]:
-    """Signs of shape (up to `rows`, n): all patterns but the given one and the reverse of each, or random ones."""
-    if n <= MOST_ENUMERATED:
-        every = np.arange(1, 2 ** (n - 1))
-        for start in range(0, len(every), rows):
-            yield 1.0 - 2.0 * (every[start : start + rows, None] >> np.arange(n) & 1)
-        return
-    rng = np.random.default_rng(seed)
-    for start in range(0, permutations, rows):
-        yield 1.0 - 2.0 * rng.integers(0, 2, (min(rows, permutations - start), n), dtype=np.int8).astype(np.float64)
 
 
 def _compare_gaps(gaps: Floats, layout: Layout, resampling: Resampling, permutations: int) -> list[SystemComparison]:

@@ -9,8 +9,10 @@ import pytest
 import judge
 from core.example import Example
 from core.faults import InputFaults, SettingFault
+from data.scored import mark_missing
 from judge.preferring import PreferenceStudy
 from meta_eval.preferences import Verdicts
+from meta_eval.scored_set import ScoredSet
 
 
 class Reader:
@@ -56,7 +58,7 @@ def test_a_judge_ranks_all_pairs_of_systems() -> None:
         ("y", "2", 40),
         ("z", "3", 0),
     ]
-    assert found.notes == ("x is preferred to y and z; y is preferred to z",)
+    assert found.notes == ("x is preferred to y and z, y is preferred to z",)
     assert found.position is not None
     assert found.position.value == 0
 
@@ -87,7 +89,7 @@ def test_a_judge_reads_only_pairs_whose_outputs_are_there() -> None:
     assert reader.pairs == 30
     assert found.agreement is not None
     assert (found.agreement["judge", "all", "all"].n, found.agreement["judge", "all", "all"].missing) == (30, 10)
-    assert "10 of 40 judgements have no output" in found.notes[-1]
+    assert "10 of 40 judgements have no output" in found.notes[0]
 
 
 def test_what_is_missing_is_named() -> None:
@@ -104,7 +106,35 @@ def test_what_is_missing_is_named() -> None:
         judge.prefer([rows[0], {**rows[0], "winner": "nobody"}])
 
 
-def test_tests_that_separate_nothing_are_said() -> None:
-    assert judge.prefer(judged(40, ("x", "y")), resamples=100).notes == ("the tests separate no two systems",)
-    (few,) = judge.prefer(judged(10), resamples=100).notes
-    assert few.startswith("the systems are not tested: an interval over inputs needs at least 30")
+@pytest.mark.parametrize(
+    ("inputs", "winners", "answer"),
+    [
+        (40, ("x", "y"), "the tests do not separate x and y (p 1.000)"),
+        (40, ("x",), "x is preferred to y"),
+        (40, ("tie",), "the tests do not separate x and y (p 1.000)"),
+        (5, ("x",), "the tests do not separate x and y (p 0.062)"),
+    ],
+)
+def test_the_answer_holds(inputs: int, winners: Sequence[str], answer: str) -> None:
+    notes = judge.prefer(judged(inputs, winners), resamples=100).notes
+    assert notes[-1] == answer
+    assert any("separate no systems" in note for note in notes) == (inputs < 6)
+
+
+@pytest.mark.parametrize(
+    ("right", "inputs", "answer"),
+    [
+        (0.5, 60, "m is at chance: nothing shows that it prefers as people do (kappa 0."),
+        (1.0, 60, "m prefers as people do more often than by chance (kappa 1.000"),
+        (0.0, 60, "m prefers as people do less often than by chance (kappa -1.000"),
+        (1.0, 10, "whether m is better than chance is open (kappa 1.000): an interval over examples needs at least 30"),
+    ],
+)
+def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) -> None:
+    """People prefer x to y on every other input, and the metric is right on this share of both kinds."""
+    signs = [1 if (i // 2) % 10 < 10 * right else -1 for i in range(inputs)]
+    texts = [Example(f"{s}{i}", text="t", system=s, group=f"q{i}") for i in range(inputs) for s in "xy"]
+    scores = [float((s == "x") == ((i % 2 == 0) == (signs[i] > 0))) for i in range(inputs) for s in "xy"]
+    study = ScoredSet("texts", tuple(texts), {"m": mark_missing(scores, "m|v1")})
+    found = judge.prefer(judged(inputs, ("x", "y")), outputs=study, resamples=200)
+    assert answer in found.notes[-1]

@@ -1,6 +1,7 @@
 """Preferences: strengths by closed form and by scipy, agreement by hand, and simulated intervals."""
 
 import math
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -43,6 +44,15 @@ def simulate(strengths: list[float], inputs: int, rng: np.random.Generator, spre
     return judgements(rows)
 
 
+def simulate_sparse(true: np.ndarray, games: int, rng: np.random.Generator, per_input: int = 1) -> Preferences:
+    """Judgements of random pairs, a few for each input."""
+    k = len(true)
+    a = rng.integers(0, k, games)
+    b = (a + rng.integers(1, k, games)) % k
+    wins = rng.random(games) < expit(true[a] - true[b])
+    return judgements([(f"i{i // per_input}", f"s{a[i]}", f"s{b[i]}", float(wins[i])) for i in range(games)])
+
+
 def test_two_systems_by_closed_form() -> None:
     """Six wins, two ties and two losses: the difference is log((6 + 1 + 1/2) / (2 + 1 + 1/2))."""
     outcomes = [1.0] * 6 + [0.5] * 2 + [0.0] * 2
@@ -55,6 +65,9 @@ def test_two_systems_by_closed_form() -> None:
         ("x", pytest.approx(math.log(7.5 / 3.5) / 2)),
         ("y", pytest.approx(-math.log(7.5 / 3.5) / 2)),
     ]
+    outcomes = np.array(outcomes) - 0.5
+    sums = [abs(np.dot(signs, outcomes)) for signs in product([1, -1], repeat=10)]
+    assert pair.p_value == np.mean([total >= abs(outcomes.sum()) for total in sums])  # the exact test of swaps
     assert pair.difference.reason == "an interval over inputs needs at least 30 of them, but there are 10"
 
 
@@ -128,6 +141,72 @@ def test_raters_who_agree_whichever_system_comes_first() -> None:
     assert agree_among_raters(judgements(rows, ["Ann"] * 40), FEW) is None
 
 
+def test_alpha_does_not_depend_on_the_names_of_systems() -> None:
+    """Three systems of known order, two raters who are right nine times out of ten."""
+    rng, pairs = np.random.default_rng(0), [*combinations(range(3), 2)]
+    drawn = [
+        (k, pair, rater, float(rng.random() < 0.9)) for k in range(60) for pair in pairs for rater in ("Ann", "Bob")
+    ]
+    alphas = []
+    for names in permutations("xyz"):
+        rows = [(f"i{k}", names[a], names[b], right) for k, (a, b), _, right in drawn]
+        found = agree_among_raters(judgements(rows, [rater for _, _, rater, _ in drawn]), FEW)
+        assert found is not None
+        alphas.append((found.value, found.low, found.high))
+    assert len(set(alphas)) == 1
+    assert alphas[0][0] == pytest.approx(2 * (0.9**2 + 0.1**2) - 1, abs=0.1)
+
+
+@pytest.mark.parametrize("inputs", [30, 200])
+def test_a_system_that_always_wins_is_separated_among_eight(inputs: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"i{k}", f"s{a}", f"s{b}", 1.0 if a == 0 else float(rng.random() < 0.5))
+        for k in range(inputs)
+        for a, b in combinations(range(8), 2)
+    ]
+    found = rank_by_preferences(judgements(rows), FEW)
+    assert (found.systems[0].system, found.systems[0].cluster) == ("s0", "1")
+    assert all(pair.p_value < 0.05 for pair in found.pairs if pair.system_a == "s0")
+
+
+def test_p_values_are_those_of_the_fitted_hypothesis() -> None:
+    """Each pair by a slow fit: scipy's minimum under equal strengths, numerical efficient scores, all swaps."""
+    given = simulate([0.0, 0.4, 1.5], 8, np.random.default_rng(3))
+    found = rank_by_preferences(given, FEW)
+    names, n = list(given.systems), len(given)
+    a, b = (np.array([names.index(each) for each in side]) for side in (given.systems_a, given.systems_b))
+
+    def loss(s: np.ndarray) -> float:
+        likelihood = given.outcomes * np.log(expit(s[a] - s[b])) + (1 - given.outcomes) * np.log(expit(s[b] - s[a]))
+        ties = sum(np.log(expit(s[i] - s[j])) / 4 for i, j in permutations(range(3), 2))
+        return -likelihood.sum() - ties + s.sum() ** 2
+
+    scores = {}
+    for i, j in combinations(range(3), 2):
+        (other,) = {0, 1, 2} - {i, j}
+        merge = np.zeros((3, 2))
+        merge[[i, j], 0] = merge[other, 1] = 1
+        fitted = merge @ minimize(lambda t, merge=merge: loss(merge @ t), np.zeros(2), options={"gtol": 1e-10}).x
+        step, hessian = 1e-4, np.empty((3, 3))
+        for u, v in product(range(3), repeat=2):
+            at = [fitted + x * step * np.eye(3)[u] + y * step * np.eye(3)[v] for x, y in product((1, -1), repeat=2)]
+            hessian[u, v] = np.dot([1, -1, -1, 1], [loss(each) for each in at]) / (4 * step**2)
+        weights = np.linalg.solve(hessian, np.eye(3)[i] - np.eye(3)[j])
+        each = (given.outcomes - expit(fitted[a] - fitted[b])) * (weights[a] - weights[b])
+        scores[names[i], names[j]] = np.bincount(given.layout.inputs, each)
+    unit = {pair: each / np.linalg.norm(each) for pair, each in scores.items()}
+    observed = {pair: abs(each.sum()) * np.sqrt(1 - 1 / n) for pair, each in unit.items()}
+    least = 0.0
+    for pair in sorted(observed, key=lambda pair: -observed[pair]):
+        weaker = [other for other in observed if observed[other] <= observed[pair]]
+        flips = [signs for signs in product([1, -1], repeat=8) if len(set(signs)) > 1]
+        reached = [max(abs(np.dot(signs, unit[o])) for o in weaker) >= observed[pair] for signs in flips]
+        least = max(least, (2 + sum(reached)) / 2**8)
+        (of,) = [each for each in found.pairs if (each.system_a, each.system_b) == pair]
+        assert of.p_value == pytest.approx(least)
+
+
 def test_scores_as_preferences() -> None:
     examples = [Example(f"{s}{i}", text="t", system=s, group=i) for i in "12" for s in "xyz"][:5]  # no z for 2
     asked = list_pairs(ScoredSet("outputs", tuple(examples), {}))
@@ -168,7 +247,50 @@ def test_intervals_of_strengths_cover(inputs: int, spread: float) -> None:
             difference = true[int(pair.system_a[1])] - true[int(pair.system_b[1])]
             covered.append(pair.difference.low <= difference <= pair.difference.high)
         null = rank_by_preferences(simulate([0.0, 0.0, 0.0], inputs, rng, spread), Resampling(resamples=300))
-        separated.append(min(pair.holm for pair in null.pairs) < 0.05)
+        separated.append(min(pair.p_value for pair in null.pairs) < 0.05)
     print(f"strengths, {inputs} inputs, spread {spread:g}: {np.mean(covered):.3f}, separated {np.mean(separated):.3f}")
     assert 0.93 <= np.mean(covered) <= 0.97
     assert np.mean(separated) <= 0.07
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("systems", "games", "rounds", "least"),
+    [(8, 200, 150, 0.93), (8, 2000, 50, 0.93), (20, 200, 50, 0.89), (20, 400, 50, 0.92), (20, 2000, 30, 0.93)],
+)
+def test_strengths_of_sparse_judgements_cover(systems: int, games: int, rounds: int, least: float) -> None:
+    """One judgement per input; 20 systems with 200 judgements reach about .91."""
+    rng, true = np.random.default_rng(0), np.linspace(-2, 2, systems)
+    covered, slopes = [], []
+    for _ in range(rounds):
+        found = rank_by_preferences(simulate_sparse(true, games, rng), Resampling()).systems
+        expected = np.array([true[int(each.system[1:])] for each in found])
+        covered += [each.strength.low <= t <= each.strength.high for each, t in zip(found, expected, strict=True)]
+        slopes.append(np.polyfit(expected, [each.strength.value for each in found], 1)[0])
+    print(f"{systems} systems, {games} judgements: coverage {np.mean(covered):.3f}, slope {np.mean(slopes):.2f}")
+    assert least <= np.mean(covered) <= 0.97
+    assert 0.9 < np.mean(slopes) < 1.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("systems", "games", "per_input", "power"),
+    [(2, 20, 1, 0.0), (3, 30, 1, 0.7), (3, 60, 3, 0.9), (8, 50, 1, 0.1), (8, 200, 5, 0.8), (20, 200, 1, 0.1)],
+)
+def test_family_wise_error_of_preferred_systems(systems: int, games: int, per_input: int, power: float) -> None:
+    """Without any difference, and where the first system is stronger and the last one weaker than all others."""
+    rng, errors, found = np.random.default_rng(0), {False: [], True: []}, []
+    for differ, wrong in errors.items():
+        true = np.zeros(systems)
+        true[[0, -1]] = (2, -2) if differ else (0, 0)
+        for _ in range(100 if systems == 20 else 400):
+            given = simulate_sparse(true, games, rng, per_input)
+            pairs = rank_by_preferences(given, Resampling(resamples=199, seed=int(rng.integers(1 << 30)))).pairs
+            is_null = np.array([true[int(each.system_a[1:])] == true[int(each.system_b[1:])] for each in pairs])
+            p_values = np.array([each.p_value for each in pairs])
+            wrong.append(bool((p_values[is_null] <= 0.05).any()))
+            found += [(p_values[~is_null] <= 0.05).mean()] if differ else []
+    rates = [np.mean(wrong) for wrong in errors.values()]
+    print(f"{systems} systems, {games} judgements, {per_input} per input: errors {rates}, power {np.mean(found):.2f}")
+    assert max(rates) <= 0.075
+    assert np.mean(found) >= power

@@ -12,6 +12,7 @@ from scipy import stats
 from meta_eval.bootstrap import expand
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling, jackknife_interval, standardised_mean
+from meta_eval.step_down import randomisation_p
 from meta_eval.systems import (
     Grid,
     compare_means,
@@ -19,7 +20,6 @@ from meta_eval.systems import (
     compare_pairs,
     compare_systems,
     orders_by_chance,
-    randomisation_p,
     rank_systems,
 )
 
