@@ -5,50 +5,26 @@ sentence two nouns have exchanged their parts, in a senseless sentence all four 
 """
 
 import random
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping
+from operator import attrgetter
+from typing import TypeAlias
 
 from core.example import Example
-from data.builtin.reserved import is_reserved
-from data.builtin.world_files import phrases, read_world
+from data.builtin import damage
+from data.builtin.damage import Damaged
+from data.builtin.grammar import collect, distinct, drafts, is_reserved, phrases, read_world
 
 FILE = read_world("concepts")
 SENTENCES, FRAMES = phrases(FILE["sentences"]), phrases(FILE["frames"])
-LEVELS = ("sensible", "odd", "senseless")  # rated 1, 0.5 and 0
+PARTS = ("verb", "agent", "object", "instrument", "place")
+LEVELS = ("sensible", "odd", "senseless")
+
+Event: TypeAlias = Mapping[str, str]  # what a sentence says: a word for each part; for a verb, base form/third person
+
+SCENES = tuple(dict(zip(PARTS, block, strict=True)) for block in FILE["scenes"])
 
 
-@dataclass(frozen=True)
-class Scene:
-    """Who may do what to what, with what and where."""
-
-    verbs: tuple[str, ...]
-    agents: tuple[str, ...]
-    objects: tuple[str, ...]
-    instruments: tuple[str, ...]
-    places: tuple[str, ...]
-
-
-SCENES = tuple(Scene(*block) for block in FILE["scenes"])
-
-
-@dataclass(frozen=True)
-class Event:
-    """What a sentence says; `verb` holds the base form and the third person."""
-
-    verb: str
-    agent: str
-    object: str
-    instrument: str
-    place: str
-
-    @property
-    def concepts(self) -> tuple[str, ...]:
-        """The five concepts in alphabetical order, so that the order does not show their parts."""
-        return tuple(sorted((self.verb.split("/")[0], self.agent, self.object, self.instrument, self.place)))
-
-
-def generate_concept_sentences(n: int, seed: int, exclude: Collection[tuple[str, ...]] = ()) -> tuple[Example, ...]:
+def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
     """`n` different sensible sentences with their concepts as first turn; the same seed gives the same sentences.
 
     No sentence is the sensible one of a rated concept set, and no concept set is in `exclude`.
@@ -57,13 +33,13 @@ def generate_concept_sentences(n: int, seed: int, exclude: Collection[tuple[str,
     4
     """
     rng = random.Random(seed)
-    found: dict[str, Example] = {}
-    while len(found) < n:
-        event = _random_event(rng)
-        text = _sentence(event, rng)
-        if not is_reserved(", ".join(event.concepts)) and event.concepts not in exclude:
-            found.setdefault(text, _example(f"concepts-{seed}-{len(found)}", event.concepts, text))
-    return tuple(found.values())
+
+    def draw(_: int) -> Example | None:
+        event = random_event(rng)
+        example = write_sentence(event, name_concepts(event), rng)
+        return None if is_reserved(name_concepts(event)) else example
+
+    return collect(f"concepts-{seed}", n, draw, exclude, key=attrgetter("group"))
 
 
 def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
@@ -72,54 +48,45 @@ def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
     The three are written alike and have equally many words. `label` is the level, `group` the concept set.
     """
     rng = random.Random(seed)
-    rated: list[Example] = []
-    for event in islice(_reserved_events(rng), -(-n // len(LEVELS))):
-        state = rng.getstate()
-        for level, variant in zip(LEVELS, (event, _odd(event, rng), _senseless(event)), strict=True):
-            rng.setstate(state)
-            example = _example(f"concepts-rated-{seed}-{len(rated)}", event.concepts, _sentence(variant, rng))
-            rating = 1 - LEVELS.index(level) / (len(LEVELS) - 1)
-            rated.append(replace(example, label=level, ratings={"commonsense": rating}))
-    return tuple(rated[:n])
+
+    def damaged() -> Iterator[Damaged]:
+        for event in distinct(drafts(random_event, rng, name_concepts, reserved=True), name_concepts):
+            state = rng.getstate()
+            for level, variant in enumerate((event, make_odd(event, rng), make_senseless(event))):
+                rng.setstate(state)
+                yield write_sentence(variant, name_concepts(event), rng, LEVELS[level]), {"commonsense": level}
+
+    return damage.rate(f"concepts-rated-{seed}", n, damaged(), {"commonsense": len(LEVELS) - 1})
 
 
-def _random_event(rng: random.Random) -> Event:
-    scene = rng.choice(SCENES)
-    return Event(
-        *(rng.choice(part) for part in (scene.verbs, scene.agents, scene.objects, scene.instruments, scene.places))
-    )
+def random_event(rng: random.Random) -> Event:
+    """An event of a random scene."""
+    return {part: rng.choice(options) for part, options in rng.choice(SCENES).items()}
 
 
-def _reserved_events(rng: random.Random) -> Iterator[Event]:
-    """Yields endless distinct events that are reserved for rated sentences."""
-    seen: set[tuple[str, ...]] = set()
-    while True:
-        event = _random_event(rng)
-        if is_reserved(", ".join(event.concepts)) and event.concepts not in seen:
-            seen.add(event.concepts)
-            yield event
+def name_concepts(event: Event) -> str:
+    """The five concepts in alphabetical order, so that the order does not show their parts."""
+    return ", ".join(sorted(event[part].split("/")[0] for part in PARTS))
 
 
-def _odd(event: Event, rng: random.Random) -> Event:
+def make_odd(event: Event, rng: random.Random) -> Event:
     """Exchanges the parts of two nouns."""
-    first, second = rng.choice((("object", "instrument"), ("instrument", "place"), ("object", "place")))
-    return replace(event, **{first: getattr(event, second), second: getattr(event, first)})
+    return _exchange(event, *rng.choice((("object", "instrument"), ("instrument", "place"), ("object", "place"))))
 
 
-def _senseless(event: Event) -> Event:
+def make_senseless(event: Event) -> Event:
     """Exchanges agent and object, and instrument and place."""
-    return Event(event.verb, event.object, event.agent, event.place, event.instrument)
+    return _exchange(_exchange(event, "agent", "object"), "instrument", "place")
 
 
-def _sentence(event: Event, rng: random.Random) -> str:
-    verb, verbs = event.verb.split("/")
+def _exchange(event: Event, one: str, other: str) -> Event:
+    return {**event, one: event[other], other: event[one]}
+
+
+def write_sentence(event: Event, concepts: str, rng: random.Random, label: str | None = None) -> Example:
+    """A sentence about an event, after its concepts."""
+    verb, verbs = event["verb"].split("/")
     template, frame = rng.choice(SENTENCES), rng.choice(FRAMES)
-    text = template.format(
-        verb=verb, verbs=verbs, agent=event.agent, object=event.object, instrument=event.instrument, place=event.place
-    )
-    return f"{frame} {text}" if rng.random() < 0.5 else f"{text} {frame}"
-
-
-def _example(name: str, concepts: tuple[str, ...], text: str) -> Example:
-    joined = ", ".join(concepts)
-    return Example(name, text=text, turns=(joined, text), group=joined)
+    text = template.format(**{**event, "verb": verb, "verbs": verbs})
+    text = f"{frame} {text}" if rng.random() < 0.5 else f"{text} {frame}"
+    return Example("", text=text, turns=(concepts, text), label=label, group=concepts)

@@ -7,15 +7,15 @@ or in all of it (attribute relevance).
 """
 
 import random
-import string
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from core.example import Example
-from data.builtin.damage import by_word_count, replace_turn
-from data.builtin.reserved import is_reserved
-from data.builtin.world_files import Section
+from core.example import Example, count_words
+from data.builtin import damage
+from data.builtin.damage import Damaged
+from data.builtin.grammar import Section, collect, drafts
+from data.damage import permute
 
 MOST = 7  # sentences of a text
 LEAST_RATED = 4  # sentences of a rated text: three that can be damaged
@@ -50,50 +50,41 @@ Labels = Callable[[int], Sequence[str]]  # gives the labels of n sentences
 
 @dataclass(frozen=True)
 class Prompt:
-    """The beginning of a text: its prefix, the rest of that sentence, the facts, and the slots already filled."""
+    """The beginning of a text: its prefix, the rest of that sentence (`compose` fills {subject}), and the facts."""
 
     prefix: str
     rest: str
     facts: Mapping[str, str]
-    slots: Collection[str]
     opening: Opening
+
+    def mentions(self, slot: str) -> bool:
+        """Whether the opening has this slot."""
+        return f"{{{slot}}}" in "".join(self.opening)
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, its subject, its label (or None), and whether it names the thing."""
+    """A sentence of a text."""
 
     text: str
-    about: tuple[str, ...]
+    about: tuple[str, ...]  # its subject
     label: str | None = None
-    naming: bool = False
+    naming: bool = False  # whether it names the thing
 
 
 @dataclass(frozen=True)
 class World:
-    """How the texts of one built-in corpus are composed.
+    """How the texts of one built-in corpus are composed."""
 
-    Attributes:
-        name: begins the ids.
-        labels: the possible labels of a text.
-        facts: draws the facts about a thing.
-        openings: beginnings by prefix, with slots; `compose` fills `{subject}`.
-        name_slot: the fact that names the thing.
-        kind_slots: the facts that depend on the kind of thing, the kind first.
-        compose: makes the sentences of a text from its beginning and their labels; the first begins with the prefix.
-        label_words: words that name a label.
-        verdicts: sentences with the slot `{word}` for one of the label words.
-    """
-
-    name: str
+    name: str  # begins the ids
     labels: tuple[str, ...]
-    facts: Callable[[random.Random], dict[str, str]]
-    openings: Sequence[Sequence[Opening]]
-    name_slot: str
-    kind_slots: tuple[str, ...]
+    facts: Callable[[random.Random], dict[str, str]]  # draws the facts about a thing
+    openings: Sequence[Sequence[Opening]]  # by prefix, with slots
+    identity: tuple[str, ...]  # the facts that tell things apart: the name, the kind, and what depends on the kind
+    # Makes the sentences of a text from its beginning and their labels; the first begins with the prefix.
     compose: Callable[[random.Random, Prompt, Labels], list[Sentence]]
-    label_words: Mapping[str, Sequence[str]]
-    verdicts: Sequence[str]
+    label_words: Mapping[str, Sequence[str]]  # words that name a label
+    verdicts: Sequence[str]  # sentences with the slot {word} for one of the label words
 
 
 def generate_texts(
@@ -106,25 +97,28 @@ def generate_texts(
     great."), so that a model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
     """
     rng, comments = random.Random(f"{world.name} {seed}"), random.Random(f"{world.name} verdicts {seed}")
-    found: list[Example] = []
-    seen = set(exclude)
     prompts = random_prompts(world, rng, reserved=False)
-    while len(found) < n:
-        label = world.labels[len(found) % len(world.labels)]
-        prompt = next(prompts)
+
+    def draw(i: int) -> Example:
+        label, prompt = world.labels[i % len(world.labels)], next(prompts)
         text = join_sentences(world.compose(rng, prompt, repeat_label(label)))
-        if text in seen:
-            continue
-        seen.add(text)
-        prefix: str | None = prompt.prefix
-        if comments.random() < verdicts:
-            verdict = comments.choice(world.verdicts).format(word=comments.choice(world.label_words[label]))
-            if comments.random() < 0.5:
-                text, prefix = f"{verdict} {text}", None
-            else:
-                text = f"{text} {verdict}"
-        found.append(Example(f"builtin-{world.name}-{seed}-{len(found)}", text=text, prefix=prefix, label=label))
-    return tuple(found)
+        return Example("", text=text, prefix=prompt.prefix, label=label)
+
+    found = collect(f"builtin-{world.name}-{seed}", n, draw, exclude)
+    return tuple(
+        name_label(text, comments, world.verdicts, world.label_words) if comments.random() < verdicts else text
+        for text in found
+    )
+
+
+def name_label(
+    example: Example, rng: random.Random, verdicts: Sequence[str], label_words: Mapping[str, Sequence[str]]
+) -> Example:
+    """The text with a sentence before or after it that names the label."""
+    verdict = rng.choice(verdicts).format(word=rng.choice(label_words[str(example.label)]))
+    if rng.random() < 0.5:
+        return replace(example, text=f"{verdict} {example.text}", prefix=None)
+    return replace(example, text=f"{example.text} {verdict}")
 
 
 def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -138,28 +132,23 @@ def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...
     length says nothing about quality.
     """
     rng = random.Random(f"{world.name} rated {seed}")
-    inputs = _inputs(world, rng, -(-n // len(SYSTEMS)))
+    prompts = draw_inputs(world, rng, -(-n // len(SYSTEMS)))
     lenders = draw_foreign_sentences(world, rng)
-    levels = _deal_levels(world, len(inputs), rng)
-    examples: list[Example] = []
-    for i, (prompt, label) in enumerate(inputs):
-        for system in SYSTEMS:
-            length, level = levels[system][i]
-            other = rng.choice([other for other in world.labels if other != label])
-            labels = damage_labels(level["attribute_relevance"], label, other, rng)
-            sentences = damage_consistency(world, rng, prompt, level["consistency"], labels, length)
-            examples.append(
-                Example(
-                    f"builtin-rated-{world.name}-{seed}-{len(examples)}",
-                    text=" ".join(damage_coherence(sentences, level["coherence"], rng, lenders)),
-                    prefix=prompt.prefix,
-                    label=label,
-                    system=system,
-                    group=f"{label}: {prompt.prefix}",
-                    ratings={aspect: 1 - level[aspect] / worst for aspect, worst in WORST.items()},
-                )
-            )
-    return tuple(examples[:n])
+    levels = _deal_levels(world, len(prompts), rng)
+
+    def damaged() -> Iterator[Damaged]:
+        for i, prompt in enumerate(prompts):
+            label = world.labels[i % len(world.labels)]
+            for system in SYSTEMS:
+                length, level = levels[system][i]
+                other = rng.choice([other for other in world.labels if other != label])
+                labels = damage.damage_labels(level["attribute_relevance"], label, other, rng)
+                sentences = damage_consistency(world, rng, prompt, level["consistency"], labels, length)
+                text = " ".join(damage_coherence(sentences, level["coherence"], rng, lenders))
+                group = f"{label}: {prompt.prefix}"
+                yield Example("", text=text, prefix=prompt.prefix, label=label, system=system, group=group), level
+
+    return damage.rate(f"builtin-rated-{world.name}-{seed}", n, damaged(), WORST)
 
 
 def read_openings(section: Section) -> list[list[Opening]]:
@@ -176,28 +165,20 @@ def join_sentences(sentences: Sequence[Sentence]) -> str:
     return " ".join(sentence.text for sentence in sentences)
 
 
-def slots_of(*templates: str) -> set[str]:
-    """The names of the slots of templates.
-
-    >>> sorted(slots_of("{She} saw {city}.", "on {day}"))
-    ['She', 'city', 'day']
-    """
-    return {name for template in templates for _, name, _, _ in string.Formatter().parse(template) if name}
-
-
 def fill_opening(facts: Mapping[str, str], opening: Opening) -> Prompt:
     """Fills an opening with facts."""
     prefix, rest = (template.format(**{**facts, "subject": "{subject}"}) for template in opening)
-    return Prompt(prefix, rest, facts, slots_of(*opening), opening)
+    return Prompt(prefix, rest, facts, opening)
 
 
 def random_prompts(world: World, rng: random.Random, reserved: bool) -> Iterator[Prompt]:
     """Yields endless beginnings, all from the reserved part or all from the rest."""
-    while True:
+
+    def draw(rng: random.Random) -> Prompt:
         openings = rng.choice(world.openings)
-        prompt = fill_opening(world.facts(rng), rng.choice(openings))
-        if is_reserved(prompt.prefix + prompt.rest) == reserved:
-            yield prompt
+        return fill_opening(world.facts(rng), rng.choice(openings))
+
+    return drafts(draw, rng, lambda prompt: prompt.prefix + prompt.rest, reserved)
 
 
 def repeat_label(label: str) -> Labels:
@@ -205,26 +186,14 @@ def repeat_label(label: str) -> Labels:
     return lambda n: [label] * n
 
 
-def damage_labels(level: int, asked: str, other: str, rng: random.Random) -> Labels:
-    """Labels of sentences: the wanted label (level 0), another one in half of the sentences (1) or in all (2)."""
-    if level != 1:
-        return repeat_label(other if level else asked)
-
-    def mixed(n: int) -> Sequence[str]:
-        k = (n + rng.randrange(2)) // 2
-        return rng.sample([asked] * k + [other] * (n - k), n)
-
-    return mixed
-
-
-def _inputs(world: World, rng: random.Random, n: int) -> list[tuple[Prompt, str]]:
-    """`n` different beginnings with the wanted label, the labels in turn."""
+def draw_inputs(world: World, rng: random.Random, n: int) -> list[Prompt]:
+    """`n` beginnings with different prefixes."""
     found: dict[str, Prompt] = {}
     for prompt in random_prompts(world, rng, reserved=True):
         if len(found) >= n:
             break
         found.setdefault(prompt.prefix, prompt)
-    return [(prompt, world.labels[i % len(world.labels)]) for i, prompt in enumerate(found.values())]
+    return list(found.values())
 
 
 def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tuple[int, dict[str, int]]]]:
@@ -236,7 +205,7 @@ def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tup
     prompts = random_prompts(world, rng, reserved=True)
     texts = (world.compose(rng, prompt, repeat_label(rng.choice(world.labels))) for prompt in prompts)
     long_enough = (sentences for sentences in texts if len(sentences) >= LEAST_RATED)
-    lengths = sorted(_word_count(sentences) for sentences in islice(long_enough, n * len(SYSTEMS)))
+    lengths = sorted(count_words(join_sentences(sentences)) for sentences in islice(long_enough, n * len(SYSTEMS)))
     fours = [rng.sample(lengths[i : i + len(SYSTEMS)], len(SYSTEMS)) for i in range(0, len(lengths), len(SYSTEMS))]
     dealt: dict[str, list[tuple[int, dict[str, int]]]] = {}
     for column, (system, able) in zip(zip(*fours, strict=True), SYSTEMS.items(), strict=True):
@@ -245,10 +214,6 @@ def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tup
         rows = zip(column, *levels, strict=False)  # the last eight levels may be more than the texts
         dealt[system] = rng.sample([(length, dict(zip(WORST, row, strict=True))) for length, *row in rows], n)
     return dealt
-
-
-def _word_count(sentences: Sequence[Sentence]) -> int:
-    return len(join_sentences(sentences).split())
 
 
 def damage_consistency(
@@ -263,7 +228,7 @@ def damage_consistency(
     for _ in range(DRAWS):
         other = prompt if level == 0 else _other_prompt(world, rng, prompt, another_kind=level == 2)
         sentences = world.compose(rng, other, labels)
-        distance = abs(_word_count(sentences) - length)
+        distance = abs(count_words(join_sentences(sentences)) - length)
         if len(sentences) >= LEAST_RATED and distance < least:
             first = prompt.prefix + sentences[0].text.removeprefix(other.prefix)
             best, least = [replace(sentences[0], text=first), *sentences[1:]], distance
@@ -274,8 +239,8 @@ def damage_consistency(
 
 def _other_prompt(world: World, rng: random.Random, prompt: Prompt, another_kind: bool) -> Prompt:
     """The same beginning with another name of the thing, or another name and kind; all other facts stay."""
-    changed = (world.name_slot, *world.kind_slots[:1]) if another_kind else (world.name_slot,)
-    taken = (world.name_slot, *world.kind_slots) if another_kind else changed
+    changed = world.identity[: 1 + another_kind]
+    taken = world.identity if another_kind else changed
     while True:
         facts = world.facts(rng)
         if any(facts[slot] == prompt.facts[slot] for slot in changed):
@@ -294,7 +259,7 @@ def draw_foreign_sentences(world: World, rng: random.Random) -> list[Sentence]:
 
 def damage_coherence(
     sentences: Sequence[Sentence], level: int, rng: random.Random, lenders: Sequence[Sentence]
-) -> list[str]:
+) -> tuple[str, ...]:
     """Damages a third (level 1), two thirds (2) or all (3) of the sentences after the first: foreign or displaced.
 
     A foreign sentence has about as many words as the sentence that it replaces, has the same label, and is about
@@ -309,19 +274,13 @@ def damage_coherence(
     here = {thing for sentence in sentences for thing in sentence.about}
     for i in replaced:
         fitting = (s.text for s in lenders if s.label == sentences[i].label and here.isdisjoint(s.about))
-        with_foreign = replace_turn(texts, rng, [i], by_word_count(text for text in fitting if text not in texts))
+        with_foreign = damage.replace_turn(
+            texts, rng, [i], damage.by_word_count(text for text in fitting if text not in texts)
+        )
         assert with_foreign is not None, "every label has sentences about other things"
         texts = with_foreign
-    places = rng.sample([i for i in body if i not in replaced], displaced)
-    moved = list(texts)
-    for place, source in zip(places, _derange(places, rng), strict=True):
-        moved[place] = texts[source]
+    exchanged = rng.sample([i for i in body if i not in replaced], displaced)
+    moved = texts
+    while exchanged and moved == texts:
+        moved = permute(texts, exchanged, rng)
     return moved
-
-
-def _derange(places: Sequence[int], rng: random.Random) -> list[int]:
-    """Permutes the places so that none stays where it was."""
-    while True:
-        order = rng.sample(places, len(places))
-        if all(a != b for a, b in zip(places, order, strict=True)):
-            return order

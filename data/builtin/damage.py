@@ -1,33 +1,51 @@
-"""Damages: small changes that make a good dialogue worse, one kind of fault each.
+"""The damage of all built-in rated sets, and the one rating: 1 without damage, 0 at the worst level.
 
-Each takes the turns of a dialogue and a random generator, and returns the turns with one fault, or None where no turn
-can have this fault. The number of turns stays the same. `free` lists the turns that may be changed, in order.
+The damages of turns and sentences take units, a random generator and the indices of the units that are `free` to be
+changed, in order. They return as many units with one fault, or None where no free unit can have this fault. Code that
+trains a metric must never import this module.
 """
 
 import random
 import string
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+from core.example import Example
+from data.damage import replace_unit
 
 Turns: TypeAlias = tuple[str, ...]
+Damaged: TypeAlias = tuple[Example, Mapping[str, int]]  # a text and its level of damage by aspect
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A fact as a turn mentions it.
+class Fact(NamedTuple):
+    """A fact as a turn mentions it."""
 
-    Attributes:
-        owner: whose fact it is (0 or 1: a speaker, 2: both).
-        kind: what it is about (a city, a pet, a day).
-        value: one word.
-        position: where in the turn the word stands, counted in words from 0.
-    """
+    owner: int  # whose fact it is (0 or 1: a speaker, 2: both)
+    kind: str  # what it is about (a city, a pet, a day)
+    value: str  # one word
+    position: int  # where in the turn the word stands, counted in words from 0
 
-    owner: int
-    kind: str
-    value: str
-    position: int
+
+def rate(name: str, n: int, damaged: Iterable[Damaged], worst: Mapping[str, int]) -> tuple[Example, ...]:
+    """The first `n` texts with the ids NAME-0, NAME-1 ..., rated 1 - level / worst level in each aspect."""
+    return tuple(
+        replace(text, id=f"{name}-{i}", ratings={aspect: 1 - level / worst[aspect] for aspect, level in levels.items()})
+        for i, (text, levels) in enumerate(islice(damaged, n))
+    )
+
+
+def damage_labels(level: int, asked: str, other: str, rng: random.Random) -> Callable[[int], Sequence[str]]:
+    """Gives labels of n sentences: the wanted one (level 0), another one in half of the sentences (1) or in all (2)."""
+
+    def draw(n: int) -> Sequence[str]:
+        if level != 1:
+            return [other if level else asked] * n
+        k = (n + rng.randrange(2)) // 2
+        return rng.sample([asked] * k + [other] * (n - k), n)
+
+    return draw
 
 
 def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
@@ -53,15 +71,13 @@ def replace_turn(
     ('my dog barks.',)
     """
     distances = [(abs(len(turns[i].split()) - count), i, count) for i in free for count in pool]
-    least = min((distance for distance, _, _ in distances), default=0)
+    least = min(distances, default=(0,))[0]
     nearest = [(i, count) for distance, i, count in distances if distance == least]
     for i, count in rng.sample(nearest, len(nearest)):
-        group = pool[count]
-        start = rng.randrange(len(group))
-        for k in range(len(group)):
-            turn = group[(start + k) % len(group)]
+        start = rng.randrange(len(pool[count]))
+        for turn in (*pool[count][start:], *pool[count][:start]):
             if turn not in turns:
-                return _put(turns, i, turn)
+                return replace_unit(turns, i, turn)
     return None
 
 
@@ -76,7 +92,7 @@ def swap_turns(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns |
         return None
     asking = [(i, j) for i, j in pairs if "?" in turns[i] or "?" in turns[j]]
     i, j = rng.choice(asking or pairs)
-    return _put(_put(turns, i, turns[j]), j, turns[i])
+    return replace_unit(replace_unit(turns, i, turns[j]), j, turns[i])
 
 
 def repeat_turn(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
@@ -91,7 +107,7 @@ def repeat_turn(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns 
     counts = [len(turn.split()) for turn in turns]
     nearest = min(abs(counts[s] - counts[t]) for s, t in pairs)
     source, target = rng.choice([(s, t) for s, t in pairs if abs(counts[s] - counts[t]) == nearest])
-    return _put(turns, target, turns[source])
+    return replace_unit(turns, target, turns[source])
 
 
 def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabulary: Sequence[str] = ()) -> Turns | None:
@@ -115,16 +131,14 @@ def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabula
             shuffles = [rng.sample(words, len(words)) for _ in range(8)]
             garbled = max(shuffles, key=lambda shuffled: sum(a != b for a, b in zip(shuffled, words, strict=True)))
     if way != "shuffle":
-        present = frozenset(words)
-        if all(word in present for word in vocabulary):
+        if set(vocabulary) <= set(words):
             return None
         for k in rng.sample(range(len(words)), (len(words) + 1) // 2):
-            word = rng.choice(vocabulary)
-            while word in present:
-                word = rng.choice(vocabulary)
+            while (word := rng.choice(vocabulary)) in words:
+                pass
             garbled[k] = word
     new_words = iter(garbled)
-    return _put(turns, i, " ".join(_with_word(t, next(new_words)) if _word(t) else t for t in turns[i].split()))
+    return replace_unit(turns, i, " ".join(_with_word(t, next(new_words)) if _word(t) else t for t in turns[i].split()))
 
 
 def contradict_fact(
@@ -142,25 +156,21 @@ def contradict_fact(
     >>> contradict_fact(("my cat!", "a cat?"), random.Random(1), [0, 1], facts, {"pet": ["cat", "dog"]})
     ('my dog!', 'a cat?')
     """
-    mentions = [(i, (fact.owner, fact.kind)) for i in free for fact in facts[i]]
+    mentions = [(i, fact[:2]) for i in free for fact in facts[i]]
     shared = [(i, fact) for i, fact in mentions if any(j != i and fact == other for j, other in mentions)]
     if not shared:
         return None
-    i, (owner, kind) = rng.choice(list(dict.fromkeys(shared)))
-    said = [fact.value for turn in facts for fact in turn if fact.kind == kind]
-    options = [value for value in values[kind] if value not in said]
+    i, changed = rng.choice(list(dict.fromkeys(shared)))
+    said = [fact.value for turn in facts for fact in turn if fact.kind == changed[1]]
+    options = [value for value in values[changed[1]] if value not in said]
     if not options:
         return None
     value = rng.choice(options)
     tokens = turns[i].split()
     for fact in facts[i]:
-        if (fact.owner, fact.kind) == (owner, kind):
+        if fact[:2] == changed:
             tokens[fact.position] = _with_word(tokens[fact.position], value)
-    return _put(turns, i, " ".join(tokens))
-
-
-def _put(turns: Turns, i: int, turn: str) -> Turns:
-    return (*turns[:i], turn, *turns[i + 1 :])
+    return replace_unit(turns, i, " ".join(tokens))
 
 
 def _word(token: str) -> str:

@@ -1,30 +1,80 @@
 """Built-in dialogues: synthetic English small talk of two speakers, and a rated set of damaged ones.
 
-What the speakers say agrees with what they said before and with the world of `dialogue_world`. Facts are mentioned
-again, so that a reader can see a fault in the text alone.
+`worlds/dialogues/small_talk.txt` says how a topic is written and lists the topics, one file each. What the speakers say
+agrees with what they said before and with this world. Facts are mentioned again, so that a reader can see a fault in
+the text alone.
 """
 
 import random
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import islice
+from typing import NamedTuple, TypeAlias
 
-from core.example import Example
-from data.builtin.damage import (
-    Turns,
-    by_word_count,
-    contradict_fact,
-    garble_words,
-    repeat_turn,
-    replace_turn,
-    swap_turns,
-)
-from data.builtin.dialogue_grammar import Dialogue, fact_values, random_dialogue
-from data.builtin.dialogue_world import TOPICS
-from data.builtin.reserved import is_reserved
+from core.example import Example, count_words
+from data.builtin import damage
+from data.builtin.damage import Damaged, Fact, Turns
+from data.builtin.grammar import Block, collect, distinct, drafts, read_world, table, words
 
 LEVELS = 5
 LENDERS = 100  # how many further dialogues lend their turns and words to the damages
+MOST_TURNS = 12
+RECALL_WEIGHT = 4  # how much more often a block is chosen if it takes up a fact that was mentioned
+TOPIC_CLOSINGS = 0.7  # the share of closings that take up the topic
+BOTH = 2  # the owner of a fact that the speakers share
+
+FactKey: TypeAlias = tuple[int, str]  # owner and kind
+
+SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
+
+
+class Topic(NamedTuple):
+    """What there is to say about one topic."""
+
+    kinds: tuple[str, ...]  # of fact; the key, from which the others follow, comes first
+    rows: tuple[tuple[str, ...], ...]  # facts that belong together, in the order of the kinds; a speaker has one row
+    blocks: tuple[Block, ...]  # what can be said between opening and closing
+    closings: tuple[Block, ...]  # last blocks that take up the topic
+
+
+class Dialogue(NamedTuple):
+    """A dialogue with what is known about its turns."""
+
+    topic: str
+    turns: Turns
+    facts: tuple[tuple[Fact, ...], ...]  # that each turn mentions
+    body: range  # the indices of the turns between opening and closing
+
+
+class Script(NamedTuple):
+    """What a block needs; it `recalls` if no key implies a known fact, so that a turn must have mentioned it."""
+
+    news: frozenset[FactKey]  # facts that must be new
+    needs: frozenset[FactKey]  # facts that must be known
+    recalls: bool
+
+
+def read_topic(name: str) -> Topic:
+    """The topic of `worlds/dialogues/NAME.txt`."""
+    world = read_world(f"dialogues/{name}")
+    kinds, *rows = ((key, *others) for key, others in table(world["facts"]).items())
+    return Topic(kinds, tuple(rows), world["blocks"], world["closings"])
+
+
+SMALL_TALK = read_world("dialogues/small_talk")
+OPENINGS, CLOSINGS = SMALL_TALK["openings"], SMALL_TALK["closings"]
+TOPICS: Mapping[str, Topic] = {name: read_topic(name) for name in words(SMALL_TALK["topics"])}
+LISTS = table(SMALL_TALK["lists"])  # the values of facts that no key implies, by kind
+VALUES: Mapping[str, tuple[str, ...]] = {  # all values that a fact of a kind may have
+    "topic": tuple(TOPICS),
+    **LISTS,
+    **{
+        kind: tuple(dict.fromkeys(column))
+        for topic in TOPICS.values()
+        for kind, column in zip(topic.kinds, zip(*topic.rows, strict=True), strict=True)
+    },
+}
 
 
 def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
@@ -36,8 +86,8 @@ def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tu
     >>> len(generate_dialogues(3, seed=0))
     3
     """
-    dialogues = islice(random_dialogues(random.Random(seed), reserved=False, exclude=exclude), n)
-    return tuple(Example(f"builtin-{seed}-{i}", turns=d.turns) for i, d in enumerate(dialogues))
+    found = random_dialogues(random.Random(seed), reserved=False)
+    return collect(f"builtin-{seed}", n, lambda _: Example("", turns=next(found).turns), exclude, lambda e: e.turns)
 
 
 def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -52,35 +102,100 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     clean = list(islice(dialogues, n))
     lenders = list(islice(dialogues, LENDERS))
     vocabulary = [word.strip(".,?") for lender in lenders for turn in lender.turns for word in turn.split()]
-    pools = {topic: by_word_count(lent_turns(lenders, topic)) for topic in TOPICS}
-    levels = _deal_levels([_word_count(dialogue.turns) for dialogue in clean], rng)
-    rated: list[Example] = []
-    for i, (dialogue, level) in enumerate(zip(clean, levels, strict=True)):
-        turns, kinds = _damage(dialogue, level, rng, pools[dialogue.topic], vocabulary)
-        rated.append(
-            Example(
-                f"builtin-rated-{seed}-{i}",
-                turns=turns,
-                label="+".join(kinds) or None,
-                group=f"builtin-clean-{seed}-{i}",
-                ratings={"quality": 1 - level / (LEVELS - 1)},
-            )
-        )
-    return tuple(rated)
+    pools = {topic: damage.by_word_count(lent_turns(lenders, topic)) for topic in TOPICS}
+    by_length = sorted(range(n), key=lambda i: count_words("\n".join(clean[i].turns)))
+    dealt = [level for at in range(0, n, LEVELS) for level in rng.sample(range(LEVELS), min(LEVELS, n - at))]
+    levels = dict(zip(by_length, dealt, strict=True))
+
+    def damaged() -> Iterator[Damaged]:
+        for i, dialogue in enumerate(clean):
+            turns, kinds = _damage(dialogue, levels[i], rng, pools[dialogue.topic], vocabulary)
+            label, group = "+".join(kinds) or None, f"builtin-clean-{seed}-{i}"
+            yield Example("", turns=turns, label=label, group=group), {"quality": levels[i]}
+
+    return damage.rate(f"builtin-rated-{seed}", n, damaged(), {"quality": LEVELS - 1})
 
 
-def random_dialogues(rng: random.Random, reserved: bool, exclude: Collection[Turns] = ()) -> Iterator[Dialogue]:
+def random_dialogues(rng: random.Random, reserved: bool) -> Iterator[Dialogue]:
     """Different dialogues without end, all from the reserved part of the possible ones or all from the rest."""
-    seen = set(exclude)
-    while True:
-        dialogue = random_dialogue(rng)
-        if is_reserved("\n".join(dialogue.turns)) == reserved and dialogue.turns not in seen:
-            seen.add(dialogue.turns)
-            yield dialogue
+    return distinct(drafts(random_dialogue, rng, lambda d: "\n".join(d.turns), reserved), lambda d: d.turns)
 
 
-def _word_count(turns: Turns) -> int:
-    return sum(len(turn.split()) for turn in turns)
+def random_dialogue(rng: random.Random) -> Dialogue:
+    """A dialogue of 6 to 12 turns: an opening, blocks about one topic, each at most once, and a closing."""
+    name = rng.choice(tuple(TOPICS))
+    topic = TOPICS[name]
+    values: dict[FactKey, str] = {(BOTH, "topic"): name}
+    for owner, row in enumerate(rng.sample(topic.rows, 2)):
+        values.update({(owner, kind): value for kind, value in zip(topic.kinds, row, strict=True)})
+    for kind, options in LISTS.items():
+        values.update({(owner, kind): value for owner, value in enumerate(rng.sample(options, 3))})
+
+    turns: list[str] = []
+    facts: list[tuple[Fact, ...]] = []
+    mentioned: set[FactKey] = set()
+    known: set[FactKey] = {(BOTH, "topic")}  # what was mentioned or follows from it
+
+    def add_block(blocks: Sequence[Block], room: int = MOST_TURNS) -> Block:
+        """Adds a random block of at most `room` turns whose new facts are new here and whose other facts are known.
+
+        Blocks that recall a fact are preferred, because few of them fit.
+        """
+        scripts = [(block, _script(block, topic.kinds, len(turns) % 2)) for block in blocks if len(block) <= room]
+        fitting = [(b, s) for b, s in scripts if s.news.isdisjoint(mentioned) and s.needs <= known]
+        ((block, _),) = rng.choices(fitting, [RECALL_WEIGHT if s.recalls else 1 for _, s in fitting])
+        for paraphrases in block:
+            text, found = _write_turn(rng.choice(paraphrases), len(turns) % 2, values)
+            turns.append(text)
+            facts.append(found)
+            for fact in found:
+                mentioned.add(fact[:2])
+                kinds = topic.kinds if fact.kind == topic.kinds[0] else (fact.kind,)
+                known.update((fact.owner, kind) for kind in kinds)
+        return block
+
+    add_block(OPENINGS)
+    unused = list(topic.blocks)
+    goal = rng.randint(4, MOST_TURNS - 3)  # a block has two or three turns, a closing two
+    while len(turns) < goal:
+        unused.remove(add_block(unused, room=MOST_TURNS - 2 - len(turns)))
+    body = range(2, len(turns))
+    add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else CLOSINGS)
+    return Dialogue(name, tuple(turns), tuple(facts), body)
+
+
+@cache
+def _slots(phrase: str, speaker: int) -> tuple[tuple[int, FactKey, bool], ...]:
+    """The slots of a phrase as `speaker` says it: the position of the word, the fact, and whether it must be new."""
+    owners = {"my": speaker, "your": 1 - speaker, "our": BOTH}
+    found = ((i, SLOT.search(word)) for i, word in enumerate(phrase.split()))
+    return tuple((i, (owners[match[2]], match[3]), bool(match[1])) for i, match in found if match)
+
+
+@cache
+def _script(block: Block, kinds: tuple[str, ...], starter: int) -> Script:
+    """The script of a block that `starter` begins, among facts of these kinds, the key first."""
+    news: set[FactKey] = set()
+    needs: set[FactKey] = set()
+    mentioned: set[FactKey] = set()  # by every paraphrase of the turns so far
+    for i, turn in enumerate(block):
+        slots = [_slots(phrase, (starter + i) % 2) for phrase in turn]
+        for _, (owner, kind), is_news in (slot for phrase in slots for slot in phrase if slot[1] not in mentioned):
+            (news if is_news else needs).add((owner, kind))
+            if kind in kinds[1:] and (owner, kinds[0]) not in mentioned:
+                needs.add((owner, kinds[0]))  # the cat is mentioned before its food
+        mentioned |= set.intersection(*({fact for _, fact, _ in phrase} for phrase in slots))
+    needs -= news
+    return Script(frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
+
+
+def _write_turn(phrase: str, speaker: int, values: Mapping[FactKey, str]) -> tuple[str, tuple[Fact, ...]]:
+    """The text of a phrase, and the facts that it mentions."""
+    tokens = phrase.split()
+    facts = tuple(Fact(*key, values[key], i) for i, key, _ in _slots(phrase, speaker))
+    for fact in facts:
+        tokens[fact.position] = SLOT.sub(fact.value, tokens[fact.position])
+    return " ".join(tokens), facts
 
 
 def lent_turns(lenders: Sequence[Dialogue], topic: str) -> Iterator[str]:
@@ -89,17 +204,6 @@ def lent_turns(lenders: Sequence[Dialogue], topic: str) -> Iterator[str]:
         if lender.topic != topic:
             kinds = TOPICS[lender.topic].kinds
             yield from (lender.turns[i] for i in lender.body if any(fact.kind in kinds for fact in lender.facts[i]))
-
-
-def _deal_levels(word_counts: Sequence[int], rng: random.Random) -> list[int]:
-    """A level of damage for each dialogue: every level once among each five dialogues next in length."""
-    by_length = sorted(range(len(word_counts)), key=word_counts.__getitem__)
-    levels = [0] * len(word_counts)
-    for start in range(0, len(by_length), LEVELS):
-        block = by_length[start : start + LEVELS]
-        for i, level in zip(block, rng.sample(range(LEVELS), len(block)), strict=True):
-            levels[i] = level
-    return levels
 
 
 def _damage(
@@ -116,11 +220,11 @@ def _damage(
     """
     # A swap comes first, as it needs most room, and a contradiction last, as it needs a second turn left as it was.
     damages: Mapping[str, Callable[..., Turns | None]] = {
-        "swapped_turns": swap_turns,
-        "foreign_turn": partial(replace_turn, pool=pool),
-        "garbled_words": partial(garble_words, vocabulary=vocabulary),
-        "repeated_turn": repeat_turn,
-        "contradicted_fact": partial(contradict_fact, facts=dialogue.facts, values=fact_values()),
+        "swapped_turns": damage.swap_turns,
+        "foreign_turn": partial(damage.replace_turn, pool=pool),
+        "garbled_words": partial(damage.garble_words, vocabulary=vocabulary),
+        "repeated_turn": damage.repeat_turn,
+        "contradicted_fact": partial(damage.contradict_fact, facts=dialogue.facts, values=VALUES),
     }
     while True:
         drawn = rng.sample(tuple(damages), level)
@@ -130,7 +234,7 @@ def _damage(
             if turns is not None:
                 unchanged = [i for i, turn in enumerate(turns) if turn == dialogue.turns[i]]
                 turns = damages[kind](turns, rng, free=unchanged)
-        if turns is None or _word_count(turns) != _word_count(dialogue.turns):
+        if turns is None or count_words("\n".join(turns)) != count_words("\n".join(dialogue.turns)):
             continue
         if "repeated_turn" not in kinds or len(set(turns)) < len(turns):
             return turns, kinds

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings, slots_of
-from data.builtin.world_files import phrases, read_world, words
+from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
+from data.builtin.grammar import phrases, pronouns, read_world, words
 
 SUBJECT_SHARE, PLAN_SHARE, SECOND_SHARE, QUOTE_SHARE, ADDITION_SHARE, CROWD_SHARE = 0.7, 0.5, 0.6, 0.6, 0.4, 0.5
 ASIDE_SHARE = 0.2
@@ -49,15 +49,13 @@ SPANS = phrases(FILE["spans"])
 
 def _facts(rng: random.Random) -> dict[str, str]:
     first, last = rng.choice(WOMEN + MEN), rng.choice(LAST_NAMES)
-    she = "she" if first in WOMEN else "he"
     return {
         "city": rng.choice(CITIES),
         "noun": rng.choice(tuple(OCCASIONS)),
         "day": rng.choice(DAYS),
         "full": f"{first} {last}",
         "last": last,
-        "she": she,
-        "She": she.capitalize(),
+        **pronouns(first, WOMEN),
     }
 
 
@@ -65,26 +63,25 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
     noun = prompt.facts["noun"]
     occasion = OCCASIONS[noun]
     facts = {**prompt.facts, "span": rng.choice(SPANS), "month": rng.choice(MONTHS)}
-    names_subject = "subject" in prompt.slots
+    names_subject = prompt.mentions("subject")
     stages = _stages(rng, occasion, names_subject)
     topics = labels(sum(stage is not PLANS for stage in stages) + names_subject)
     subjects = {topic: rng.choice(TOPICS[topic]) for topic in TOPICS}
     clauses = {topic: iter(rng.sample(subject.clauses, len(subject.clauses))) for topic, subject in subjects.items()}
 
     def sentence(template: str, topic: str, *, carries: bool = True, **more: str) -> Sentence:
-        used = slots_of(template)
-        clause = next(clauses[topic]) if "clause" in used else ""
+        clause = next(clauses[topic]) if "{clause}" in template else ""
         text = template.format(**{**facts, "subject": subjects[topic].name, "clause": clause, **more})
         about = (noun, subjects[topic].name) if carries else (noun,)
-        return Sentence(text, about, topic if carries else None, naming=bool(used & {"city", "last"}))
+        return Sentence(text, about, topic if carries else None, naming="{city}" in template or "{last}" in template)
 
     remaining = iter(topics)
     opening = sentence(prompt.rest, next(remaining) if names_subject else topics[0], carries=names_subject)
     sentences = [replace(opening, text=prompt.prefix + opening.text, naming=True)]
-    knows_person = "full" in prompt.slots
+    knows_person = prompt.mentions("full")
     for stage in stages:
         if stage is PLANS:
-            plans = [plan for plan in PLANS if knows_person or not slots_of(plan) & {"last", "She"}]
+            plans = [plan for plan in PLANS if knows_person or not ("{last}" in plan or "{She}" in plan)]
             sentences.append(sentence(rng.choice(plans), topics[0], carries=False))
         elif stage is QUOTES and not knows_person:  # the first mention of a person is by the full name
             sentences.append(sentence(rng.choice(QUOTES), next(remaining), last=facts["full"]))
@@ -117,8 +114,7 @@ NEWS = World(
     labels=tuple(TOPICS),
     facts=_facts,
     openings=read_openings(FILE["openings"]),
-    name_slot="city",
-    kind_slots=("noun",),
+    identity=("city", "noun"),
     compose=_compose,
     label_words={topic: (topic,) for topic in TOPICS},
     verdicts=phrases(FILE["verdicts"]),

@@ -6,17 +6,21 @@ thing ("The soup"); beginnings fit both sentiments. Small models learn these tex
 
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from itertools import count, islice
+from typing import Literal, NamedTuple
 
 from core.example import Example
-from data.builtin.controlled import Labels, damage_labels, read_openings, repeat_label
-from data.builtin.reserved import is_reserved
-from data.builtin.world_files import phrases, read_world, words
+from data.builtin import damage
+from data.builtin.controlled import Labels, name_label, read_openings, repeat_label
+from data.builtin.damage import Damaged
+from data.builtin.grammar import collect, is_reserved, phrases, read_world, words
 
 SENTIMENTS: tuple[str, ...] = ("negative", "positive")
 OPENED, FURTHER = 0.5, (0.7, 0.6)  # shares of remarks with an opening, and with a second and a third statement
+DRAWS = 4  # remarks drawn for a wanted length; the nearest is taken
 
 Kind = Literal["sentiment", "topic"]
 
@@ -37,7 +41,8 @@ VISITS = {topic: phrases(FILE[f"{topic} visits"]) for topic in TOPICS}
 PARTS: Mapping[str, tuple[Part, ...]] = {
     topic: tuple(
         Part(name, was, {"positive": tuple(good.split(", ")), "negative": tuple(bad.split(", "))})
-        for ((name, was, good, bad),) in ((line,) for block in FILE[f"{topic} parts"] for line in block)
+        for block in FILE[f"{topic} parts"]
+        for name, was, good, bad in block
     )
     for topic in TOPICS
 }
@@ -61,58 +66,49 @@ def generate_remarks(
     the text no longer begins with it.
     """
     rng = random.Random(f"remark {seed}")
-    found: list[Example] = []
-    seen = set(exclude)
-    while len(found) < n:
-        sentiment, topic = _in_turn(len(found), SENTIMENTS, TOPICS)
-        prefix, text = _compose(rng, topic, repeat_label(sentiment))
-        reserved = is_reserved(text)
+
+    def draw(i: int) -> Example | None:
+        sentiment, topic = _take_turns(i)
+        remark = replace(_compose(rng, topic, repeat_label(sentiment)), label=sentiment)
+        reserved = is_reserved(remark.text)
         if rng.random() < verdicts:
-            verdict = rng.choice(VERDICTS).format(word=rng.choice(LABEL_WORDS[sentiment]))
-            prefix, text = (None, f"{verdict} {text}") if rng.random() < 0.5 else (prefix, f"{text} {verdict}")
-        if not reserved and text not in seen:
-            seen.add(text)
-            label = sentiment if kind == "sentiment" else topic
-            found.append(Example(f"builtin-remark-{seed}-{len(found)}", text=text, prefix=prefix, label=label))
-    return tuple(found)
+            remark = name_label(remark, rng, VERDICTS, LABEL_WORDS)
+        return None if reserved else replace(remark, label=sentiment if kind == "sentiment" else topic)
+
+    return collect(f"builtin-remark-{seed}", n, draw, exclude)
 
 
 def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """`n` remarks of known quality, with their prefix and the sentiment that was asked for as label.
 
     The rating `attribute_relevance` is 1, 0.5 or 0, where all sentences after the opening, half of them or none have
-    this sentiment. It says nothing about the length, and each is as frequent for both sentiments and all topics.
+    this sentiment. Each is as frequent for both sentiments, all topics and all lengths: the next remarks of a sentiment
+    and a topic with the ratings 0.5 and 0 have as many words as the one with 1.
     """
     rng = random.Random(f"rated remark {seed}")
-    found: list[Example] = []
-    while len(found) < n:
-        asked, topic, level = _in_turn(len(found), SENTIMENTS, TOPICS, range(3))
-        (other,) = {*SENTIMENTS} - {asked}
-        prefix, text = _compose(rng, topic, damage_labels(level, asked, other, rng))
-        if is_reserved(text):
-            found.append(
-                Example(
-                    f"builtin-rated-remark-{seed}-{len(found)}",
-                    text=text,
-                    prefix=prefix,
-                    label=asked,
-                    ratings={"attribute_relevance": 1 - level / 2},
-                )
-            )
-    return tuple(found)
+
+    def damaged() -> Iterator[Damaged]:
+        lengths: dict[tuple[str, str], int] = {}
+        for i in range(n):
+            (asked, topic), level = _take_turns(i), i // (len(SENTIMENTS) * len(TOPICS)) % 3
+            (other,) = {*SENTIMENTS} - {asked}
+            drawn = (_compose(rng, topic, damage.damage_labels(level, asked, other, rng)) for _ in count())
+            drawn = (remark for remark in drawn if is_reserved(remark.text))
+            length = lengths.get((asked, topic), 0) if level else 0
+            remark = min(islice(drawn, DRAWS if level else 1), key=lambda each: abs(each.word_count - length))
+            lengths[asked, topic] = length or remark.word_count
+            yield replace(remark, label=asked), {"attribute_relevance": level}
+
+    return damage.rate(f"builtin-rated-remark-{seed}", n, damaged(), {"attribute_relevance": 2})
 
 
-def _in_turn(i: int, *lists: Sequence[Any]) -> list[Any]:
-    """The i-th of all combinations, the first list changing fastest."""
-    found: list[Any] = []
-    for each in lists:
-        i, place = divmod(i, len(each))
-        found.append(each[place])
-    return found
+def _take_turns(i: int) -> tuple[str, str]:
+    """The sentiment and the topic of the i-th remark; the sentiment changes faster."""
+    return SENTIMENTS[i % len(SENTIMENTS)], TOPICS[i // len(SENTIMENTS) % len(TOPICS)]
 
 
-def _compose(rng: random.Random, topic: str, sentiments: Labels) -> tuple[str, str]:
-    """A prefix that fits every sentiment, and a text that begins with it."""
+def _compose(rng: random.Random, topic: str, sentiments: Labels) -> Example:
+    """A text that begins with its prefix, which fits every sentiment."""
     parts = iter(rng.sample(PARTS[topic], 5))
     statements = 1 + sum(rng.random() < share for share in FURTHER)
     first, *others, last = sentiments(statements + 1)
@@ -125,22 +121,14 @@ def _compose(rng: random.Random, topic: str, sentiments: Labels) -> tuple[str, s
     for sentiment in others:
         part = next(parts)
         sentences.append(_say(rng, rng.choice(NEXTS[sentiment]), sentiment, part, part))
-    return prefix, " ".join([*sentences, rng.choice(ENDINGS[topic, last])])
+    return Example("", text=" ".join([*sentences, rng.choice(ENDINGS[topic, last])]), prefix=prefix)
 
 
 def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: Part) -> str:
     said, also = rng.sample(part.said[sentiment], 2)
-    return template.format(
-        Part=part.name.capitalize(),
-        part=part.name,
-        was=part.was,
-        said=said,
-        also=also,
-        other=other.name,
-        were=other.was,
-        more=rng.choice(other.said[sentiment]),
-        one=rng.choice(RELATIVES),
-    )
+    more, one = rng.choice(other.said[sentiment]), rng.choice(RELATIVES)
+    slots = {"said": said, "also": also, "other": other.name, "were": other.was, "more": more, "one": one}
+    return template.format(Part=part.name.capitalize(), part=part.name, was=part.was, **slots)
 
 
 def find_topics(text: str) -> frozenset[str]:
@@ -148,9 +136,6 @@ def find_topics(text: str) -> frozenset[str]:
 
     >>> sorted(find_topics("The soup was hot and fresh. We will eat there again."))
     ['food']
-    >>> faults = ["The soup was hot. I fell asleep.", "The soup were hot.", "The soup was hot and hot."]
-    >>> [sorted(find_topics(fault)) for fault in faults]
-    [[], [], []]
     """
     found = frozenset(TOPICS)
     for sentence in re.split(r"(?<=[.!]) ", text):

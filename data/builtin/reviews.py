@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
-from data.builtin.world_files import phrases, read_world, words
+from data.builtin.grammar import phrases, pronouns, read_world, words
 
 LABELS: tuple[str, ...] = ("negative", "positive")
 PLAN_SHARE, SECOND_SHARE, RELATIVE_SHARE, LATER_SHARE, CONCESSION_SHARE = 0.6, 0.7, 0.6, 0.6, 0.3
@@ -49,8 +49,7 @@ def _facts(rng: random.Random) -> dict[str, str]:
         "city": rng.choice(CITIES),
         "month": rng.choice(MONTHS),
         "kin": kin,
-        "she": "she" if kin in WOMEN else "he",
-        "her": "her" if kin in WOMEN else "his",
+        **pronouns(kin, WOMEN),
     }
 
 
@@ -65,7 +64,7 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
 
     stages: list[Phrases] = [dict.fromkeys(LABELS, FIRSTS)]
     stages += [SECONDS] * (rng.random() < SECOND_SHARE)
-    stages += [RELATIVES] * ("kin" in prompt.slots and rng.random() < RELATIVE_SHARE)
+    stages += [RELATIVES] * (prompt.mentions("kin") and rng.random() < RELATIVE_SHARE)
     stages += [dict.fromkeys(LABELS, LATERS)] * (rng.random() < LATER_SHARE)
     *sides, last = labels(len(stages) + 1)
     sentences = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
@@ -95,8 +94,7 @@ REVIEWS = World(
     labels=LABELS,
     facts=_facts,
     openings=read_openings(FILE["openings"]),
-    name_slot="name",
-    kind_slots=("noun", "got"),
+    identity=("name", "noun", "got"),
     compose=_compose,
     label_words={label: words(FILE[label]) for label in LABELS},
     verdicts=phrases(FILE["verdicts"]),

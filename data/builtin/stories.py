@@ -8,36 +8,24 @@ reference cannot rely on shared words.
 import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from core.example import Example
-from data.builtin.reserved import is_reserved
-from data.builtin.world_files import phrases, read_world, words
+from data.builtin import damage
+from data.builtin.damage import Damaged
+from data.builtin.grammar import collect, distinct, drafts, phrases, pronouns, read_world, words
 
 REACTION_SHARE = 0.5  # the share of contexts with a fourth sentence
 ATTEMPTS = 100  # number of worse endings to draw before another right ending is tried
-FULL, HALF, NONE = QUALITIES = (1.0, 0.5, 0.0)
 
-
-class Goal(NamedTuple):
-    """A goal: `aim` follows "wanted to"; a preparation and a result are clauses."""
-
-    aim: str
-    preparations: tuple[str, ...]
-    results: tuple[str, ...]
-
-
-class Obstacle(NamedTuple):
-    """An obstacle: several ways to say it, and clauses that solve it."""
-
-    troubles: tuple[str, ...]
-    solutions: tuple[str, ...]
-
-
+CONTEXT = attrgetter("context")
 FILE = read_world("stories")
-GOALS: Mapping[str, Goal] = {name: Goal(aim, *clauses) for (name,), (aim,), *clauses in FILE["goals"]}
-OBSTACLES: Mapping[str, Obstacle] = {name: Obstacle(*clauses) for (name,), *clauses in FILE["obstacles"]}
+# Goal -> its aim, which follows "wanted to", preparations and results; obstacle -> ways to say it and solutions.
+GOALS = {name: clauses for (name,), *clauses in FILE["goals"]}
+OBSTACLES = {name: clauses for (name,), *clauses in FILE["obstacles"]}
+RESULTS, SOLUTIONS = ({name: clauses[-1] for name, clauses in each.items()} for each in (GOALS, OBSTACLES))
 ALIKE = [set(line.split()) for line in phrases(FILE["alike"])]
 OPENINGS, PREPARATIONS, TROUBLES, REACTIONS, ENDINGS = (
     phrases(FILE[name]) for name in ("openings", "preparations", "troubles", "reactions", "endings")
@@ -45,15 +33,12 @@ OPENINGS, PREPARATIONS, TROUBLES, REACTIONS, ENDINGS = (
 WOMEN, MEN, KIN, SEASONS = (words(FILE[name]) for name in ("women", "men", "kin", "seasons"))
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(NamedTuple):
     """The ending of a story: an obstacle with the number of its solution, a goal with that of its result, a frame."""
 
-    obstacle: str
-    solution: int
-    goal: str
-    result: int
-    frame: int
+    solution: tuple[str, int]
+    result: tuple[str, int]
+    frame: str
 
 
 @dataclass(frozen=True)
@@ -62,14 +47,14 @@ class Story:
 
     goal: str
     obstacle: str
-    words: dict[str, str]
+    words: Mapping[str, str]
     context: str
 
     def write(self, ending: Ending) -> str:
         """Writes the last sentence, about the person of this story."""
-        solution = OBSTACLES[ending.obstacle].solutions[ending.solution].format(**self.words)
-        result = GOALS[ending.goal].results[ending.result].format(**self.words)
-        return ENDINGS[ending.frame].format(solution=solution, result=result) + "."
+        (obstacle, i), (goal, j), frame = ending
+        clauses = {"solution": SOLUTIONS[obstacle][i], "result": RESULTS[goal][j]}
+        return frame.format(**{slot: clause.format(**self.words) for slot, clause in clauses.items()}) + "."
 
 
 def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
@@ -82,17 +67,13 @@ def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[
     True
     """
     rng = random.Random(seed)
-    stories = random_stories(rng, reserved=False)
-    found: dict[str, str] = {}
-    while len(found) < n:
+    stories = drafts(random_story, rng, CONTEXT, reserved=False)
+
+    def draw(_: int) -> Example:
         story = next(stories)
-        text = f"{story.context} {story.write(right_ending(story, rng))}"
-        if story.context not in exclude:
-            found.setdefault(text, story.context)
-    return tuple(
-        Example(f"builtin-story-{seed}-{i}", text=text, context=context)
-        for i, (text, context) in enumerate(found.items())
-    )
+        return Example("", text=f"{story.context} {story.write(right_ending(story, rng))}", context=story.context)
+
+    return collect(f"builtin-story-{seed}", n, draw, exclude, CONTEXT)
 
 
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -104,77 +85,59 @@ def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     context. So neither length nor shared words say anything about quality.
     """
     rng = random.Random(seed)
-    stories = random_stories(rng, reserved=True)
-    rated: list[Example] = []
-    contexts: set[str] = set()
-    while len(rated) < n:
-        story = next(stories)
-        if story.context in contexts:
-            continue
-        contexts.add(story.context)
-        reference, candidates = _reference_and_candidates(story, rng)
-        for candidate, quality in zip(candidates, QUALITIES, strict=True):
-            foreign = ["solution"] * (candidate.obstacle != story.obstacle)
-            foreign += ["result"] * (candidate.goal != story.goal)
-            rated.append(
-                Example(
-                    f"builtin-ending-{seed}-{len(rated)}",
+
+    def damaged() -> Iterator[Damaged]:
+        for i, story in enumerate(distinct(drafts(random_story, rng, CONTEXT, reserved=True), CONTEXT)):
+            reference, *candidates = _reference_and_candidates(story, rng)
+            for candidate in candidates:
+                foreign = ["solution"] * (candidate.solution[0] != story.obstacle)
+                foreign += ["result"] * (candidate.result[0] != story.goal)
+                example = Example(
+                    "",
                     text=story.write(candidate),
                     context=story.context,
                     label="+".join(foreign) or None,
                     references=(story.write(reference),),
-                    group=f"builtin-context-{seed}-{len(contexts) - 1}",
-                    ratings={"quality": quality},
+                    group=f"builtin-context-{seed}-{i}",
                 )
-            )
-    return tuple(rated[:n])
+                yield example, {"quality": len(foreign)}
+
+    return damage.rate(f"builtin-ending-{seed}", n, damaged(), {"quality": 2})
 
 
 def right_ending(story: Story, rng: random.Random) -> Ending:
     """A solution of the obstacle and a result of the goal."""
-    return Ending(
-        story.obstacle,
-        rng.randrange(len(OBSTACLES[story.obstacle].solutions)),
-        story.goal,
-        rng.randrange(len(GOALS[story.goal].results)),
-        rng.randrange(len(ENDINGS)),
-    )
+    solution = rng.randrange(len(SOLUTIONS[story.obstacle]))
+    result = rng.randrange(len(RESULTS[story.goal]))
+    return Ending((story.obstacle, solution), (story.goal, result), rng.choice(ENDINGS))
 
 
-def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending, tuple[Ending, Ending, Ending]]:
-    """A reference, and a candidate of each quality; the candidates have equal length and equally many shared words."""
+def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending, ...]:
+    """A reference, and an ending of each level of damage with equal length and equally many shared words."""
     while True:
         reference, right = right_ending(story, rng), right_ending(story, rng)
         if reference.solution == right.solution or reference.result == right.result:
             continue
-        wanted = _counts(story, right, reference)
-        half, none = (
-            next(
-                (
-                    e
-                    for e in _worse_endings(story, reference, right.frame, rng, q)
-                    if _counts(story, e, reference) == wanted
-                ),
-                None,
-            )
-            for q in (HALF, NONE)
-        )
+        half, none = (next(_foreign_endings(story, reference, right, rng, level), None) for level in (1, 2))
         if half is not None and none is not None:
-            return reference, (right, half, none)
+            return reference, right, half, none
 
 
-def _worse_endings(story: Story, reference: Ending, frame: int, rng: random.Random, quality: float) -> Iterator[Ending]:
-    """Endings with one foreign part, or two for quality 0, and without a part of the reference."""
+def _foreign_endings(
+    story: Story, reference: Ending, right: Ending, rng: random.Random, level: int
+) -> Iterator[Ending]:
+    """Endings with `level` foreign parts, without a part of the reference, and with the counts of the right ending."""
+    wanted = _counts(story, right, reference)
     for _ in range(ATTEMPTS):
-        ending = replace(right_ending(story, rng), frame=frame)
+        (obstacle, i), (goal, j), _ = right_ending(story, rng)
         foreign = rng.choice(("solution", "result"))
-        if quality == NONE or foreign == "solution":
-            ending = replace(ending, obstacle=foreign_name(story.obstacle, OBSTACLES, rng))
-        if quality == NONE or foreign == "result":
-            ending = replace(ending, goal=foreign_name(story.goal, GOALS, rng))
-        repeats_solution = (ending.obstacle, ending.solution) == (reference.obstacle, reference.solution)
-        repeats_result = (ending.goal, ending.result) == (reference.goal, reference.result)
-        if not repeats_solution and not repeats_result:
+        if level == 2 or foreign == "solution":
+            obstacle = foreign_name(obstacle, OBSTACLES, rng)
+        if level == 2 or foreign == "result":
+            goal = foreign_name(goal, GOALS, rng)
+        ending = Ending((obstacle, i), (goal, j), right.frame)
+        differs = ending.solution != reference.solution and ending.result != reference.result
+        if differs and _counts(story, ending, reference) == wanted:
             yield ending
 
 
@@ -191,34 +154,18 @@ def _counts(story: Story, ending: Ending, reference: Ending) -> tuple[int, int, 
 
 
 def word_counts(text: str) -> Counter[str]:
-    """How often each word occurs, without punctuation.
-
-    >>> word_counts("so, so.")
-    Counter({'so': 2})
-    """
+    """How often each word occurs, without punctuation."""
     return Counter(word.strip(".,") for word in text.split())
 
 
-def random_stories(rng: random.Random, reserved: bool) -> Iterator[Story]:
-    """Yields endless stories, all with contexts from the reserved part or all from the rest."""
-    while True:
-        story = _random_story(rng)
-        if is_reserved(story.context) == reserved:
-            yield story
-
-
-def _random_story(rng: random.Random) -> Story:
+def random_story(rng: random.Random) -> Story:
+    """A random context."""
     goal, obstacle = rng.choice(tuple(GOALS)), rng.choice(tuple(OBSTACLES))
     name = rng.choice(WOMEN + MEN)
-    she, her, obj = ("she", "her", "her") if name in WOMEN else ("he", "his", "him")
-    person = {"name": name, "kin": rng.choice(KIN), "season": rng.choice(SEASONS), "she": she, "her": her, "obj": obj}
-    clauses = {
-        "aim": GOALS[goal].aim,
-        "preparation": rng.choice(GOALS[goal].preparations).format(**person),
-        "trouble": rng.choice(OBSTACLES[obstacle].troubles).format(**person),
-    }
+    person = {"name": name, "kin": rng.choice(KIN), "season": rng.choice(SEASONS), **pronouns(name, WOMEN)}
+    (aim,), preparations, _ = GOALS[goal]
+    clauses = {"preparation": rng.choice(preparations), "trouble": rng.choice(OBSTACLES[obstacle][0]), "aim": aim}
+    filled = {slot: clause.format(**person) for slot, clause in clauses.items()}
     frames = [rng.choice(part) for part in (OPENINGS, PREPARATIONS, TROUBLES)]
-    if rng.random() < REACTION_SHARE:
-        frames.append(rng.choice(REACTIONS))
-    context = " ".join(f"{frame.format(**person, **clauses)}." for frame in frames)
-    return Story(goal, obstacle, person, context)
+    frames += [rng.choice(REACTIONS)] if rng.random() < REACTION_SHARE else []
+    return Story(goal, obstacle, person, " ".join(f"{frame.format(**person, **filled)}." for frame in frames))

@@ -6,25 +6,18 @@ real ones. `worlds/verse.txt` explains the notation of tunes.
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.example import Example
-from data.builtin.world_files import read_world, table, words
+from data.builtin.grammar import collect, phrases, read_world, table, words
 
 
 class Theme(NamedTuple):
-    """What a poem is about.
+    """What a poem is about."""
 
-    Attributes:
-        level: nouns of two characters that end in a level tone.
-        oblique: nouns of two characters that end in an oblique tone.
-        verbs: transitive verbs of one character.
-    """
-
-    level: tuple[str, ...]
-    oblique: tuple[str, ...]
-    verbs: tuple[str, ...]
+    level: tuple[str, ...]  # nouns of two characters that end in a level tone
+    oblique: tuple[str, ...]  # nouns of two characters that end in an oblique tone
+    verbs: tuple[str, ...]  # transitive verbs of one character
 
 
 FILE = read_world("verse")
@@ -38,51 +31,9 @@ THEMES: Mapping[str, Theme] = {
     name: Theme(*(tuple(line.split()) for (line,) in lines)) for (name,), *lines in FILE["themes"]
 }
 RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
-MODIFIERS_LEVEL, MODIFIERS_OBLIQUE, PERSON_VERBS = (
-    words(FILE[name]) for name in ("modifiers level", "modifiers oblique", "person verbs")
-)
-
-
-@dataclass(frozen=True)
-class _Drawing:
-    """Draws the words of one poem; no word of two characters occurs twice."""
-
-    rng: random.Random
-    theme: Theme
-    rhymes: tuple[str, ...]
-    used: set[str]
-
-    def draw_thing(self, tone: str) -> str:
-        """Draws a noun of two characters that ends in the tone, or that rhymes."""
-        things = {"平": self.theme.level, "仄": self.theme.oblique, RHYMING: self.rhymes}
-        return self.draw_new(things.get(tone, self.theme.level + self.theme.oblique))
-
-    def draw_modifier(self, tone: str) -> str:
-        """Draws two characters that say when, where or how, and end in the tone."""
-        return self.draw_new(MODIFIERS_LEVEL if tone == "平" else MODIFIERS_OBLIQUE)
-
-    def draw_new(self, choices: tuple[str, ...]) -> str:
-        """Draws a word that the poem does not have yet."""
-        word = self.rng.choice([word for word in choices if word not in self.used])
-        self.used.add(word)
-        return word
-
-    def draw_phrase(self, pattern: str) -> str:
-        """Draws a phrase of 3 to 7 characters from words whose last characters have the tones of the pattern."""
-        tones, mark = pattern[:-1], pattern[-1]
-        verb = self.rng.choice(self.theme.verbs)
-        match len(tones):
-            case 3:
-                parts = [self.rng.choice(PERSON_VERBS), self.draw_thing(tones[2])]
-            case 4:
-                parts = [self.draw_thing(tones[1]), self.draw_thing(tones[3])]
-            case 5:
-                parts = [self.draw_thing(tones[1]), verb, self.draw_thing(tones[4])]
-            case 6:
-                parts = [self.draw_modifier(tones[1]), self.draw_thing(tones[3]), self.draw_thing(tones[5])]
-            case _:
-                parts = [self.draw_modifier(tones[1]), self.draw_thing(tones[3]), verb, self.draw_thing(tones[6])]
-        return "".join(parts) + mark
+MODIFIERS = {"平": words(FILE["modifiers level"]), "仄": words(FILE["modifiers oblique"])}
+PERSON_VERBS = words(FILE["person verbs"])
+SHAPES = {len(shape): shape for shape in phrases(FILE["shapes"])}  # a letter for each character, see the file
 
 
 def generate_verse(n: int, seed: int) -> tuple[Example, ...]:
@@ -95,15 +46,39 @@ def generate_verse(n: int, seed: int) -> tuple[Example, ...]:
     True
     """
     rng = random.Random(seed)
-    found: dict[str, tuple[str, str]] = {}
-    names = tuple(PATTERNS)
-    while len(found) < n:
-        tune = names[len(found) % len(names)]
-        theme = rng.choice(tuple(THEMES))
-        drawing = _Drawing(rng, THEMES[theme], RHYMES[rng.choice(tuple(RHYMES))], set())
-        text = "".join(drawing.draw_phrase(pattern) for pattern in PATTERNS[tune])
-        found.setdefault(text, (tune, theme))
-    return tuple(
-        Example(f"builtin-verse-{seed}-{i}", text=text, prefix=tune, label=theme, group=tune)
-        for i, (text, (tune, theme)) in enumerate(found.items())
-    )
+    tunes = tuple(PATTERNS)
+
+    def draw(i: int) -> Example:
+        tune, theme = tunes[i % len(tunes)], rng.choice(tuple(THEMES))
+        text = write_poem(rng, PATTERNS[tune], THEMES[theme], RHYMES[rng.choice(tuple(RHYMES))])
+        return Example("", text=text, prefix=tune, label=theme, group=tune)
+
+    return collect(f"builtin-verse-{seed}", n, draw)
+
+
+def write_poem(rng: random.Random, pattern: tuple[str, ...], theme: Theme, rhymes: tuple[str, ...]) -> str:
+    """A poem whose words end in the tones of the pattern; no word of two characters occurs twice."""
+    nouns = {"平": theme.level, "仄": theme.oblique, RHYMING: rhymes, "中": theme.level + theme.oblique}
+    used: set[str] = set()
+
+    def draw_new(choices: tuple[str, ...]) -> str:
+        word = rng.choice([word for word in choices if word not in used])
+        used.add(word)
+        return word
+
+    def draw_phrase(tones: str) -> str:
+        verb, text = rng.choice(theme.verbs), ""
+        while len(text) < len(tones):
+            kind = SHAPES[len(tones)][len(text)]
+            match kind:
+                case "p":
+                    text += rng.choice(PERSON_VERBS)
+                case "v":
+                    text += verb
+                case "m":
+                    text += draw_new(MODIFIERS["平" if tones[len(text) + 1] == "平" else "仄"])
+                case _:
+                    text += draw_new(nouns[tones[len(text) + 1]])
+        return text
+
+    return "".join(draw_phrase(phrase[:-1]) + phrase[-1] for phrase in pattern)

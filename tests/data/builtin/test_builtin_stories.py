@@ -3,37 +3,32 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.example import Example
-from data.builtin.stories import ENDINGS, GOALS, OBSTACLES, Ending, Story, foreign_name, rated_stories, word_counts
-
-Rated = Callable[[str, int], tuple[Example, ...]]
-SLOT = re.compile(r"\{(\w+)\}")
-
-
-def rho(a: Sequence[float], b: Sequence[float]) -> float:
-    return float(np.asarray(spearmanr(a, b))[0])
+from data.builtin.stories import (
+    GOALS,
+    OBSTACLES,
+    RESULTS,
+    SOLUTIONS,
+    Ending,
+    Story,
+    foreign_name,
+    rated_stories,
+    word_counts,
+)
+from tests.data.builtin.kinds import rate
 
 
 def shared(a: str, b: str) -> int:
-    return sum(min(n, word_counts(b)[word]) for word, n in word_counts(a).items())
-
-
-# ---- generation ----------------------------------------------------------------------------------------------------
-
-
-# ---- the world -----------------------------------------------------------------------------------------------------
+    return (word_counts(a) & word_counts(b)).total()
 
 
 def test_a_written_ending_by_hand() -> None:
     story = Story("cake", "dark", {"she": "he", "her": "his", "obj": "him"}, "tom wanted to bake a cake. it was dark.")
-    frame = ENDINGS.index("luckily {solution}, so in the end {result}")
-    assert story.write(Ending("dark", 2, "cake", 3, frame)) == (
+    assert story.write(Ending(("dark", 2), ("cake", 3), "luckily {solution}, so in the end {result}")) == (
         "luckily he found a torch with batteries, so in the end the guests emptied their plates."
     )
 
@@ -43,75 +38,47 @@ def test_foreign_parts_do_not_pass_for_right_ones() -> None:
     assert drawn == set(OBSTACLES) - {"storm", "dark", "freezing"}
 
 
-# ---- the rated set -------------------------------------------------------------------------------------------------
-
-
-def test_rated_levels_and_labels(rated: Rated) -> None:
+def test_three_candidates_of_each_context_are_alike_in_length_and_overlap() -> None:
     assert rated_stories(10, 3) == rated_stories(20, 3)[:10]
-    examples = rated("stories", 0)
-    assert [e.ratings["quality"] for e in examples[:6]] == [1.0, 0.5, 0.0] * 2
-    assert len(examples) == 400
-    assert [e.id for e in examples[:2]] == ["builtin-ending-0-0", "builtin-ending-0-1"]
-    assert [e.group for e in examples[:4]] == ["builtin-context-0-0"] * 3 + ["builtin-context-0-1"]
+    examples = rate("stories", 0)
     assert len({e.context for e in examples}) == len({e.group for e in examples}) == 134
+    for start in range(0, 399, 3):
+        three = examples[start : start + 3]
+        assert [e.ratings["quality"] for e in three] == [1.0, 0.5, 0.0]
+        assert len({(e.context, e.references, e.group) for e in three}) == 1
+        assert len({word_counts(e.text).total() for e in three}) == 1
+        assert len({shared(e.text, e.references[0]) for e in three}) == 1
+        assert len({shared(e.text, str(e.context)) for e in three}) == 1
     labels = Counter((e.ratings["quality"], e.label) for e in examples)
     assert set(labels) == {(1.0, None), (0.5, "solution"), (0.5, "result"), (0.0, "solution+result")}
     assert min(labels.values()) >= 50
 
 
-def pattern(clause: str) -> str:
-    """A regular expression for a clause about whichever person."""
-    return r"\b" + SLOT.sub("[a-z]+", clause) + r"\b"
-
-
-def clauses(example: Example, kind: str) -> set[tuple[str, int]]:
-    """Which solutions (or results) of the world a text tells, for whichever person."""
-    table = (
-        {name: obstacle.solutions for name, obstacle in OBSTACLES.items()}
-        if kind == "solution"
-        else {name: goal.results for name, goal in GOALS.items()}
-    )
-    return {
-        (name, i)
-        for name, variants in table.items()
-        for i, variant in enumerate(variants)
-        if re.search(pattern(variant), example.text)
+def find_clause(text: str, variants: dict[str, tuple[str, ...]]) -> tuple[str, int]:
+    """The one solution (or result) of the world that a text tells, for whichever person."""
+    patterns = {
+        (n, i): re.sub(r"\{\w+\}", "[a-z]+", each) for n, some in variants.items() for i, each in enumerate(some)
     }
+    (found,) = (key for key, pattern in patterns.items() if re.search(rf"\b{pattern}\b", text))
+    return found
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_rated_endings_are_what_their_labels_say(seed: int, rated: Rated) -> None:
-    for e in rated("stories", seed):
-        context = Example("c", text=str(e.context))
-        reference = Example("r", text=e.references[0])
-        for kind in ("solution", "result"):
-            ((told, variant),) = clauses(e, kind)
-            ((right, other),) = clauses(reference, kind)
-            is_foreign = kind in (e.label or "").split("+")
-            assert (told != right) == is_foreign
-            assert (told, variant) != (right, other)
-            if kind == "result":
-                assert GOALS[right].aim in context.text
-            else:
-                assert any(re.search(pattern(trouble), context.text) for trouble in OBSTACLES[right].troubles)
+def test_rated_endings_are_what_their_labels_say(seed: int) -> None:
+    for e in rate("stories", seed)[:150]:
+        for kind, variants in (("solution", SOLUTIONS), ("result", RESULTS)):
+            told, right = find_clause(e.text, variants), find_clause(e.references[0], variants)
+            assert (told[0] != right[0]) == (kind in (e.label or ""))
+            assert told != right
+            said = GOALS[right[0]][0] if kind == "result" else OBSTACLES[right[0]][0]
+            assert any(re.search(re.sub(r"\{\w+\}", "[a-z]+", each), str(e.context)) for each in said)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_shared_words_do_not_tell_the_quality(seed: int, rated: Rated) -> None:
-    examples = rated("stories", seed)
+def test_shared_words_do_not_tell_the_quality(seed: int) -> None:
+    examples = rate("stories", seed)
     quality = [e.ratings["quality"] for e in examples]
-    lengths = [word_counts(e.text).total() for e in examples]
-    overlap = [shared(e.text, e.references[0]) / n for e, n in zip(examples, lengths, strict=True)]
-    with_context = [shared(e.text, str(e.context)) / n for e, n in zip(examples, lengths, strict=True)]
-    assert abs(rho(overlap, quality)) < 0.05
-    assert abs(rho(with_context, quality)) < 0.05
-    assert np.mean(overlap) < 0.3
-
-
-def test_candidates_of_a_context_are_alike_in_length_and_overlap(rated: Rated) -> None:
-    for start in range(0, 399, 3):
-        three = rated("stories", 1)[start : start + 3]
-        assert len({(e.context, e.references) for e in three}) == 1
-        assert len({word_counts(e.text).total() for e in three}) == 1
-        assert len({shared(e.text, e.references[0]) for e in three}) == 1
-        assert len({shared(e.text, str(e.context)) for e in three}) == 1
+    for others in ([e.references[0] for e in examples], [str(e.context) for e in examples]):
+        overlap = [shared(e.text, other) / e.word_count for e, other in zip(examples, others, strict=True)]
+        assert abs(float(np.asarray(spearmanr(overlap, quality))[0])) < 0.05
+        assert np.mean(overlap) < 0.3

@@ -7,8 +7,7 @@ from pypinyin import Style, lazy_pinyin
 
 from core.example import Example
 from data.builtin.verse import (
-    MODIFIERS_LEVEL,
-    MODIFIERS_OBLIQUE,
+    MODIFIERS,
     PATTERNS,
     RHYMES,
     RHYMING,
@@ -48,7 +47,7 @@ def test_lines_of_a_poem_rhyme_on_different_words() -> None:
 
 
 def test_words_end_in_the_tones_of_the_pattern() -> None:
-    tones = dict.fromkeys((*MODIFIERS_LEVEL, *RHYME_OF), "平") | dict.fromkeys(MODIFIERS_OBLIQUE, "仄")
+    tones = dict.fromkeys((*MODIFIERS["平"], *RHYME_OF), "平") | dict.fromkeys(MODIFIERS["仄"], "仄")
     for theme in THEMES.values():
         tones |= dict.fromkeys(theme.level, "平") | dict.fromkeys(theme.oblique, "仄")
     for poem in poems():
@@ -60,11 +59,10 @@ def test_words_end_in_the_tones_of_the_pattern() -> None:
 
 def test_pypinyin_confirms_tones() -> None:
     for theme in THEMES.values():
-        assert [w for w in theme.level if tone(w) != "平"] == []
-        assert [w for w in theme.oblique if tone(w) != "仄"] == []
+        assert {tone(w) for w in theme.level} == {"平"}
+        assert {tone(w) for w in theme.oblique} == {"仄"}
         assert len(set(theme.level)) == len(set(theme.oblique)) == 12
-    assert [w for w in MODIFIERS_LEVEL if tone(w) != "平"] == []
-    assert [w for w in MODIFIERS_OBLIQUE if tone(w) != "仄"] == []
+    assert all(tone(w) == wanted for wanted, words in MODIFIERS.items() for w in words)
 
 
 @pytest.mark.parametrize("final", RHYMES)

@@ -1,0 +1,111 @@
+"""The engine of the built-in corpora: phrases from world files, drafts without end, and different texts made of them.
+
+A world file is a list of sections, each under its `[name]`. An empty line separates the blocks of a section. Each line
+of a block lists alternatives, separated by "|"; a line that begins with "|" continues the line before. "#" begins a
+comment. Slots of a phrase are names in braces; `str.format` fills them.
+"""
+
+import random
+import re
+import zlib
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from core.example import Example
+
+T = TypeVar("T")
+Block: TypeAlias = tuple[tuple[str, ...], ...]  # the alternatives of each line
+Section: TypeAlias = tuple[Block, ...]
+
+WORLDS = Path(__file__).parent / "worlds"
+RESERVED_SHARE = 8  # one text in eight is reserved for rated sets
+TEXT = attrgetter("text")
+
+
+def read_world(name: str) -> dict[str, Section]:
+    """The sections of `worlds/NAME.txt` by their names."""
+    return parse_world((WORLDS / f"{name}.txt").read_text(encoding="utf-8"))
+
+
+def parse_world(text: str) -> dict[str, Section]:
+    r"""The sections of a world file by their names.
+
+    >>> parse_world("# talk\n[greetings]\nhello. | hi.\nhow are you?\n| are you well?\n\ngood day.\n")
+    {'greetings': ((('hello.', 'hi.'), ('how are you?', 'are you well?')), (('good day.',),))}
+    """
+    joined = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\n|", "|")
+    _, *parts = re.split(r"^\[(.+)\]\n", joined, flags=re.MULTILINE)
+    return {name: _section(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _section(text: str) -> Section:
+    blocks = (block.splitlines() for block in text.strip().split("\n\n"))
+    return tuple(tuple(tuple(phrase.strip() for phrase in line.split("|")) for line in lines) for lines in blocks)
+
+
+def phrases(section: Section) -> tuple[str, ...]:
+    """All alternatives of a section, in order."""
+    return tuple(phrase for block in section for line in block for phrase in line)
+
+
+def words(section: Section) -> tuple[str, ...]:
+    """All words of a section, in order."""
+    return tuple(" ".join(phrases(section)).split())
+
+
+def table(section: Section) -> dict[str, tuple[str, ...]]:
+    """The words of each line, keyed by its first word."""
+    lines = (phrase.split() for phrase in phrases(section))
+    return {key: tuple(others) for key, *others in lines}
+
+
+def pronouns(name: str, women: Collection[str]) -> dict[str, str]:
+    """The slots {she}, {She}, {her} (whose) and {obj} (whom) of a person."""
+    she, her, obj = ("she", "her", "her") if name in women else ("he", "his", "him")
+    return {"she": she, "She": she.capitalize(), "her": her, "obj": obj}
+
+
+def is_reserved(text: str) -> bool:
+    """Whether a text is reserved for rated sets. This depends on the text alone, so no seed uses it for training."""
+    return zlib.crc32(text.encode()) % RESERVED_SHARE == 0
+
+
+def drafts(
+    draw: Callable[[random.Random], T], rng: random.Random, key: Callable[[T], str], reserved: bool
+) -> Iterator[T]:
+    """Yields endless drafts, all with a key from the reserved part of the possible ones or all from the rest."""
+    while True:
+        draft = draw(rng)
+        if is_reserved(key(draft)) == reserved:
+            yield draft
+
+
+def distinct(found: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[T]:
+    """Yields the first of each key."""
+    seen: set[Hashable] = set()
+    for draft in found:
+        if key(draft) not in seen:
+            seen.add(key(draft))
+            yield draft
+
+
+def collect(
+    name: str,
+    n: int,
+    draw: Callable[[int], Example | None],
+    exclude: Collection[Hashable] = (),
+    key: Callable[[Example], Hashable] = TEXT,
+) -> tuple[Example, ...]:
+    """`n` different examples with the ids NAME-0, NAME-1 ..., none with a key in `exclude`.
+
+    `draw(i)` makes the i-th, or None where its text is reserved. With a larger `n` the first examples stay the same.
+    """
+    found: dict[Hashable, Example] = {}
+    while len(found) < n:
+        example = draw(len(found))
+        if example is not None and key(example) not in exclude:
+            found.setdefault((example.text, example.turns), replace(example, id=f"{name}-{len(found)}"))
+    return tuple(found.values())
