@@ -1,64 +1,95 @@
-"""Texts that a guide steers, beside those of the generator alone (`judge.steer`; OUMG, section 3.2)."""
+"""Texts that a guide steers, beside those of the generator alone, step by step (`judge.steer`; OUMG, section 3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
 
 from core.faults import SettingFault
-from core.settings import NonNegative, check
+from core.settings import Count, NonNegative, Seed, Several, Text, check
 from core.signature import MODEL_LIBRARIES, signature
 from judge.tables import Table, to_html
 
 if TYPE_CHECKING:
     from models.causal import CausalLM
-    from oumg.generation import GuideModel
+    from oumg.generation import GuideModel, WrittenToken
     from oumg.guidance import GuidanceRule
 
+CAPTION = (
+    "`attribute` is the guide's own probability of its attribute, so it rises by construction; `unguided` has the same "
+    "draws."
+)
+STEPS_CAPTION = (
+    "The first text. before: the generator's probability among its k likeliest tokens. attribute: the guide's "
+    "probability that the text with the candidate has the attribute. after: the probability under guidance, from which "
+    "the token marked in `chosen` was drawn. Candidates that are among the first before or after are shown."
+)
+TAIL = 30  # characters of the text so far
+SHOWN = 3  # first candidates of a step before guidance, and after it
+SHADES: Mapping[str, str] = {  # blue and orange, which colour-blind people tell apart
+    "much likelier": "#58a8e0",
+    "likelier": "#9ccbef",
+    "slightly likelier": "#d6eafa",
+    "slightly less likely": "#fde3cf",
+    "less likely": "#fbbd8a",
+    "much less likely": "#f28a3c",
+}
+BOUNDS = (0.1, 0.7, 2.0)  # nats, from which a token is slightly likelier, likelier, much likelier
+
 
 @dataclass(frozen=True)
-class GuidedText:
-    """A prompt with its continuation.
-
-    Attributes:
-        prompt: the text that was continued.
-        text: with the prompt, under guidance.
-        unguided: the text that the same draws give without guidance.
-        attribute, attribute_unguided: the guide's probability that the text has its attribute.
-    """
+class SteeredText:
+    """A prompt with its continuation under guidance, and the one that the same draws give without."""
 
     prompt: str
-    text: str
-    unguided: str
-    attribute: float
-    attribute_unguided: float
+    guided: tuple[WrittenToken, ...] = ()
+    unguided: tuple[WrittenToken, ...] = ()
+    attribute: float = np.nan  # the guide's probability that the guided text has its attribute
+    attribute_unguided: float = np.nan
+
+    @property
+    def text(self) -> str:
+        """The guided text with its prompt."""
+        return self.prompt + "".join(token.text for token in self.guided)
+
+    @property
+    def unguided_text(self) -> str:
+        """The unguided text with its prompt."""
+        return self.prompt + "".join(token.text for token in self.unguided)
 
 
 @dataclass(frozen=True)
-class GuidedTexts:
+class SteeredTexts:
     """Texts with and without guidance, prompt after prompt.
 
     The guide judges its own work here: its probability rises by construction. Judge the texts by another metric.
-    `notes` are what a reader must know about the models.
     """
 
-    texts: tuple[GuidedText, ...]
+    texts: tuple[SteeredText, ...]
     signature: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader must know about the models
 
     @property
     def tables(self) -> list[Table]:
-        """A row per text."""
-        caption = (
-            "`attribute` is the guide's own probability of its attribute, so it rises by construction; `unguided` has "
-            "the same draws."
-        )
-        return [Table("Steered texts", caption, [vars(each) for each in self.texts])]
+        """A row per text, and the candidates of each step of the first text."""
+        rows = [
+            {
+                "prompt": each.prompt,
+                "text": each.text,
+                "unguided": each.unguided_text,
+                "attribute": each.attribute,
+                "attribute_unguided": each.attribute_unguided,
+            }
+            for each in self.texts
+        ]
+        steps = list_steps(self.texts[0].prompt, self.texts[0].guided)
+        return [Table("Steered texts", CAPTION, rows), Table("Step by step", STEPS_CAPTION, steps)]
 
     def _repr_html_(self) -> str:
         return to_html(self.tables, [*self.notes, self.signature])
@@ -75,8 +106,8 @@ def steer(
     new_tokens: int = 20,
     samples: int = 1,
     seed: int = 0,
-) -> GuidedTexts:
-    """Continues prompts with guidance and without.
+) -> SteeredTexts:
+    """Continues prompts with guidance and without; a text does not depend on the others.
 
     Args:
         generator: a causal language model by hub name or folder, or a loaded one (on a GPU).
@@ -86,9 +117,9 @@ def steer(
         k: candidates of each step that are scored and kept.
         rule: `normalised` (Eq. 5) or `fudge`.
         bridge: let a guide of other tokens than the generator's read decoded text (exact and slow).
-        new_tokens: the most tokens of a continuation.
+        new_tokens: maximum number of tokens of a continuation.
         samples: texts of each prompt.
-        seed: of the draws.
+        seed: of the draws of the first sample; each further one has the next seed.
 
     Raises SettingFault for wrong settings and a guide of other tokens; InputFaults for a prompt that leaves no room
     for the new tokens and for a missing model.
@@ -96,39 +127,104 @@ def steer(
     from discriminators.guides import TokenMismatchError, load_guide, score_texts  # with torch, which takes seconds
     from models.causal import CausalLM
     from models.loading import model_fingerprint, weights_fingerprint
-    from models.model import decode_tokens
-    from oumg.generation import TextSampling, check_candidates, continue_prompts, encode_prompts, make_guidance
+    from oumg.generation import encode_prompts
     from oumg.guidance import adapt_guide
 
-    if isinstance(prompts, str) or not prompts:
-        raise SettingFault(f"prompts must be a list of texts, but is {prompts!r}")
+    check(Several[Text], prompts=prompts)
+    check(Count, samples=samples, new_tokens=new_tokens)
     check(NonNegative, strength=strength)
-    sampling = TextSampling(len(prompts), samples, new_tokens, 32, (seed,), prompts)
     lm = generator if isinstance(generator, CausalLM) else CausalLM.from_pretrained(str(generator))
     loaded = load_guide(guide, str(lm.device)) if isinstance(guide, str | Path) else guide
-    check_candidates([k], len(lm.tokenizer))
     try:
         adapted = adapt_guide(loaded, lm.tokenizer, bridge)
     except TokenMismatchError as error:
         raise SettingFault(str(error)) from error
-    rows = encode_prompts(lm, prompts, new_tokens)
-    written = {
-        name: [
-            decode_tokens(lm.tokenizer, [*row, *ids])
-            for row, ids in zip(
-                [row for row in rows.values() for _ in range(samples)],
-                continue_prompts(lm, list(rows.values()), sampling, k, guidance),
-                strict=True,
-            )
-        ]
-        for name, guidance in (("guided", make_guidance(lm, adapted, rule, strength, k)), ("alone", None))
-    }
-    chances = {name: expit(np.asarray(score_texts(loaded, texts), np.float64)) for name, texts in written.items()}
-    texts = [
-        GuidedText(prompt, written["guided"][i], written["alone"][i], *(float(each[i]) for each in chances.values()))
-        for i, prompt in enumerate(prompt for prompt in rows for _ in range(samples))
-    ]
+    encode_prompts(lm, prompts, new_tokens)  # refuses all that are too long before any is continued
+    written: list[SteeredText] = []
+    for prompt in prompts:
+        for sample in range(samples):
+            *_, last = write_steps(lm, adapted, prompt, strength, k, new_tokens, seed + sample, rule)
+            written.append(last)
+    sides = ([each.text for each in written], [each.unguided_text for each in written])
+    guided, unguided = (expit(np.asarray(score_texts(loaded, side), np.float64)).tolist() for side in sides)
+    texts = tuple(
+        replace(each, attribute=own, attribute_unguided=other)
+        for each, own, other in zip(written, guided, unguided, strict=True)
+    )
     settings = {"strength": strength, "k": k, "rule": rule, "new_tokens": new_tokens, "samples": samples, "seed": seed}
     models = {"generator": model_fingerprint(lm.model, lm.tokenizer), "guide": weights_fingerprint(loaded.network)}
     line = signature("steer", libraries=MODEL_LIBRARIES, **settings, **models)
-    return GuidedTexts(tuple(texts), line, tuple(dict.fromkeys((*lm.notes, *loaded.notes))))
+    return SteeredTexts(texts, line, tuple(dict.fromkeys((*lm.notes, *loaded.notes))))
+
+
+def write_steps(
+    lm: CausalLM,
+    guide: Any,
+    prompt: str,
+    strength: float,
+    k: int,
+    new_tokens: int,
+    seed: int,
+    rule: GuidanceRule = "normalised",
+) -> Iterator[SteeredText]:
+    """The texts after each step; nothing is computed for a step that nobody asks for.
+
+    Raises SettingFault or InputFaults for wrong settings, a blank prompt or one that is too long for the generator, and
+    more candidates than the generator has tokens.
+    """
+    from oumg.generation import check_candidates, encode_prompts, make_guidance, write_tokens
+
+    check(Text, prompt=prompt)
+    check(NonNegative, strength=strength)
+    check(Count, k=k, new_tokens=new_tokens)
+    check(Seed, seed=seed)
+    check_candidates([k], len(lm.tokenizer))
+    found = SteeredText(prompt.strip())
+    ((_, row),) = encode_prompts(lm, [found.prompt], new_tokens).items()
+    guidance = make_guidance(lm, guide, rule, strength, k) if strength else None
+    sides = (write_tokens(lm, row, new_tokens, k, seed, each) for each in (guidance, None))
+    for guided, unguided in zip_longest(*sides):
+        found = replace(
+            found,
+            guided=(*found.guided, guided) if guided else found.guided,
+            unguided=(*found.unguided, unguided) if unguided else found.unguided,
+        )
+        yield found
+
+
+def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) -> list[dict[str, Any]]:
+    """The candidates of each step, likeliest first: the `shown` first before and the `shown` first after guidance."""
+    rows: list[dict[str, Any]] = []
+    text = prompt
+    for number, token in enumerate(tokens):
+        candidates = token.candidates
+        after = sorted(range(len(candidates)), key=lambda place: -candidates[place].after)
+        places = sorted({*range(min(shown, len(candidates))), *after[:shown], token.chosen})
+        for place in places:
+            candidate = candidates[place]
+            rows.append(
+                {
+                    "step": number + 1,
+                    "text": f"…{text[-TAIL:]}" if place == places[0] else "",
+                    "candidate": repr(candidate.text),
+                    "before": candidate.before,
+                    "attribute": "" if candidate.attribute is None else candidate.attribute,
+                    "after": candidate.after,
+                    "chosen": "←" if place == token.chosen else "",
+                }
+            )
+        text += token.text
+    return rows
+
+
+def name_shade(moved: float) -> str | None:
+    """The shade of a token that guidance moved by so many nats; None for a token that it hardly moved.
+
+    >>> name_shade(2.5), name_shade(-0.2), name_shade(0.05)
+    ('much likelier', 'slightly less likely', None)
+    """
+    strength = sum(abs(moved) >= bound for bound in BOUNDS)
+    if not strength:
+        return None
+    likelier, less_likely = list(SHADES)[2::-1], list(SHADES)[3:]
+    return (likelier if moved > 0 else less_likely)[strength - 1]

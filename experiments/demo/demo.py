@@ -12,12 +12,15 @@ from core.notes import read_note
 from core.scores import Metric
 from core.settings import Count, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
+from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide, load_guide
 from experiments.contracts import Outcome, Run
 from experiments.demo.judging import load_metrics
-from experiments.demo.steering import Steerer
+from models.causal import CausalLM
 
 log = logging.getLogger(__name__)
 EVERYWHERE = ("0.0.0.0", "::")
+GENERATOR, GUIDE = "generator", "guide_"  # folders of models
 
 
 @checked_dataclass
@@ -66,13 +69,15 @@ class DemoModels:
 
     Attributes:
         folder: as the user gave it.
-        steerer: None without a generator and a guide.
+        generator: None without a generator and a guide.
+        guides: by label.
         metrics: by name.
         notes: what a reader of their scores must know (`core.notes`).
     """
 
     folder: str
-    steerer: Steerer | None
+    generator: CausalLM | None
+    guides: Mapping[str, CausalGuide | Discriminator]
     metrics: Mapping[str, Metric]
     notes: tuple[str, ...] = ()
 
@@ -80,10 +85,14 @@ class DemoModels:
     def load(cls, settings: DemoSettings) -> "DemoModels":
         """The models that the folder has."""
         folder = Path(settings.models)
-        steerer = Steerer.from_pretrained(folder, settings.device)
+        guides = {path.name.removeprefix(GUIDE): path for path in sorted(folder.glob(f"{GUIDE}*"))}
+        generator = None
+        if guides and (folder / GENERATOR).is_dir():
+            generator = CausalLM.from_pretrained(str(folder / GENERATOR), settings.device)
+        loaded = {} if generator is None else {name: load_guide(path, settings.device) for name, path in guides.items()}
         names = sorted(folder.iterdir()) if folder.is_dir() else []
         notes = tuple(dict.fromkeys(note for name in names for note in read_note(name)))
-        return cls(settings.models, steerer, load_metrics(folder, settings.device), notes)
+        return cls(settings.models, generator, loaded, load_metrics(folder, settings.device), notes)
 
 
 def demo(run: Run, settings: DemoSettings) -> Outcome:

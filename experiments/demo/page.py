@@ -27,7 +27,6 @@ from experiments.demo.judging import (
 )
 from experiments.demo.legend import describe_metric
 from experiments.demo.serving import guard, refuse_unknown_function
-from experiments.demo.steering import SideBySide, SteeringRequest, write_side_by_side
 from experiments.demo.views import (
     highlight,
     introduce,
@@ -35,7 +34,7 @@ from experiments.demo.views import (
     show_comparison,
     show_judgements,
 )
-from experiments.steering.tables import SHADES
+from judge.steering import SHADES, SteeredText, write_steps
 from judge.tables import shorten
 
 SIDES = ("guided", "unguided")
@@ -103,12 +102,12 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
 
 def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Continues a prompt with and without guidance."""
-    steerer = models.steerer
-    if steerer is None:
+    lm = models.generator
+    if lm is None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
         return
-    labels = list(steerer.guides)
-    most = min(64, len(steerer.lm.tokenizer))
+    labels = list(models.guides)
+    most = min(64, len(lm.tokenizer))
     prompt = gr.Textbox(PROMPT, label="prompt", max_length=settings.characters, lines=2)
     with gr.Row():
         label = gr.Dropdown(labels, value=labels[-1], label="label to steer to")
@@ -132,18 +131,20 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         ]
     gr.Markdown("Click on a token to see its candidates. A colour says how far guidance moved the token.")
     shown = gr.HTML()
-    state = gr.State(SideBySide())
+    state = gr.State(SteeredText(""))
 
     def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
         with show_refusals():
             check_length(prompt, settings.characters, "prompt")
-            request = SteeringRequest(prompt, label, float(strength), int(k), int(tokens), int(seed))
-            for found in write_side_by_side(steerer, request):
-                sides = (highlight(prompt.strip(), getattr(found, side)) for side in SIDES)
+            if label not in models.guides:
+                raise SettingFault(f"label must be one of {', '.join(labels)}, but is {label!r}")
+            asked = (lm, models.guides[label], prompt, float(strength), int(k), int(tokens), int(seed))
+            for found in write_steps(*asked):
+                sides = (highlight(found.prompt, getattr(found, side)) for side in SIDES)
                 yield (*sides, found, "")
 
     def on_select(side: str) -> Any:  # gradio passes the event by its annotation, which a partial would hide
-        def show(found: SideBySide, label: str, event: gr.SelectData) -> str:
+        def show(found: SteeredText, label: str, event: gr.SelectData) -> str:
             return show_candidates(found, side, event.index, label)
 
         return show

@@ -11,11 +11,10 @@ from core.example import Example
 from experiments.demo.demo import DemoModels
 from experiments.demo.judging import NOTHING, Judged, Judgement
 from experiments.demo.legend import Legend, describe_metric, describe_models
-from experiments.demo.steering import SideBySide
 from experiments.report.page import axis
-from experiments.steering.tables import name_shade
 from judge.comparing import SystemsCompared
 from judge.comparing_tables import describe_order, find_pair
+from judge.steering import SteeredText, name_shade
 from judge.tables import format_cell, shorten, to_html
 from oumg.generation import WrittenToken
 
@@ -42,7 +41,7 @@ def introduce(models: DemoModels, docs: str | None) -> str:
     return _pieces.introduction("; ".join(models.notes), docs, describe_models(Path(models.folder)), legends)
 
 
-def show_candidates(found: SideBySide, side: str, place: int, label: str) -> str:
+def show_candidates(found: SteeredText, side: str, place: int, label: str) -> str:
     """The candidates of a token by their probability after guidance; nothing for the prompt, which has the place 0."""
     tokens = getattr(found, side)
     if not 1 <= place <= len(tokens):

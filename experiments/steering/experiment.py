@@ -1,35 +1,30 @@
-"""Guided decoding of a causal language model: texts steered to labels, and one text step by step (OUMG, 3.2; FUDGE)."""
+"""Guided decoding of a causal language model: texts steered to labels (OUMG, section 3.2; FUDGE)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator
-from rich.console import Console
 
 from core.faults import InputFaults
-from core.settings import Count, NonNegative, Positive, Seed, Several, Text, checked_dataclass
+from core.settings import Count, NonNegative, Several, Text, checked_dataclass
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide, TokenMismatchError, check_guide, load_guide
+from discriminators.guides import CausalGuide, load_guide
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.steering import tables
+from experiments.steering.findings import SteeredSetting, SteeredTexts
 from experiments.steering.models import (
     LabelJudges,
     SteeringPlan,
-    TextParts,
     load_generator,
     split_parts,
     train_label_guide,
     train_label_judges,
 )
-from experiments.training import LanguageModelPlan, prefix_notes, use_pretrained
+from experiments.training import LanguageModelPlan, prefix_notes
 from models.causal import CausalLM
 from models.model import decode_tokens
 from oumg.generation import (
@@ -41,9 +36,8 @@ from oumg.generation import (
     encode_prompts,
     make_guidance,
     measure_overhead,
-    write_tokens,
 )
-from oumg.guidance import Guidance, GuidanceRule, adapt_guide
+from oumg.guidance import GuidanceRule
 from oumg.pieces import split_pieces
 
 
@@ -78,70 +72,6 @@ class Steering:
     def __post_init__(self) -> None:
         if self.strengths[0] != 0:
             raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
-
-
-@checked_dataclass
-class Demonstration:
-    """The settings of a demonstration.
-
-    Attributes:
-        prompt: the text to continue.
-        strength: alpha or lambda, above 0.
-        k: candidates that are scored and kept.
-        rule: `normalised` (Eq. 5) or `fudge`.
-        new_tokens: steps.
-        shown: for each step, the number of first candidates before and of first candidates after guidance.
-        label: to steer to; None for that of the guide's folder, or the last label of the data.
-        seed: of the draws.
-        guide_folder: a trained guide, in place of that of the plan.
-        bridge: let a guide with other tokens than the generator's read decoded text.
-    """
-
-    prompt: TextOrNumber
-    strength: Positive
-    k: Count
-    rule: GuidanceRule
-    new_tokens: Count
-    shown: Count
-    label: TextOrNumber | None = None
-    seed: Seed = 0
-    guide_folder: str | None = None
-    bridge: bool = False
-
-
-@dataclass(frozen=True)
-class SteeredTexts:
-    """The texts of one label, strength and k, seed after seed and prompt after prompt, with measures of each.
-
-    Attributes:
-        label: steered to.
-        prompts: the index of the prompt.
-        seeds: of the draws.
-        texts: with the prompts.
-        words: of the continuations.
-        hits: whether the judges find the label.
-        nll: of the whole continuation in nats, under the unguided generator.
-        tokens: of the continuation.
-    """
-
-    label: str
-    prompts: NDArray[np.intp]
-    seeds: NDArray[np.intp]
-    texts: tuple[str, ...]
-    words: tuple[tuple[str, ...], ...]
-    hits: NDArray[np.float64]
-    nll: NDArray[np.float64]
-    tokens: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SteeredSetting:
-    """A strength and a k: the texts by label, and the overhead of guidance."""
-
-    strength: float
-    k: int
-    texts: tuple[SteeredTexts, ...]
-    overhead: float
 
 
 def guided_text(run: Run, data: Corpus, plan: SteeringPlan, steering: Steering, sampling: TextSampling) -> Outcome:
@@ -198,74 +128,6 @@ def guided_text(run: Run, data: Corpus, plan: SteeringPlan, steering: Steering, 
         files=[samples],
         synthetic=data.synthetic,
     )
-
-
-def guided_demo(run: Run, data: Corpus, plan: SteeringPlan, show: Demonstration) -> Outcome:
-    """A table of every step, and the text beside the one that the same draws give without guidance.
-
-    Generator and guide are those of `guided_text` under the same settings, found again or trained.
-
-    Args:
-        run: from the runner.
-        data: labelled texts.
-        plan: the models; no judge is needed.
-        show: what to write.
-    """
-    label = choose_label(data, show.label, show.guide_folder)
-    if show.guide_folder is not None:
-        check_guide(show.guide_folder)
-    trains = plan.trains_generator or show.guide_folder is None
-    parts = split_parts(data, plan, run.seed) if trains else TextParts()
-    generator, lm = load_generator(run, plan, parts.generator, data)
-    check_candidates([show.k], len(lm.tokenizer))
-    ((prompt, row),) = encode_prompts(lm, [show.prompt.strip()], show.new_tokens).items()
-    if show.guide_folder is None:
-        guide = train_label_guide(run, plan.guide, lm, label, parts.guide)
-    else:
-        guide = use_pretrained(show.guide_folder)
-    try:
-        loaded = load_guide(guide.source, plan.device)
-        adapted = adapt_guide(loaded, lm.tokenizer, show.bridge)
-    except TokenMismatchError as error:
-        raise InputFaults([str(error)]) from error
-    guidance = partial(Guidance, adapted, lm.tokenizer, show.strength, show.k, show.rule, "text")
-    write = partial(write_tokens, lm, row, show.new_tokens, show.k, show.seed)
-    with run.timed("generating"):
-        guided, unguided = list(write(guidance)), list(write())
-    written = {f"to {label}, strength {show.strength:g}": guided, "unguided": unguided}
-    for name, tokens in written.items():
-        tables.print_colored(Console(highlight=False), name, prompt, tokens)
-    texts = [{"decoding": name, "text": prompt + "".join(t.text for t in tokens)} for name, tokens in written.items()]
-    return present(
-        run,
-        models={guide.name: guide},
-        tables=[
-            Table("Step by step", tables.STEPS_CAPTION, tables.step_rows(prompt, guided, show.shown)),
-            Table("Texts", "The same draws with and without guidance.", texts),
-        ],
-        settings={
-            "generator": generator.identity,
-            "label": label,
-            "rule": show.rule,
-            "strength": show.strength,
-            "k": show.k,
-        },
-        notes=list(dict.fromkeys((*lm.notes, *loaded.notes))),
-        synthetic=data.synthetic and trains,
-    )
-
-
-def choose_label(data: Corpus, asked: str | None, guide_folder: str | None) -> str:
-    """The label asked for; else the name of a guide's folder, or the last label of the data.
-
-    Raises InputFaults for a label that the data lacks, where the guide learns the data.
-    """
-    if guide_folder is not None:
-        return Path(guide_folder).name.removeprefix("guide_") if asked is None else asked
-    label = data.labels[-1] if asked is None else asked
-    if label not in data.labels:
-        raise InputFaults([f"label must be one of {', '.join(data.labels)}, but is {label!r}"])
-    return label
 
 
 def steer(

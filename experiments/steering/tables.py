@@ -1,28 +1,19 @@
-"""Tables of guided decoding: scores by strength and k, candidates step by step, the texts themselves, a plot."""
-
-from __future__ import annotations
+"""Tables of guided decoding: scores by strength and k, the texts themselves, a plot."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich.console import Console
-from rich.text import Text
 
 from core.example import Example
-from core.faults import printable
 from data.files import write_examples
 from data.text_files import open_atomically
 from experiments.report.plots import trade_off
+from experiments.steering.findings import SteeredSetting, SteeredTexts
 from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
-from oumg.generation import WrittenToken
-
-if TYPE_CHECKING:
-    from experiments.steering.experiment import SteeredSetting, SteeredTexts
-
 
 CAPTION = (
     "strength: alpha (normalised) or lambda (fudge); 0 is the unguided generator, which samples from its k likeliest "
@@ -32,21 +23,6 @@ CAPTION = (
     "higher is more varied. tokens: of a continuation. overhead: time of guided over unguided generate(), same "
     "prompts, k and number of tokens; larger for smaller generators. 95 % bootstrap intervals over prompts."
 )
-STEPS_CAPTION = (
-    "before: the generator's probability among its k likeliest tokens. attribute: the guide's probability that the "
-    "text with the candidate has the label. after: the probability under guidance, from which the token marked in "
-    "`chosen` was drawn. Candidates that are among the first before or after are shown."
-)
-TAIL = 30  # characters of the text so far
-SHADES: Mapping[str, str] = {  # blue and orange, which colour-blind people tell apart
-    "much likelier": "#58a8e0",
-    "likelier": "#9ccbef",
-    "slightly likelier": "#d6eafa",
-    "slightly less likely": "#fde3cf",
-    "less likely": "#fbbd8a",
-    "much less likely": "#f28a3c",
-}
-BOUNDS = (0.1, 0.7, 2.0)  # nats, from which a token is slightly likelier, likelier, much likelier
 
 
 def steering_row(
@@ -126,52 +102,3 @@ def _examples(found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]
         for texts in setting.texts
         for number, (of, text) in enumerate(zip(texts.prompts, texts.texts, strict=True))
     ]
-
-
-def step_rows(prompt: str, tokens: Sequence[WrittenToken], shown: int) -> list[dict[str, Any]]:
-    """The candidates of each step, likeliest first: the `shown` first before and the `shown` first after guidance."""
-    rows: list[dict[str, Any]] = []
-    text = prompt
-    for number, token in enumerate(tokens):
-        candidates = token.candidates
-        after = sorted(range(len(candidates)), key=lambda place: -candidates[place].after)
-        places = sorted({*range(min(shown, len(candidates))), *after[:shown], token.chosen})
-        for place in places:
-            candidate = candidates[place]
-            rows.append(
-                {
-                    "step": number + 1,
-                    "text": f"…{text[-TAIL:]}" if place == places[0] else "",
-                    "candidate": repr(candidate.text),
-                    "before": candidate.before,
-                    "attribute": candidate.attribute,
-                    "after": candidate.after,
-                    "chosen": "←" if place == token.chosen else "",
-                }
-            )
-        text += token.text
-    return rows
-
-
-def print_colored(console: Console, name: str, prompt: str, tokens: Sequence[WrittenToken]) -> None:
-    """Prints a text on a terminal: guidance made blue tokens likelier and orange ones less likely."""
-    if not console.is_terminal:
-        return
-    text = Text(printable(prompt))
-    for token in tokens:
-        shade = name_shade(token.moved)
-        text.append(printable(token.text), style=f"black on {SHADES[shade]}" if shade else "")
-    console.print(Text(printable(name), style="bold"), text, sep="\n")
-
-
-def name_shade(moved: float) -> str | None:
-    """The shade of a token that guidance moved by so many nats; None for a token that it hardly moved.
-
-    >>> name_shade(2.5), name_shade(-0.2), name_shade(0.05)
-    ('much likelier', 'slightly less likely', None)
-    """
-    strength = sum(abs(moved) >= bound for bound in BOUNDS)
-    if not strength:
-        return None
-    likelier, less_likely = list(SHADES)[2::-1], list(SHADES)[3:]
-    return (likelier if moved > 0 else less_likely)[strength - 1]

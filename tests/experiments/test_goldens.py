@@ -49,7 +49,6 @@ COMMANDS: dict[str, Sequence[str]] = {
     "compare": RATINGS,
     "ctrleval_sentiment": (*CTRL_EVAL.split(), "model.bleurt=null", "model.bart=null"),
     "ctrleval_topic": (*CTRL_EVAL.split(), "model.bleurt=null", "model.bart=null"),
-    "guided_demo": (*GUIDED.split(), "prompt=the food", "label=positive"),
     "guided_poetry": (*POEMS, "guide_k=6"),
     "guided_text": ("data=builtin_news", *GUIDED.split(), *STEERED.split()),
     "idf": (f"corpus={ROOT}/examples/summaries.jsonl", "output=idf.json"),

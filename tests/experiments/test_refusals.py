@@ -47,8 +47,6 @@ SETTINGS = [
     (f"{STEER} strengths=[1,2]", "begin with 0"),
     (f"{STEER} rule=sharp", "rule must be 'normalised' or 'fudge', but is 'sharp'"),
     (f"{STEER} sampling.inputs=0", "inputs must be "),
-    (f"guided_demo {FEW} prompt=A strength=0", "strength must be "),
-    (f"guided_demo {FEW} prompt=A strength=inf", "strength must be a finite number"),
     ("oumg data.human=pairs.jsonl", "data.g1 must be given: data.g1=VALUE"),
     (f"oumg {PAIRS} kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm' is among them"),
     (f"oumg {PAIRS} seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
@@ -123,7 +121,7 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"guided_poetry {POEMS} guide_k=5000", "guide_k = 5000, which needs 5000 characters"),
     ("guided_text data.path=mine.jsonl generator=no/such", f"generator=no/such: {HUB}"),
     ("iwf corpus=in.jsonl model_name=no/such output=iwf.json", f"model_name=no/such: {HUB}"),
-    (f"guided_demo {FEW} prompt=A guide_folder=no/guide", "no/guide: must be the folder of a trained guide"),
+    ("steer prompts=[A] generator=no/such guide=no/guide", "no/guide: must be the folder of a trained guide"),
     ("guided_text data.path=mine.jsonl scale=paper", f"model.generator.name=openai-community/gpt2-medium: {HUB}"),
 ]
 HARDWARE = [

@@ -1,13 +1,15 @@
 """judge.steer: the texts are those of the generator and the guide, and the guide's own probability rises."""
 
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.special import expit
 
 from core.faults import InputFaults, SettingFault
 from discriminators.guides import CausalGuide
-from judge.steering import steer
+from judge.steering import list_steps, steer, write_steps
 from models.causal import CausalLM
 
 PROMPTS = ["the red cat", "a dog"]
@@ -16,13 +18,13 @@ PROMPTS = ["the red cat", "a dog"]
 def test_guided_and_unguided_texts_have_the_same_draws(lm: CausalLM, guide: CausalGuide, tmp_path: Path) -> None:
     found = steer(lm, guide, PROMPTS, strength=8, k=8, new_tokens=6, samples=2)
     assert [each.prompt for each in found.texts] == ["the red cat", "the red cat", "a dog", "a dog"]
-    assert all(each.text.startswith(each.prompt) and each.unguided.startswith(each.prompt) for each in found.texts)
+    assert all(each.text.startswith(each.prompt) and each.unguided_text.startswith(each.prompt) for each in found.texts)
     for each in found.texts:
         assert each.attribute == pytest.approx(float(expit(guide.logits([each.text])[0])), abs=1e-5)
     assert sum(each.attribute - each.attribute_unguided for each in found.texts) > 0
     alone = steer(lm, guide, PROMPTS, strength=0, k=8, new_tokens=6, samples=2)
-    assert [each.text for each in alone.texts] == [each.unguided for each in found.texts]
-    assert all(each.text == each.unguided for each in alone.texts)
+    assert [each.text for each in alone.texts] == [each.unguided_text for each in found.texts]
+    assert all(each.guided == each.unguided for each in alone.texts)
     lm.save_pretrained(tmp_path / "generator")
     guide.save_pretrained(tmp_path / "guide")
     again = steer(tmp_path / "generator", tmp_path / "guide", PROMPTS, strength=8, k=8, new_tokens=6, samples=2)
@@ -30,13 +32,16 @@ def test_guided_and_unguided_texts_have_the_same_draws(lm: CausalLM, guide: Caus
     assert again.signature.partition("|guide=")[2] == found.signature.partition("|guide=")[2]
     assert alone.signature != found.signature
     assert "<td>the red cat</td>" in found._repr_html_()
+    one = steer(lm, guide, PROMPTS[1:], strength=8, k=8, new_tokens=6, samples=2)
+    assert one.texts[0].text == found.texts[2].text  # in other company
 
 
 def test_wrong_requests_are_refused_in_words(lm: CausalLM, guide: CausalGuide, tmp_path: Path) -> None:
     for given, said in (
-        ({"prompts": "the cat"}, "prompts must be a list of texts"),
+        ({"prompts": "the cat"}, "prompts must be a list"),
         ({"strength": -1.0}, "strength must be greater than or equal to 0"),
         ({"samples": 0}, "samples must be greater than or equal to 1"),
+        ({"prompts": [" \n"]}, r"prompts\[0\] must not be blank"),
     ):
         with pytest.raises(SettingFault, match=said):
             steer(**{"generator": lm, "guide": guide, "prompts": PROMPTS, **given})
@@ -44,3 +49,31 @@ def test_wrong_requests_are_refused_in_words(lm: CausalLM, guide: CausalGuide, t
         steer(lm, tmp_path, PROMPTS)
     with pytest.raises(InputFaults, match="k must be at most"):
         steer(lm, guide, PROMPTS, k=10_000)
+    with pytest.raises(InputFaults, match="the generator reads 32 tokens"):
+        steer(lm, guide, ["cat " * 40])
+
+
+def test_each_step_adds_a_token_to_both_texts(lm: CausalLM, guide: CausalGuide) -> None:
+    found = list(islice(write_steps(lm, guide, "the red cat", 4.0, 6, 8, 0), 3))
+    assert [(len(each.guided), len(each.unguided)) for each in found] == [(1, 1), (2, 2), (3, 3)]
+    assert any(token.moved for token in found[-1].guided)
+    assert not any(token.moved for token in found[-1].unguided)
+
+
+def test_the_candidates_of_each_step_show_what_guidance_does(lm: CausalLM, guide: CausalGuide) -> None:
+    *_, found = write_steps(lm, guide, "the cat", 3.0, 5, 4, 0)
+    tokens = found.guided
+    rows = list_steps("the cat", tokens, shown=5)
+    assert [r["step"] for r in rows] == [n + 1 for n in range(len(tokens)) for _ in range(5)]
+    assert rows[0]["text"] == "…the cat"
+    for number in range(len(tokens)):
+        mine = rows[5 * number : 5 * number + 5]
+        assert sum(r["before"] for r in mine) == pytest.approx(1)
+        assert sum(r["after"] for r in mine) == pytest.approx(1)
+        assert [r["before"] for r in mine] == sorted((r["before"] for r in mine), reverse=True)
+        best = max(mine, key=lambda r: r["attribute"])
+        worst = min(mine, key=lambda r: r["attribute"])
+        assert best["after"] / best["before"] == pytest.approx(np.exp(3) * worst["after"] / worst["before"], rel=1e-4)
+        assert [r["chosen"] for r in mine].count("←") == 1
+    fewer = list_steps("the cat", tokens, shown=1)
+    assert len(tokens) <= len(fewer) <= 3 * len(tokens)

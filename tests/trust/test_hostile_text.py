@@ -20,7 +20,7 @@ from experiments.report.results import write_tables
 from experiments.report.tables import agreement_tables, terminal_tables, to_latex, to_markdown
 from experiments.run import main
 from experiments.runner.journal import journal
-from experiments.steering.tables import print_colored
+from experiments.tools.steer import print_colored
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from oumg.generation import WrittenToken

@@ -16,9 +16,9 @@ from discriminators.discriminator import new_bilstm
 from experiments.demo.demo import DemoModels, DemoSettings
 from experiments.demo.judging import Judged, Judgement, judge, judge_by, load_metrics
 from experiments.demo.legend import Legend, describe_metric, describe_models
-from experiments.demo.steering import SideBySide
 from experiments.demo.views import highlight, introduce, show_candidates, show_judgements
 from experiments.report.explanations import Line, Piece
+from judge.steering import SteeredText
 from models.tiny import TinyGPT2, TinyT5
 from oumg.generation import Candidate, WrittenToken
 
@@ -120,7 +120,7 @@ def test_without_models_the_introduction_says_so_and_claims_nothing(tmp_path: Pa
 def test_the_candidates_of_a_token_are_shown_by_their_probability_after(place: int, shown: bool) -> None:
     candidates = (Candidate(HOSTILE, 0.75, 0.25, 0.1), Candidate("better", 0.25, 0.75, 0.9))
     token = WrittenToken("better", 1, float(np.log(3)), candidates)
-    html = show_candidates(SideBySide(guided=(token,)), "guided", place, "polite")
+    html = show_candidates(SteeredText("", (token,)), "guided", place, "polite")
     assert ("0.90" in html) == shown
     assert "<script>" not in html
     if shown:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from experiments.demo.demo import DemoModels, DemoSettings
-from experiments.demo.steering import SideBySide
+from judge.steering import SteeredText
 from oumg.generation import WrittenToken
 from tests.experiments.demo.conftest import free_port, serve_demo
 
@@ -282,13 +282,13 @@ def test_a_generation_stops_when_the_browser_is_closed(
 ) -> None:
     written: list[int] = []
 
-    def write_slowly(*_: object) -> Iterator[SideBySide]:
+    def write_slowly(*_: object) -> Iterator[SteeredText]:
         for step in range(600):
             written.append(step)
             time.sleep(0.05)
-            yield SideBySide((WrittenToken("x", 0, 0.0, ()),) * step)
+            yield SteeredText("", (WrittenToken("x", 0, 0.0, ()),) * step)
 
-    monkeypatch.setattr(demo_page, "write_side_by_side", write_slowly)
+    monkeypatch.setattr(demo_page, "write_steps", write_slowly)
     models = DemoModels.load(DemoSettings(models=str(tiny_run / "models")))
     page = visit(serve(models))
     page.get_by_role("button", name="Write").click()

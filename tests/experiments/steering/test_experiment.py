@@ -1,4 +1,4 @@
-"""+exp=guided_text and guided_demo through the command line, at toy size."""
+"""+exp=guided_text and steer through the command line, at toy size."""
 
 import json
 import re
@@ -16,9 +16,7 @@ from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
 from experiments.steering.experiment import (
-    Demonstration,
     Steering,
-    choose_label,
     is_above_chance,
     warn_of_judges,
 )
@@ -47,11 +45,7 @@ def table(folder: Path) -> list[dict[str, Any]]:
     return json.loads((folder / "results.json").read_text("utf-8"))["table"]
 
 
-def stages(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
-
-
-def test_sentiment_and_a_demonstration_with_its_models(run: Run, tmp_path: Path) -> None:
+def test_sentiment_and_one_prompt_by_its_models(run: Run, tmp_path: Path) -> None:
     assert (
         run("+exp=guided_text", "data=builtin_reviews", *TOY, *SMALL.split(), f"run_dir={tmp_path}/first").returncode
         == 0
@@ -84,16 +78,13 @@ def test_sentiment_and_a_demonstration_with_its_models(run: Run, tmp_path: Path)
         "training_curves",
     }
 
-    kept = stages(tmp_path)
-    demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", *TOY)
-    ended = run(*demo, f"run_dir={tmp_path}/demo")
+    models = "generator=first/models/generator", "guide=first/models/guide_positive"
+    asked = ("+exp=steer", "prompts=[The food]", "new_tokens=2", "k=8", *HERE)
+    ended = run(*asked, *models, f"run_dir={tmp_path}/steered")
     assert (ended.returncode, "…The food" in ended.stdout) == (0, True)
-    assert stages(tmp_path) == kept
-    shown = [r for r in table(tmp_path / "demo") if "step" in r]
-    assert {r["step"] for r in shown} == {1, 2}
-    models = "generator=first/models/generator", "guide_folder=first/models/guide_positive"
-    assert run(*demo, *models, f"run_dir={tmp_path}/folders").returncode == 0
-    assert [r for r in table(tmp_path / "folders") if "step" in r] == shown
+    steps = [r for r in table(tmp_path / "steered") if "step" in r]
+    assert {r["step"] for r in steps} == {1, 2}
+    assert [r["chosen"] for r in steps].count("←") == 2
 
 
 def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
@@ -117,7 +108,7 @@ def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
     }
 
 
-def test_own_texts_and_a_demonstration_with_their_models(run: Run, tmp_path: Path) -> None:
+def test_own_texts(run: Run, tmp_path: Path) -> None:
     named = {"negative": "très mal/bad", "positive": "好 评"}
     reviews = sorted(builtin_reviews(train=200, held_out=1, rated=8).train, key=lambda e: str(e.label))
     file = tmp_path / "mine.csv"
@@ -135,13 +126,6 @@ def test_own_texts_and_a_demonstration_with_their_models(run: Run, tmp_path: Pat
     assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
     assert all(any(review.text.startswith(str(start)) for review in reviews) for start in beginnings)
     assert not json.loads((tmp_path / "first/results.json").read_text("utf-8"))["synthetic"]
-
-    kept = stages(tmp_path)
-    demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", *HERE)
-    of = ("data=labelled", *mine, 'label="très mal/bad"')
-    assert run(*demo, *of, f"run_dir={tmp_path}/demo").returncode == 0
-    assert stages(tmp_path) == kept
-    assert [r["chosen"] for r in table(tmp_path / "demo") if "step" in r].count("←") == 2
 
 
 def test_own_texts_that_will_not_do_end_before_training(run: Run, tmp_path: Path) -> None:
@@ -171,16 +155,14 @@ def test_own_texts_that_will_not_do_end_before_training(run: Run, tmp_path: Path
         ({"seeds": ()}, "seeds"),
         ({"inputs": 0}, "inputs must be "),
         ({"prompts": ["", "A"]}, "prompts"),
-        ({"strength": 0.0}, "strength must be "),
     ],
 )
 def test_bad_settings_are_reported(wrong: dict[str, Any], message: str) -> None:
     sampling = {"inputs": 2, "samples": 1, "new_tokens": 4, "batch_size": 4, "seeds": (0,)}
-    shown = {"prompt": "The food", "strength": 1.0, "k": 8, "rule": "normalised", "new_tokens": 4, "shown": 2}
     steering = {"rule": "normalised", "strengths": (0,), "ks": (8,)}
     (name,) = wrong
     kinds = {"seeds": (TextSampling, sampling), "inputs": (TextSampling, sampling), "prompts": (TextSampling, sampling)}
-    make, usual = (Demonstration, shown) if name == "strength" else kinds.get(name, (Steering, steering))
+    make, usual = kinds.get(name, (Steering, steering))
     with pytest.raises(ValueError, match=message):
         make(**{**usual, **wrong})
 
@@ -222,8 +204,6 @@ def test_the_note_on_judges_is_of_all_labels_of_the_data(own_data: Callable[...,
 def test_numbers_of_the_command_line_are_texts() -> None:
     several: Any = partial(Steering, "fudge", [0.0], [8])
     assert several(labels=[2.5, 1, "x"]).labels == ("2.5", "1", "x")
-    shown = Demonstration(prompt=7, strength=1.0, k=8, rule="fudge", new_tokens=4, shown=2, label=1)  # type: ignore[arg-type]
-    assert (shown.prompt, shown.label) == ("7", "1")
     for labels, message in (
         ([1, " "], r"labels\[1\] must not be blank"),
         ([True], r"labels\[0\] must be a valid string, but is True"),
@@ -231,11 +211,3 @@ def test_numbers_of_the_command_line_are_texts() -> None:
     ):
         with pytest.raises(SettingFault, match=message):
             several(labels=labels)
-
-
-def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder(own_data: Callable[..., Corpus]) -> None:
-    data = own_data(["t", "u"], ["x", "y"])
-    assert [choose_label(data, None, folder) for folder in (None, "run/models/guide_polite")] == ["y", "polite"]
-    assert [choose_label(data, "x", folder) for folder in (None, "run/models/guide_polite")] == ["x", "x"]
-    with pytest.raises(InputFaults, match="label must be one of x, y, but is 'z'"):
-        choose_label(data, "z", None)

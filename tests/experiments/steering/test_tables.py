@@ -1,20 +1,13 @@
-"""Tables of guided decoding: a row by hand, candidates before and after guidance, coloured tokens."""
+"""Tables of guided decoding: a row by hand."""
 
 from collections.abc import Sequence
-from functools import partial
-from io import StringIO
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from discriminators.guides import CausalGuide
 from experiments.report.tables import json_cells
-from experiments.steering.experiment import SteeredSetting, SteeredTexts
-from experiments.steering.tables import print_colored, steering_row, step_rows
-from models.causal import CausalLM
-from oumg.generation import WrittenToken, encode_prompts, write_tokens
-from oumg.guidance import Guidance
+from experiments.steering.findings import SteeredSetting, SteeredTexts
+from experiments.steering.tables import steering_row
 
 
 def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> SteeredTexts:
@@ -46,35 +39,3 @@ def test_a_row_by_hand() -> None:
     assert (everything["label"], everything["n"], everything["accuracy"]) == ("all", 8, 0.375)
     assert everything["perplexity"] == pytest.approx(np.exp(30 / 20))
     assert everything.keys() == found.keys()
-
-
-def test_a_demonstration_shows_what_guidance_does(lm: CausalLM, guide: CausalGuide) -> None:
-    (prompt,) = encode_prompts(lm, ["the cat"], 4).values()
-    guidance = partial(Guidance, guide, lm.tokenizer, 3.0, 5, "normalised", "text")
-    tokens = list(write_tokens(lm, prompt, 4, 5, 0, lambda watch: guidance(watch=watch)))
-    rows = step_rows("the cat", tokens, shown=5)
-    assert [r["step"] for r in rows] == [n + 1 for n in range(len(tokens)) for _ in range(5)]
-    assert rows[0]["text"] == "…the cat"
-    for number in range(len(tokens)):
-        mine = rows[5 * number : 5 * number + 5]
-        assert sum(r["before"] for r in mine) == pytest.approx(1)
-        assert sum(r["after"] for r in mine) == pytest.approx(1)
-        assert [r["before"] for r in mine] == sorted((r["before"] for r in mine), reverse=True)
-        best = max(mine, key=lambda r: r["attribute"])
-        worst = min(mine, key=lambda r: r["attribute"])
-        assert best["after"] / best["before"] == pytest.approx(np.exp(3) * worst["after"] / worst["before"], rel=1e-4)
-        assert [r["chosen"] for r in mine].count("←") == 1
-    fewer = step_rows("the cat", tokens, shown=1)
-    assert len(tokens) <= len(fewer) <= 3 * len(tokens)
-
-
-def test_tokens_are_coloured_on_a_terminal_and_printed_nowhere_else() -> None:
-    tokens = [WrittenToken(" good", 0, 3.0, ()), WrittenToken(" [b]bad[/b]", 0, -3.0, ())]
-    for on_terminal in (True, False):
-        out = StringIO()
-        console = Console(file=out, force_terminal=on_terminal, color_system="truecolor", highlight=False)
-        print_colored(console, "to positive", "The food", tokens)
-        shown = out.getvalue()
-        assert ("\x1b[30;48;2;88;168;224m good" in shown) == on_terminal
-        assert ("\x1b[30;48;2;242;138;60m [b]bad[/b]" in shown) == on_terminal
-        assert bool(shown) == on_terminal
