@@ -78,10 +78,10 @@ oldest newest:
 	.venv-$@/bin/python -m pytest $(WARNINGS)
 
 bench: setup
-	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
+	for c in memory ctrl_eval mars cdm guidance run; do $(BIN)/python -m benchmarks.bench $$c || exit 1; done
 
 gpu: setup
-	$(BIN)/python benchmarks/gpu.py
+	$(BIN)/python -m benchmarks.gpu
 
 clean:
 	rm -rf .venv .venv-oldest .venv-newest outputs build *.egg-info

@@ -12,23 +12,22 @@ import tempfile
 from pathlib import Path
 
 import torch
-from bench_run import run_alone
-from measuring import describe_machine, measure, print_header, print_row, read_arguments
-from shapes import build_random
 
+from benchmarks.bench import describe_machine, print_header, print_row, run_alone, timed
 from models.causal import CausalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import train_tokenizer
+from tests.random_models import build_random
 
 ROOT = Path(__file__).resolve().parents[1]
 PARITY = 1e-4
 BENCHMARKS = {
-    "MARS in lockstep, GPT-2-large": ("augmentation", "--model", "GPT-2-large", "--plain", "1", "--single", "2"),
+    "MARS in lockstep, GPT-2-large": ("mars", "--models", "GPT-2-large"),
     "Guidance, 124 M": ("guidance", "--full"),
-    "Guidance, 1 B": ("guidance", "--full", "--model", "GPT-2 shape, 1 B", "--dtype", "bfloat16"),
-    "CTRLEval, PEGASUS-large": ("ctrl_eval", "--model", "PEGASUS-large", "--rows", "60"),
-    "The papers' models, float32": ("paper_models", "--measure"),
-    "The papers' models, bfloat16": ("paper_models", "--measure", "--dtype", "bfloat16"),
+    "Guidance, 1 B": ("guidance", "--full", "--models", "GPT-2 shape, 1 B", "--dtype", "bfloat16"),
+    "CTRLEval, PEGASUS-large": ("ctrl_eval", "--models", "PEGASUS-large", "--rows", "60"),
+    "The papers' models, float32": ("steps",),
+    "The papers' models, bfloat16": ("steps", "--dtype", "bfloat16"),
 }
 PAIR = (  # 10 M and 60 M parameters
     *("+exp=cdm_dialogue", "trainer=gpu", "model.device=cuda", "logger=none", "data.train=20000"),
@@ -59,23 +58,21 @@ def print_parity() -> bool:
 def print_pair() -> None:
     """Trains the CDM pair, and prints the seconds of every stage and the agreement."""
     with tempfile.TemporaryDirectory() as folder:
-        whole = measure(lambda: run_alone(PAIR, Path(folder)))
+        found, seconds = timed(lambda: run_alone(PAIR, Path(folder)))
     print_header("stage or figure", "seconds or value")
-    for name, value in [*whole.found["timings"].items(), *whole.found["figures"].items(), ("whole run", whole.seconds)]:
+    for name, value in [*found["timings"].items(), *found["figures"].items(), ("whole run", seconds)]:
         print_row(name, value)
 
 
 def main() -> None:
-    read_arguments(__doc__)
     if not torch.cuda.is_available():
         raise SystemExit(f"no GPU: torch {torch.__version__} finds no CUDA device here, so nothing was checked")
-    print(f"{describe_machine('cuda')}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    print(f"{describe_machine()}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     torch.backends.cuda.matmul.allow_tf32 = False
     failed = [] if print_parity() else ["parity"]
-    for title, (name, *settings) in BENCHMARKS.items():
+    for title, settings in BENCHMARKS.items():
         print(f"\n{title}", flush=True)
-        program = str(ROOT / f"benchmarks/bench_{name}.py")
-        done = subprocess.run([sys.executable, program, *settings, "--device", "cuda"], cwd=ROOT)
+        done = subprocess.run([sys.executable, "-m", "benchmarks.bench", *settings, "--device", "cuda"], cwd=ROOT)
         failed += [title] * bool(done.returncode)
     print("\nCDM pair from scratch", flush=True)
     print_pair()

@@ -3,15 +3,12 @@
 FOLDER holds the public sets as docs/cdm.md describes them; RUN is the folder of a finished run of +exp=cdm_dialogue on
 FED and DSTC9, one for each seed: python docs/images/agreement.py FOLDER [RUN ...]
 
-Several runs count as one metric, which gives the mean of their ranks; each run by itself is a stroke. The differences
-between CDM and each other metric are printed, for each set and for both together.
+Several runs count as one metric (the mean of their ranks); a run by itself is a stroke. Every figure is printed.
 """
 
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,133 +20,81 @@ from core.scores import Scores
 from data.corpus import RatedSet
 from data.sets.dialogues import load_dstc9, load_fed
 from meta_eval.agreement import CHEAP_CUES
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap
-from meta_eval.correlation import spearman
-from meta_eval.cues import correlate_beyond
 from meta_eval.scored_set import ScoredSet
 
-CDM = "cdm_resampled_amateur_bert"
+RESAMPLED = "cdm_resampled_amateur_bert"  # negatives of the amateur alone: the paper's baseline of Table 5, not CDM
 NAMES = {
-    CDM: "CDM's negatives, BERT (22 M)",
+    RESAMPLED: "resampled amateur, BERT",
     "deam_like_bert": "negatives like DEAM's, BERT",
     "vakulenko_bert": "negatives of Vakulenko et al., BERT",
     "mesgar_bert": "negatives of Mesgar et al., BERT",
     "deam_published": "DEAM (355 M parameters)",
     CHEAP_CUES: "cheap cues alone",
 }
-COLOURS = {CDM: "C1", "deam_published": "C0", CHEAP_CUES: "C7"}
+COLOURS = {RESAMPLED: "C1", "deam_published": "C0", CHEAP_CUES: "C7"}
 PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
+PUBLISHED = {  # of the resampled amateur, T5-small (CDM, Table 5)
+    ("fed", "coherence"): 0.31,
+    ("fed", "overall"): 0.28,
+    ("dstc9", "coherence"): 0.09,
+    ("dstc9", "overall"): 0.08,
+}
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of the picture: a metric on an aspect of a set, both estimates, and the values of single runs."""
-
-    metric: str
-    name: str
-    estimates: dict[str, Estimate]
-    seeds: dict[str, list[float]]
-
-
-def read_scores(run: Path, name: str) -> dict[str, Floats]:
-    """The scores of a set by metric from a run's scores.jsonl, for what the run learned of `NAMES`."""
-    lines = [json.loads(line) for line in (run / "scores.jsonl").read_text("utf-8").splitlines()]
-    rows = [line["scores"] for line in lines if line["set"] == name]
-    learned = [metric for metric in NAMES if rows and "quality" in rows[0].get(metric, ())]
-    return {metric: np.array([row[metric]["quality"] for row in rows]) for metric in learned}
-
-
-def gather(rated: RatedSet, runs: Sequence[Path]) -> tuple[ScoredSet, dict[str, list[Floats]]]:
-    """A set with published scores, the mean ranks of each metric over the runs, and cues; then the scores by run."""
-    by_metric: dict[str, list[Floats]] = {}
+def read_scores(runs: Sequence[Path], name: str) -> dict[str, list[np.ndarray]]:
+    """The scores of a set by metric, run after run, for what the runs learned of `NAMES`."""
+    found: dict[str, list[np.ndarray]] = {}
     for run in runs:
-        for metric, values in read_scores(run, rated.name).items():
-            by_metric.setdefault(metric, []).append(values)
-    found = {f"{name}_published": scores for name, scores in rated.published_scores().items()}
+        lines = [json.loads(line) for line in (run / "scores.jsonl").read_text("utf-8").splitlines()]
+        rows = [line["scores"] for line in lines if line["set"] == name]
+        for metric in NAMES:
+            if rows and "quality" in rows[0].get(metric, ()):
+                found.setdefault(metric, []).append(np.array([row[metric]["quality"] for row in rows]))
+    return found
+
+
+def measure(rated: RatedSet, runs: Sequence[Path]) -> list[tuple[str, str, str, list[object]]]:
+    """Set, aspect and metric of each line, with the row of the mean ranks and then those of the runs."""
+    by_metric = read_scores(runs, rated.name)
+    scores = {f"{name}_published": found for name, found in rated.published_scores().items()}
     for metric, several in by_metric.items():
-        mean = np.mean([rankdata(values) for values in several], axis=0)
-        found[metric] = Scores({"quality": mean}, f"mean of the ranks of {len(several)} seeds")
-    return ScoredSet.of(rated, found).add_cheap_cues(), by_metric
-
-
-def measure(scored: ScoredSet, by_metric: dict[str, list[Floats]]) -> list[Line]:
-    """The lines of a set."""
-    alone = {
-        f"{metric}, {i}": Scores({"quality": v}, "") for metric, runs in by_metric.items() for i, v in enumerate(runs)
+        scores[metric] = Scores({"quality": np.mean([rankdata(values) for values in several], axis=0)}, "mean of ranks")
+    together = ScoredSet.of(rated, scores).add_cheap_cues()
+    single = {
+        f"{m}, {i}": Scores({"quality": v}, "") for m, several in by_metric.items() for i, v in enumerate(several)
     }
-    single = ScoredSet(scored.name, scored.examples, alone)
-    lines: list[Line] = []
-    for aspect in scored.aspects:
-        rows, seeds = scored.by_metric(aspect), single.by_metric(aspect) if alone else {}
-        for metric in sorted(rows, key=[*NAMES].index):
-            own = [seeds[f"{metric}, {i}"] for i in range(len(by_metric.get(metric, ())))]
-            number = f", {len(own)} seeds" if len(own) > 1 else ", one seed" if own else ""
-            lines.append(
-                Line(
-                    metric,
-                    f"{scored.name}, {aspect}: {NAMES[metric]}{number}",
-                    {key: getattr(rows[metric], key) for key in PANELS},
-                    {key: [getattr(row, key).value for row in own] for key in PANELS},
-                )
-            )
-    return lines
-
-
-def compare(sets: Sequence[ScoredSet], other: str) -> dict[str, Estimate]:
-    """CDM's agreement minus that of another metric; the dialogues of all sets are drawn together.
-
-    The value of a set is the mean over its aspects; sets weigh by their numbers of dialogues.
-    """
-    ends = np.cumsum([0, *map(len, sets)])
-
-    def differences(weights: Floats) -> dict[str, Floats]:
-        total = {key: np.zeros(len(weights)) for key in PANELS}
-        for scored, (start, end) in zip(sets, pairwise(ends), strict=True):
-            drawn, share = weights[:, start:end], len(scored) / ends[-1] / len(scored.aspects)
-            for aspect in scored.aspects:
-                x = np.stack([scored.values(metric, aspect) for metric in (CDM, other)], axis=-1)
-                y = scored.ratings(aspect)
-                first, second = (spearman(column, y, drawn) for column in x.T)
-                total["spearman"] += share * (first - second)
-                total["beyond_cues"] += share * -np.diff(correlate_beyond(x, y, scored.cues.values, drawn))[:, 0]
-        return total
-
-    return bootstrap(differences, np.arange(ends[-1]), resamples=2000, fewest=FEWEST_UNITS)
-
-
-def draw(lines: Sequence[Line], picture: Path) -> None:
-    """Writes the picture."""
-    rcParams["svg.hashsalt"], rcParams["svg.fonttype"] = "agreement", "none"  # the same bytes every time, and small
-    figure = Figure(figsize=(9, 0.8 + 0.32 * len(lines)), layout="constrained")
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    for panel, (key, title) in zip(panels, PANELS.items(), strict=True):
-        for place, line in enumerate(lines):
-            each, colour = line.estimates[key], COLOURS.get(line.metric, "C2")
-            panel.plot(line.seeds[key], [place] * len(line.seeds[key]), "|", color=colour, markersize=9)
-            panel.plot([each.low, each.high], [place, place], color=colour, linewidth=2.5)
-            panel.plot(each.value, place, marker="o", color=colour)
-        panel.axvline(0, color="black", linewidth=0.6)
-        panel.grid(axis="x", linewidth=0.3)
-        panel.set_title(title, fontsize=10)
-    panels[0].set_yticks(range(len(lines)), [line.name for line in lines], fontsize=8)
-    panels[0].set_ylim(len(lines) - 0.5, -0.5)
-    figure.savefig(picture, metadata={"Date": None}, facecolor="white")
-
-
-def show(estimate: Estimate) -> str:
-    """The value and its interval."""
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    alone = ScoredSet(rated.name, together.examples, single)
+    return [
+        (rated.name, aspect, metric, [row, *(alone.by_metric(aspect)[f"{metric}, {i}"] for i in range(count))])
+        for aspect in together.aspects
+        for metric, row in sorted(together.by_metric(aspect).items(), key=lambda each: [*NAMES].index(each[0]))
+        for count in [len(by_metric.get(metric, ()))]
+    ]
 
 
 if __name__ == "__main__":
-    gathered = [gather(rated, [*map(Path, sys.argv[2:])]) for rated in (load_fed(sys.argv[1]), load_dstc9(sys.argv[1]))]
-    found = [line for scored, by_metric in gathered for line in measure(scored, by_metric)]
-    for line in found:
-        print(line.name, *(f"{key} {show(line.estimates[key])} {np.round(line.seeds[key], 3)}" for key in PANELS))
-    sets = [scored for scored, _ in gathered]
-    for other in NAMES:
-        if other not in (CDM, CHEAP_CUES) and all({CDM, other} <= {*scored.scores} for scored in sets):
-            for some in ([sets[0]], [sets[1]], sets):
-                where = " and ".join(scored.name for scored in some)
-                print(f"CDM minus {other}, {where}:", *(f"{key} {show(v)}" for key, v in compare(some, other).items()))
-    draw(found, Path(__file__).with_name("agreement.svg"))
+    rcParams["svg.hashsalt"], rcParams["svg.fonttype"] = "agreement", "none"  # the same bytes every time, and small
+    lines = [line for load in (load_fed, load_dstc9) for line in measure(load(sys.argv[1]), [*map(Path, sys.argv[2:])])]
+    figure = Figure(figsize=(9, 0.8 + 0.32 * len(lines)), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for place, (name, aspect, metric, (row, *seeds)) in enumerate(lines):
+        for panel, key in zip(panels, PANELS, strict=True):
+            each, own, colour = (
+                getattr(row, key),
+                [getattr(seed, key).value for seed in seeds],
+                COLOURS.get(metric, "C2"),
+            )
+            print(name, aspect, metric, key, f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]", np.round(own, 3))
+            panel.plot(own, [place] * len(own), "|", color=colour, markersize=9)
+            panel.plot([each.low, each.high], [place, place], color=colour, linewidth=2.5)
+            panel.plot(each.value, place, marker="o", color=colour)
+        if metric == RESAMPLED:
+            panels[0].plot(PUBLISHED[name, aspect], place, "D", markerfacecolor="white", color="black", markersize=5)
+    for panel, title in zip(panels, PANELS.values(), strict=True):
+        panel.axvline(0, color="black", linewidth=0.6)
+        panel.grid(axis="x", linewidth=0.3)
+        panel.set_title(title, fontsize=10)
+    named = [f"{s}, {a}: {NAMES[m]}{f', {len(r) - 1} seeds' if len(r) > 1 else ''}" for s, a, m, r in lines]
+    panels[0].set_yticks(range(len(lines)), named, fontsize=8)
+    panels[0].set_ylim(len(lines) - 0.5, -0.5)
+    figure.savefig(Path(__file__).with_name("agreement.svg"), metadata={"Date": None}, facecolor="white")

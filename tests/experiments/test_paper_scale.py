@@ -13,9 +13,9 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from benchmarks.shapes import build_random
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
+from tests.random_models import build_random
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of libraries that read folders without a card
 

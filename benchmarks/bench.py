@@ -1,0 +1,350 @@
+"""Speed and memory beside the plain way of doing the same work: `python -m benchmarks.bench CASE`.
+
+Models have random weights. Both ways of a case run in turn in one process and must give the same result. Cases:
+
+- memory: what the papers' models need by their numbers of parameters, without activations.
+- steps: seconds and peak memory of a scored and of a trained batch of these models, each in a new process.
+- ctrl_eval: CTRLEval beside `lm_score` of the released program, batches of 8 in file order (thu-coai/CTRLEval).
+  `products` is the ratio of matrix products.
+- mars: augmentation of masked endings of built-in stories, all jobs in lockstep or one at a time.
+- cdm: a small causal pair draws segments and scores dialogues, in batches or one at a time.
+- guidance: guided over unguided `generate()`, with the same k and number of tokens.
+- run: seconds of every stage of `make run` against the time of its matrix products at the speed of this machine.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import logging
+import multiprocessing
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models
+from torch.nn import CrossEntropyLoss
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import LogitsProcessorList, PreTrainedTokenizerFast
+
+from cdm.discriminative import find_steps
+from cdm.infilling import Gaps, Pair
+from cdm.sampling import Sampling, sample_segments
+from core.example import Example
+from ctrl_eval.metric import CTRLEval
+from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
+from ctrl_eval.prompts import load_prompts
+from data.builtin.dialogues import generate_dialogues
+from data.builtin.stories import generate_stories
+from data.documents import count_documents
+from data.sentences import split_english
+from data.sets.attributes import builtin_reviews
+from discriminators.guides import CausalGuide
+from discriminators.networks import CausalLSTM
+from experiments.contracts import Run
+from experiments.run import main as run_program
+from mars.augmentation import SelfPlanningAugmenter
+from mars.masking import make_templates
+from mars.references import Augmentation, Job
+from mars.tagging import load_tagger
+from models.batching import pad_with_mask
+from models.causal import CausalLM
+from models.infilling import PEGASUS, Infiller
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyCausal, train_tokenizer
+from oumg.guidance import Guidance
+from tests.random_models import PAPER, build_random
+
+ROOT = Path(__file__).resolve().parents[1]
+GB = 1e9
+CARDS = (8, 24, 80)  # GB
+LORA_RANK = 16
+TOKENS = 128  # of a row of the case `steps`
+READ, LONGEST = 160, 30  # tokens of a source and of a segment of CDM
+RATIOS, JOBS, SINGLE = (0.2, 0.4, 0.6), 64, 6  # MARS's masking ratios; references in lockstep and one at a time
+VOCABULARY, PROMPT, ALPHA = 50_257, 16, 4.0  # of the case `guidance`
+PROMPTS = load_prompts("sentiment")
+
+
+def timed(work: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
+    """The result of some work and its seconds; waits for what runs on a GPU."""
+    wait = torch.cuda.synchronize if device != "cpu" else lambda: None
+    wait()
+    start = time.perf_counter()
+    found = work()
+    wait()
+    return found, time.perf_counter() - start
+
+
+def print_row(*cells: Any) -> None:
+    shown = (f"{cell:.0f}" if isinstance(cell, float) and abs(cell) >= 100 else cell for cell in cells)
+    print("|", " | ".join(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in shown), "|", flush=True)
+
+
+def print_header(*columns: str) -> None:
+    print_row(*columns)
+    print_row(*("---" for _ in columns))
+
+
+def describe_machine() -> str:
+    card = f"{torch.cuda.get_device_name()}, " if torch.cuda.is_available() else ""
+    return f"{card}{torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f} at the start"
+
+
+def count_products(work: Callable[[], object]) -> int:
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops()
+
+
+def memory(chosen: argparse.Namespace) -> None:
+    print_header("model", "parameters", "score, float32", "score, bfloat16", "train, AdamW", "train, LoRA")
+    for name in PAPER:
+        with torch.device("meta"):
+            model = build_random(name)
+        output = model.get_output_embeddings()
+        linear = [m for m in model.modules() if type(m).__name__ in ("Linear", "Conv1D") and m is not output]
+        count, small = model.num_parameters(), sum(LORA_RANK * sum(m.weight.shape) for m in linear)
+        needs = [need / GB for need in (4 * count, 2 * count, 16 * count, 2 * count + 16 * small)]
+        cards = [next((f"{card} GB" for card in CARDS if need <= 0.9 * card), "several") for need in needs]
+        print_row(name, f"{count / 1e6:.0f} M", *(f"{n:.1f} GB ({c})" for n, c in zip(needs, cards, strict=True)))
+
+
+def time_steps(name: str, chosen: argparse.Namespace) -> None:
+    """Prints the time of a scored and of a trained batch, each with the peak memory up to then."""
+    model = build_random(name, chosen.layers).to(chosen.device, getattr(torch, chosen.dtype)).train()
+    ids = torch.randint(200, 9000, (chosen.rows, TOKENS), device=chosen.device)
+    inputs = {"input_ids": ids, **({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})}
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-5)
+
+    @torch.inference_mode()
+    def score() -> None:
+        model(**inputs)
+
+    def train() -> None:
+        logits = model(**inputs).logits
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids.flatten()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    cells: list[str] = []
+    for work in (score, train):
+        work()  # warm up
+        start = time.process_time()
+        seconds = timed(work, chosen.device)[1]
+        of_cpu = time.process_time() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        if chosen.device != "cpu":
+            peak = torch.cuda.max_memory_allocated()
+        cells.append(f"{seconds:.2f} s ({of_cpu:.2f} s of CPU), {peak / GB:.1f} GB")
+    print_row(name, f"{chosen.layers or 'all'} layers, {model.num_parameters() / 1e6:.0f} M", *cells)
+
+
+def steps(chosen: argparse.Namespace) -> None:
+    print_header("model", "size", "score: time, peak memory", "train: time, peak memory")
+    for name in chosen.models or PAPER:
+        process = multiprocessing.get_context("spawn").Process(target=time_steps, args=(name, chosen))
+        process.start()
+        process.join()
+        if process.exitcode:
+            print_row(name, f"failed with exit code {process.exitcode}", "", "")
+
+
+@torch.inference_mode()
+def score_in_batches(infiller: Infiller, patterns: Sequence[Pattern], closed: bool) -> list[float]:
+    """Mean log-probability of each target, in batches of 8 in the order given, as the released program does it."""
+    infills = infiller.encode([(pattern.before, pattern.target, pattern.after) for pattern in patterns], closed)
+    model, found = infiller.lm.model, list[float]()
+    for start in range(0, len(infills), 8):
+        batch = infills[start : start + 8]
+        read, written = (
+            pad_with_mask(rows, model.config.pad_token_id, model.device)
+            for rows in ([each.source for each in batch], [each.target for each in batch])
+        )
+        targets = written["input_ids"]
+        logits = model(**read, labels=targets).logits.view(-1, model.config.vocab_size)
+        losses = CrossEntropyLoss(reduction="none", ignore_index=model.config.pad_token_id)(logits, targets.view(-1))
+        found += (-losses.view(targets.shape).sum(1) / written["attention_mask"].sum(1)).tolist()
+    return found
+
+
+def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) -> np.ndarray:
+    """The scores of an aspect with equal weights for all evaluators of a text."""
+    if aspect != "attribute_relevance":
+        patterns = [
+            coherence_patterns(split_english(row.full_text))
+            if aspect == "coherence"
+            else consistency_patterns(row.prefix or "", row.full_text)
+            for row in rows
+        ]
+        scores = score_in_batches(infiller, [*itertools.chain(*patterns)], closed=aspect == "coherence")
+        parts = np.split(np.array(scores), np.cumsum([len(found) for found in patterns])[:-1])
+        return np.array([part.mean() for part in parts])
+    words = [word for verbalizer in PROMPTS.verbalizers for word in verbalizer]
+    gaps = [relevance_pattern(prompt, row.full_text) for row in rows for prompt in PROMPTS.prompts]
+    scores = score_in_batches(infiller, [replace(gap, target=word) for gap in gaps for word in words], closed=False)
+    p = np.exp(scores).reshape(len(rows), len(PROMPTS.prompts), len(PROMPTS.verbalizers), 2)
+    label = np.array([PROMPTS.labels.index(row.label or "") for row in rows])
+    asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)[..., 0]
+    return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 15-16
+
+
+def ctrl_eval(chosen: argparse.Namespace) -> None:
+    texts = builtin_reviews(train=1, held_out=1, rated=chosen.rows + -chosen.rows % 8).rated[0].examples[: chosen.rows]
+    read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20  # each label word is one token
+    tokenizer = train_tokenizer(read, 4000, additional=(PEGASUS.mask,), sentinels=())
+    for name in chosen.models or ("small PEGASUS", "PEGASUS-large, one layer of 16"):
+        lm = Seq2SeqLM(build_random(name).to(chosen.device), tokenizer)
+        infiller = Infiller(lambda lm=lm: lm, tokenizer, PEGASUS, 512)
+        metric = CTRLEval(infiller, prompts=PROMPTS, token_budget=2048 if chosen.device == "cpu" else 16_384)
+        metric.score(texts[:2])  # warm up
+        logging.disable()  # it warns of each run that no word frequencies are given
+        print(name)
+        print_header("aspect", "texts", "released, s", "here, s", "ratio", "products", "largest difference")
+        for aspect in metric.aspects:
+            some = texts[: max(1, len(texts) // 4)] if aspect == "attribute_relevance" else texts  # 24 prompts for each
+            released = partial(score_as_released, infiller, aspect, some)
+
+            def here(metric: Any = metric, aspect: Any = aspect, some: Any = some) -> np.ndarray:
+                return replace(metric, aspects=(aspect,)).score(some).values[aspect]
+
+            turns = [(*timed(released, chosen.device), *timed(here, chosen.device)) for _ in range(chosen.runs)]
+            ratios = [plain_seconds / seconds for _, plain_seconds, _, seconds in turns]
+            plain, plain_seconds, ours, seconds = turns[-1]
+            difference = float(np.abs(ours / plain - 1).max())
+            spread = f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
+            products = count_products(released) / count_products(here)
+            print_row(aspect, len(some), plain_seconds, seconds, spread, products, f"{difference:.0e}")
+            assert difference <= 1e-5, "the two ways must give the same scores"
+
+
+def mars(chosen: argparse.Namespace) -> None:
+    stories, tagger = generate_stories(-(-JOBS // len(RATIOS)), seed=0), load_tagger("builtin")
+    texts, jobs = [story.text for story in stories], list[Job]()
+    documents = count_documents(texts, str.split)
+    for story in stories:
+        context = story.context or ""
+        ending = story.text.removeprefix(context).strip()
+        jobs += [Job(context, one) for one in make_templates(ending, context, RATIOS, tagger, documents)]
+    jobs, (name,) = jobs[:JOBS], chosen.models or ("small GPT-2",)
+    tokenizer = train_tokenizer(texts, 4000, max_length=1024, sentinels=())  # the model has more tokens, never written
+    lm = CausalLM(build_random(name).to(chosen.device), tokenizer)
+    together, alone = (SelfPlanningAugmenter(lm, Augmentation(), token_budget=budget) for budget in (10**9, 1))
+    together.augment(jobs[:2])  # warm up
+    ours, seconds = timed(lambda: together.augment(jobs), chosen.device)
+    single, single_seconds = timed(lambda: alone.augment(jobs[:SINGLE]), chosen.device)
+    print_header("way", "references", "seconds each")
+    print_row("lockstep", len(jobs), seconds / len(jobs))
+    print_row("one at a time", len(single), single_seconds / len(single))
+    assert [one.text for one in single] == [one.text for one in ours[:SINGLE]], "the texts must not depend on the batch"
+
+
+def cdm(chosen: argparse.Namespace) -> None:
+    dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
+    uniforms = np.random.default_rng(0).random((len(dialogues), LONGEST))
+    gaps, shapes = Gaps(READ, order="fill-in-the-middle"), ((48, 2, 1, 96), (96, 4, 4, 288))  # as at the small scale
+    amateur, expert = (gaps.build(TinyCausal("gpt_neox", 1000, *shape), dialogues, seed=0) for shape in shapes)
+    pair = Pair(amateur, expert, READ)
+    sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
+
+    def draw(token_budget: int) -> list[list[int]]:
+        given = (sources, Sampling(gamma=1.0), uniforms, pair.never_drawn)
+        return sample_segments(pair, *given, token_budget=token_budget)
+
+    def score(token_budget: int) -> list[list[float]]:
+        return [found.momentum.tolist() for found in find_steps(pair, pair.tokenise(dialogues), token_budget)]
+
+    print_header("work", "one at a time, s", "in batches, s", "ratio", "tokens a second in batches")
+    for work in (draw, score):
+        here, seconds = timed(partial(work, 16_384))
+        _, alone = timed(partial(work, 1))
+        print_row(work.__name__, alone, seconds, alone / seconds, sum(map(len, here)) / seconds)
+
+
+def guidance(chosen: argparse.Namespace) -> None:
+    (name,) = chosen.models or ("GPT-2",)
+    lm = build_random(name).to(chosen.device, getattr(torch, chosen.dtype))
+    lm.generation_config.update(bos_token_id=None, eos_token_id=None, pad_token_id=0)  # every text has its full length
+    tokens = {"<pad>": 0, **{f"t{i}": i for i in range(1, VOCABULARY)}}  # their text does not matter here
+    words = Tokenizer(models.WordLevel(tokens, "<pad>"))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>")
+    guide = CausalGuide(CausalLSTM(VOCABULARY).to(chosen.device).eval(), tokenizer, {})
+
+    def generate(batch: int, new: int, k: int, guided: bool) -> torch.Tensor:
+        prompts = torch.randint(1, VOCABULARY, (batch, PROMPT), device=chosen.device)
+        given = {"attention_mask": torch.ones_like(prompts), "max_new_tokens": new, "do_sample": True}
+        steers = LogitsProcessorList([Guidance(guide, tokenizer, ALPHA, k)] if guided else [])
+        return lm.generate(prompts, top_k=0 if guided else k, logits_processor=steers, **given)
+
+    generate(2, 4, 32, True)
+    print_header("k", "batch", "length", "unguided ms a token", "overhead")
+    sizes = [(1, 64), (8, 64), (8, 256), (32, 256)] if chosen.full else [(8, 24)]
+    for k, (batch, length) in itertools.product((32, 200), sizes):
+        ways = [partial(generate, batch, length, k, guided) for guided in (False, True)]
+        turns = [[timed(way, chosen.device)[1] for way in ways] for _ in range(chosen.runs)]
+        plain = statistics.median(turn[0] for turn in turns)
+        overhead = statistics.median(turn[1] / turn[0] for turn in turns)
+        print_row(k, batch, length, 1000 * plain / length, f"{overhead:.3f}")
+
+
+def run_alone(settings: Sequence[str], folder: Path) -> dict[str, Any]:
+    program = [sys.executable, str(ROOT / "experiments/run.py"), *settings]
+    where = [f"outputs={folder}", f"run_dir={folder}/run"]
+    subprocess.run([*program, *where], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    return json.loads((folder / "run/results.json").read_text("utf-8"))
+
+
+def run(chosen: argparse.Namespace) -> None:
+    counts: dict[str, int] = {}
+    plain = Run.timed
+
+    @contextlib.contextmanager
+    def counted(self: Run, step: str) -> Iterator[None]:
+        with plain(self, step), FlopCounterMode(display=False) as counter:
+            yield
+        counts[step] = counts.get(step, 0) + counter.get_total_flops()
+
+    a = torch.randn(2048, 2048)
+    speed = 8 * 2 * 2048**3 / timed(lambda: [torch.mm(a, a) for _ in range(8)])[1]
+    settings = ["+exp=cdm_dialogue", "logger=none"]
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = run_alone(settings, Path(folder) / "timed")["timings"]
+        Run.timed = counted
+        assert run_program([*settings, f"outputs={folder}", f"run_dir={folder}/run"]) == 0
+    print(f"{speed / 1e9:.0f} GFLOP/s in large products")
+    print_header("stage", "GFLOP", "limit, s", "here, s")
+    for stage, taken in sorted(seconds.items(), key=lambda each: -each[1]):
+        print_row(stage, counts.get(stage, 0) / 1e9, counts.get(stage, 0) / speed, taken)
+
+
+CASES = {case.__name__: case for case in (memory, steps, ctrl_eval, mars, cdm, guidance, run)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("--models", nargs="*", help="names of tests/random_models.py; default: those of the case")
+    parser.add_argument("--layers", type=int, help="of every model of `steps`; default: all")
+    parser.add_argument("--rows", type=int, default=8, help="rows of a batch, texts, or dialogues")
+    parser.add_argument("--runs", type=int, default=3, help="of each way; the median is shown")
+    parser.add_argument("--full", action="store_true", help="long texts and large batches in `guidance`")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32")
+    chosen = parser.parse_args()
+    print(f"{chosen.case}, {describe_machine()}")
+    CASES[chosen.case](chosen)
+
+
+if __name__ == "__main__":
+    main()
