@@ -14,7 +14,8 @@ from data.table_files import DELIMITERS
 from data.text_files import form_of
 from meta_eval.preferences import Preferences
 
-WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
+WINS = {"a": 1.0, "b": 0.0, "tie": 0.5, "model_a": 1.0, "model_b": 0.0, "tie (bothbad)": 0.5}  # in any case
+ARENA = {"model_a": "system_a", "model_b": "system_b"}  # names of columns in files of chatbot arenas
 NEEDED = ("system_a", "system_b", "winner")
 
 
@@ -32,8 +33,8 @@ class PreferenceRecord(Record):
 def read_preferences(path: Path | str) -> Preferences:
     """The judgements of a .jsonl, .csv, .tsv (each also .gz) or .parquet file; other keys are ignored.
 
-    A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
-    or `tie`; and `rater` where several people judged.
+    A line has `group` (else `id`), the input; `system_a` and `system_b` (or `model_a` and `model_b`); `winner`, the
+    name of one of them, or `a`, `b` or `tie` (or what `WINS` lists); and `rater` where several people judged.
 
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
     """
@@ -47,9 +48,12 @@ def read_preferences(path: Path | str) -> Preferences:
 def check_preferences(path: Path, rows: Iterable[tuple[int, Mapping[str, Any]]], faults: list[str]) -> Preferences:
     """The judgements of numbered rows; raises InputFaults for `faults` and all that are found here."""
     found: list[tuple[str, PreferenceRecord, float]] = []
-    for line, record in check_records(path, rows, PreferenceRecord, faults):
+    unknown: list[tuple[int, PreferenceRecord]] = []
+    renamed = ((line, {**{ARENA.get(name, name): cell for name, cell in row.items()}, **row}) for line, row in rows)
+    for line, record in check_records(path, renamed, PreferenceRecord, faults):
         name, systems = record.group or record.id, (record.system_a, record.system_b)
-        wins = {**WINS, record.system_b: 0.0, record.system_a: 1.0}  # the name of a system comes before a and b
+        by_name = {record.system_b: 0.0, record.system_a: 1.0}  # the name of a system comes before a and b
+        outcome = by_name.get(record.winner, WINS.get(record.winner.lower()))
         problems = []
         if name is None:
             problems.append('"group" or "id" is needed: the input that both systems answer')
@@ -57,12 +61,18 @@ def check_preferences(path: Path, rows: Iterable[tuple[int, Mapping[str, Any]]],
             problems.append(f"two systems must be compared, found {format_value(systems[0])} twice")
         if "tie" in systems:
             problems.append('no system may be called "tie"')
-        if record.winner not in wins:
-            rule = f'"winner" must be {format_value(systems[0])}, {format_value(systems[1])}, "a", "b" or "tie"'
-            problems.append(f"{rule}, found {format_value(record.winner)}{suggestion(record.winner, systems)}")
         faults += [fault(path, line, problem) for problem in problems]
-        if not problems:
-            found.append((str(name), record, wins[record.winner]))
+        if outcome is None:
+            unknown.append((line, record))
+        elif not problems:
+            found.append((str(name), record, outcome))
+    if unknown:
+        line, record = unknown[0]
+        systems = (record.system_a, record.system_b)
+        rule = f'"winner" must be {format_value(systems[0])}, {format_value(systems[1])}, "a", "b" or "tie"'
+        more = f" (the first of {len(unknown)} lines with another winner)" if len(unknown) > 1 else ""
+        shown = f"found {format_value(record.winner)}{suggestion(record.winner, systems)}"
+        faults.append(fault(path, line, f"{rule}, {shown}{more}"))
     if not found and not faults:
         faults.append(fault(path, 0, "the file needs at least one judgement, but has only a header"))
     require_none((), faults)
@@ -77,7 +87,7 @@ def check_preferences(path: Path, rows: Iterable[tuple[int, Mapping[str, Any]]],
 
 
 def _check_header(header: list[str]) -> tuple[list[str], bool]:
-    lacking = [name for name in NEEDED if name not in header]
+    lacking = [name for name in NEEDED if name not in {ARENA.get(each, each) for each in header}]
     lacking += [] if {"id", "group"} & set(header) else ["group"]
     rule = "the header needs a column"
     return [f"{rule} {format_value(name)}, found {format_value(header)}" for name in lacking], not lacking

@@ -104,7 +104,7 @@ class PreferenceStudy:
         if (least := smallest_p(inputs, drawn)) >= self.level:
             drawn = "" if inputs <= MOST_ENUMERATED else f" with resamples={drawn}"
             found.append(f"{inputs} inputs{drawn} separate no systems at {self.level:g}: no p is below {least:.3g}")
-        judges = [describe_judge(name, each) for (name, a, _), each in (self.agreement or {}).items() if a == ALL]
+        judges = describe_judges({name: each for (name, a, _), each in (self.agreement or {}).items() if a == ALL})
         return (*found, "; ".join([describe_ranking(self.ranking, self.level), *judges]))
 
     def _repr_html_(self) -> str:
@@ -266,17 +266,25 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     return ", ".join([*parts, *rest])
 
 
-def describe_judge(name: str, found: PreferenceAgreement) -> str:
-    """Whether a judge or a metric prefers as people do more often than by chance, by the interval of kappa."""
-    kappa = found.kappa
-    if math.isnan(kappa.value):
-        return f"{name} cannot be compared with people: {kappa.reason}"
-    if math.isnan(kappa.low):
-        return f"whether {name} is better than chance is open (kappa {format_number(kappa.value)}): {kappa.reason}"
-    shown = f"kappa {format_cell(kappa)}"
-    if kappa.low <= 0 <= kappa.high:
-        return f"{name} is at chance: nothing shows that it prefers as people do ({shown})"
-    return f"{name} prefers as people do {'more' if kappa.value > 0 else 'less'} often than by chance ({shown})"
+def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
+    """Which judges and metrics agree with people better than by chance, in sentences.
+
+    By the interval of kappa, or, below its fewest inputs, by that of the share of judgements without ties.
+    """
+    verdicts: dict[str, list[str]] = {}
+    for name, each in found.items():
+        shown, chance, estimate = "kappa", 0.0, each.kappa
+        if math.isnan(each.kappa.low):
+            shown, chance, estimate = "without ties", 0.5, each.untied
+        verdict = "at chance"
+        if math.isnan(estimate.low):
+            verdict = f"not held against chance, because {estimate.reason}"
+        elif estimate.low > chance:
+            verdict = "better than chance"
+        elif estimate.high < chance:
+            verdict = "worse than chance"
+        verdicts.setdefault(verdict, []).append(f"{name} ({shown} {format_cell(estimate)})")
+    return [f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in verdicts.items()]
 
 
 def system_table(ranking: PreferenceRanking) -> Table:

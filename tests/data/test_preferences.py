@@ -1,5 +1,6 @@
 """Files of preferences: forms, names of winners, and all faults at once."""
 
+import json
 import re
 from pathlib import Path
 
@@ -32,6 +33,29 @@ q3,,b,a,a,,
     assert found.outcomes.tolist() == [1, 0, 0.5, 0]  # "a" is the name of a system in the last line
     assert found.raters == ("Ann", None, None, None)
     assert np.array_equal(found.of("x"), [1, 1, 0.5, np.nan], equal_nan=True)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_judgements_of_an_arena(tmp_path: Path, form: str) -> None:
+    winners = ("model_a", "B", "Tie", "tie (bothbad)")
+    rows = [{"id": str(i), "model_a": "x", "model_b": "y", "winner": winner} for i, winner in enumerate(winners)]
+    lines = [json.dumps(row) for row in rows] if form == "jsonl" else [",".join(row.values()) for row in rows]
+    header = [] if form == "jsonl" else ["id,model_a,model_b,winner"]
+    (path := tmp_path / f"arena.{form}").write_text("\n".join([*header, *lines]) + "\n")
+    found = read_preferences(path)
+    assert (found.systems, found.outcomes.tolist()) == (("x", "y"), [1, 0, 0.5, 0.5])
+
+
+def test_one_fault_in_many_lines_is_one_fault(tmp_path: Path) -> None:
+    (path := tmp_path / "prefs.jsonl").write_text(
+        "".join(f'{{"id": "{i}", "system_a": "x", "system_b": "y{i}", "winner": "z{i}"}}\n' for i in range(39))
+    )
+    with pytest.raises(InputFaults) as caught:
+        read_preferences(path)
+    assert str(caught.value).splitlines() == [
+        f'{path}:1: "winner" must be "x", "y0", "a", "b" or "tie", found "z0" '
+        "(the first of 39 lines with another winner)"
+    ]
 
 
 def test_all_faults_of_a_file(tmp_path: Path) -> None:

@@ -124,10 +124,11 @@ def test_the_answer_holds(inputs: int, winners: Sequence[str], answer: str) -> N
 @pytest.mark.parametrize(
     ("right", "inputs", "answer"),
     [
-        (0.5, 60, "m is at chance: nothing shows that it prefers as people do (kappa 0."),
-        (1.0, 60, "m prefers as people do more often than by chance (kappa 1.000"),
-        (0.0, 60, "m prefers as people do less often than by chance (kappa -1.000"),
-        (1.0, 10, "whether m is better than chance is open (kappa 1.000): an interval over examples needs at least 30"),
+        (0.5, 60, "m (kappa 0.000 [-0.22, 0.26]) is at chance"),
+        (1.0, 60, "m (kappa 1.000 [1.00, 1.00]) is better than chance"),
+        (0.0, 60, "m (kappa -1.000 [-1.00, -1.00]) is worse than chance"),
+        (1.0, 10, "m (without ties 1.000 [0.72, 1.00]) is better than chance"),
+        (1.0, 4, "m (without ties 1.000) is not held against chance, because an interval over inputs needs at least 5"),
     ],
 )
 def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) -> None:
