@@ -5,6 +5,8 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.metrics import cohen_kappa_score
@@ -168,6 +170,25 @@ def test_a_system_that_always_wins_is_separated_among_eight(inputs: int) -> None
     found = rank_by_preferences(judgements(rows), FEW)
     assert (found.systems[0].system, found.systems[0].cluster) == ("s0", "1")
     assert all(pair.p_value < 0.05 for pair in found.pairs if pair.system_a == "s0")
+
+
+@given(st.integers(2, 5), st.integers(1, 80), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_order_pairs_and_clusters_never_contradict(k: int, games: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sample = simulate_sparse(2 * rng.normal(size=k), games, rng, int(rng.integers(1, 4)))
+    sample.outcomes[rng.random(games) < 0.2 * rng.random()] = math.nan
+    sample = sample.take(~np.isnan(sample.outcomes))
+    if len(sample.systems) < 2:
+        return
+    found = rank_by_preferences(sample, Resampling(resamples=30))
+    by_name = {each.system: each for each in found.systems}
+    order = list(by_name)
+    for pair in found.pairs:
+        if pair.p_value < 0.05:
+            above, below = sorted((pair.system_a, pair.system_b), key=order.index)
+            assert (pair.difference.value > 0) == (above == pair.system_a)
+            assert int(by_name[above].cluster.split("-")[-1]) < int(by_name[below].cluster.split("-")[0])
 
 
 def test_p_values_are_those_of_the_fitted_hypothesis() -> None:

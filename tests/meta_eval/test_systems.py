@@ -232,6 +232,22 @@ def test_equality_within_a_margin():
     assert compare_pairs("ab", values[:, :4], margin=9.0)["a", "b"].is_equal is False  # too few inputs for an interval
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [8, 30, 100])
+@pytest.mark.parametrize("kind", ["normal", "skewed"])
+def test_equality_is_rarely_shown_of_systems_a_margin_apart(n, kind):
+    """Three systems: two a whole margin apart, two equal; some false equality in at most .05 of the studies."""
+    rng, false, true = np.random.default_rng(0), [], []
+    for _ in range(1000):
+        noise = rng.normal(size=(3, n)) if kind == "normal" else rng.exponential(size=(3, n))
+        found = compare_pairs("abc", np.array([[1.0], [0], [0]]) + noise, Resampling(resamples=2), 9, margin=1.0)
+        false.append(found["a", "b"].is_equal or found["a", "c"].is_equal)
+        true.append(found["b", "c"].is_equal)
+    print(f"equality, {kind}, {n} inputs: false {np.mean(false):.3f}, found {np.mean(true):.2f}")
+    assert np.mean(false) <= 0.07
+    assert np.mean(true) > 0.9 or n < 100
+
+
 def test_a_difference_by_rounding_is_a_tie():
     found = compare_systems([0.8, 0.7999999999999999, 0.3], [0.7999999999999999, 0.8, 0.2])
     assert (found.wins, found.ties, found.losses) == (1, 2, 0)
