@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 from core.faults import InputFaults, SettingFault, check_names, fault
@@ -17,7 +16,6 @@ from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
-    POWER,
     Comparison,
     MetricPair,
     Ranking,
@@ -27,23 +25,48 @@ from meta_eval.ranking import (
     number_clusters,
     rank_metrics,
 )
-from meta_eval.raters import krippendorff_alpha, leave_one_out
+from meta_eval.raters import (
+    Corrected,
+    Kind,
+    Scale,
+    correct_agreement,
+    correlate_raters,
+    find_ceiling,
+    krippendorff_alpha,
+    leave_one_out,
+    name_scale,
+)
 from meta_eval.scored_set import ScoredSet
 
-PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better", "n", "difference", "p_value")
-PAIR_CELLS += ("holm", "false_discovery", "bootstrap_p", "williams_p", "detectable", "reason")
+PAIR_CELLS = (
+    "aspect",
+    "statistic",
+    "grouping",
+    "metric_a",
+    "metric_b",
+    "better",
+    "n",
+    "difference",
+    "p_value",
+    "reason",
+)
 
 
 @dataclass(frozen=True)
 class RaterAgreement:
-    """The agreement among the raters of an aspect: Krippendorff's alphas, and the ceiling for metrics."""
+    """The agreement among the raters of an aspect, and what it allows of metrics."""
 
     aspect: str
     raters: int
-    nominal_alpha: Estimate
-    ordinal_alpha: Estimate
-    interval_alpha: Estimate
-    leave_one_out: Estimate
+    # of Krippendorff's alpha
+    scale: Scale
+    alpha: Estimate
+    # the mean correlation of two raters
+    between_raters: Estimate
+    one_against_others: Estimate
+    ceiling: Estimate
+    # each metric's agreement with the mean rating, also over the ceiling
+    metrics: Mapping[str, Corrected]
 
 
 @dataclass(frozen=True)
@@ -79,7 +102,7 @@ class MetricStudy:
     def details(self) -> list[Table]:
         """The ranking, the pairs of metrics and the raters."""
         rankings = [ranking_table(self.rankings, self.pairs)] if any(each.measured for each in self.rankings) else []
-        return [*rankings, pair_table(self), *([rater_table(self.raters)] if self.raters else [])]
+        return [*rankings, pair_table(self), *rater_tables(self)]
 
     def _repr_html_(self) -> str:
         return to_html(self.tables, [*self.notes, self.signature])
@@ -103,7 +126,7 @@ def agree(
         references: of the texts (`judge.read`).
         cues: whether agreement stands beside that of cheap cues.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, soft_ties) and of
-            `meta_eval.intervals.Resampling` (over, interval, resamples, seed).
+            `meta_eval.intervals.Resampling` (over, confidence, resamples, seed).
 
     Raises SettingFault for wrong settings and where there is no score, InputFaults as `check_rated`.
 
@@ -161,13 +184,12 @@ def study_metrics(
         rows=tuple(rows),
         rankings=tuple(rankings),
         pairs=tuple(pairs),
-        raters=compare_raters(scored, comparison, resampling) if isinstance(scored, ScoredFile) else (),
+        raters=compare_raters(scored, metrics, comparison, resampling) if isinstance(scored, ScoredFile) else (),
         resampling=resampling,
         notes=(
             *collect_notes(scored.scores),
             *note_gaps(scored),
             *note_cues(rows),
-            *note_tests(rankings, resampling),
             *left_out,
         ),
     )
@@ -187,21 +209,28 @@ def measure_rows(
     return rows
 
 
-def compare_raters(file: ScoredFile, comparison: Comparison, resampling: Resampling) -> tuple[RaterAgreement, ...]:
-    """The agreement among the raters of a file by aspect."""
-    over_inputs = Resampling(interval="percentile", resamples=resampling.resamples, seed=resampling.seed)
+def compare_raters(
+    file: ScoredFile, metrics: ScoredSet, comparison: Comparison, resampling: Resampling
+) -> tuple[RaterAgreement, ...]:
+    """The agreement among the raters of a file by aspect, and that of its metrics with very many such raters."""
+    over_inputs = replace(resampling, over="inputs")
     layout = lay_out(len(file), inputs=file.groups)
-    kind = "pearson" if comparison.statistic == "pearson" else "spearman"
+    kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
 
     def compare(aspect: str, table: Floats) -> RaterAgreement:
-        alpha = partial(krippendorff_alpha, table, resampling=over_inputs, layout=layout)
+        scale = name_scale(table)
         return RaterAgreement(
             aspect,
             raters=len(table),
-            nominal_alpha=alpha("nominal"),
-            ordinal_alpha=alpha("ordinal"),
-            interval_alpha=alpha("interval"),
-            leave_one_out=leave_one_out(table, kind, over_inputs, layout=layout).estimate,
+            scale=scale,
+            alpha=krippendorff_alpha(table, scale, over_inputs, layout=layout),
+            between_raters=correlate_raters(table, kind, over_inputs, layout=layout),
+            one_against_others=leave_one_out(table, kind, over_inputs, layout=layout),
+            ceiling=find_ceiling(table, kind, over_inputs, layout=layout),
+            metrics={
+                name: correct_agreement(metrics.values(name, aspect), table, kind, over_inputs, layout=layout)
+                for name in metrics.scores
+            },
         )
 
     return tuple(compare(aspect, table) for aspect, table in file.raters.items())
@@ -218,14 +247,6 @@ def note_gaps(scored: ScoredSet) -> list[str]:
         if named < len(scored):
             notes.append(f"{len(scored) - named} of {len(scored)} examples have no {field}: {meaning}")
     return notes
-
-
-def note_tests(rankings: Sequence[Ranking], resampling: Resampling) -> list[str]:
-    """A warning about soft accuracy, whose test over inputs does not hold for other systems."""
-    is_soft = any(each.comparison.statistic == "soft_accuracy" and len(each.measured) > 1 for each in rankings)
-    if not is_soft or resampling.over != "inputs":
-        return []
-    return ["tests of soft_accuracy hold for these systems only; over=systems tests for other systems"]
 
 
 def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]]) -> Table:
@@ -248,7 +269,7 @@ def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPa
         ]
     caption = (
         "Metrics are ranked on the n examples that all of them scored. No cluster holds two metrics that the tests "
-        f"separate at {rankings[0].comparison.level:g} (permutation test, Holm over all pairs); 1-2 is in both. "
+        f"separate at {rankings[0].comparison.level:g} (permutation test, adjusted for all pairs); 1-2 is in both. "
         "Accuracy is that of pairs, with "
         "ties calibrated for each metric on these ratings; soft accuracy compares systems."
     )
@@ -256,22 +277,44 @@ def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPa
 
 
 def pair_table(study: MetricStudy) -> Table:
-    """The table of all pairs of metrics."""
+    """The table of all pairs of ranked metrics."""
     level = study.rankings[0].comparison.level
     caption = (
-        f"difference: the statistic of metric_a minus that of metric_b, with its 95 % interval. "
-        f"better: the metric that agrees better, where holm is below {level:g}. "
-        f"p_value: two-sided permutation test that swaps both metrics' scores of whole {study.resampling.over}; "
-        "holm and false_discovery (Benjamini-Hochberg) adjust it for all pairs of an aspect and a grouping. "
-        f"detectable: the difference that this n would have found with a power of {POWER:g} (Williams' test)."
+        "difference: the statistic of metric_a minus that of metric_b, with its "
+        f"{study.resampling.confidence:.0%} interval. better: the metric that agrees better, where p_value is below "
+        f"{level:g}. p_value: two-sided permutation test that swaps both metrics' scores of whole "
+        f"{study.resampling.over}, adjusted for all pairs of an aspect and a grouping (step-down of the largest "
+        "statistic, Westfall and Young)."
     )
     return tabulate("Is one metric better?", caption, [({}, pair) for own in study.pairs for pair in own], PAIR_CELLS)
 
 
-def rater_table(found: Sequence[RaterAgreement]) -> Table:
-    """The table of agreement among raters by aspect."""
-    caption = (
-        "Krippendorff's alpha (1: full agreement, 0: chance) and the mean correlation of each rater with the mean of "
-        "the others: what a person reaches, a ceiling for metrics. Intervals: 95 %, percentile, drawn over inputs."
+def rater_tables(study: MetricStudy) -> list[Table]:
+    """The agreement among raters by aspect, and the agreement of metrics corrected for it; none for one rater."""
+    if not study.raters:
+        return []
+    kind = "Pearson" if study.rankings[0].comparison.statistic == "pearson" else "Spearman"
+    intervals = f"Intervals: {study.resampling.confidence:.0%}, percentile, drawn over inputs."
+    columns = ("raters", "scale", "alpha", "between_raters", "one_against_others", "ceiling")
+    among = tabulate(
+        "Agreement among raters",
+        "alpha: Krippendorff's (1: full agreement, 0: chance), for ratings of this scale. "
+        f"between_raters: the mean correlation ({kind}) of two raters. one_against_others: that of each rater with the "
+        "mean of the others, which is no ceiling. ceiling: what a perfect metric would reach against the mean rating, "
+        f"the root of its reliability (Spearman-Brown from between_raters). {intervals}",
+        [({"aspect": each.aspect}, each) for each in study.raters],
+        columns,
     )
-    return tabulate("Agreement among raters", caption, [(vars(each), each) for each in found])
+    corrected = tabulate(
+        "Agreement with perfectly reliable ratings",
+        f"agreement: the correlation ({kind}) with the mean rating, over all n examples. corrected: agreement divided "
+        "by the ceiling, the correlation with the mean of very many such raters (Spearman's correction for "
+        f"attenuation); it may exceed 1 by chance. {intervals}",
+        [
+            ({"aspect": each.aspect, "metric": name}, found)
+            for each in study.raters
+            for name, found in each.metrics.items()
+        ],
+        ("n", "agreement", "ceiling", "corrected"),
+    )
+    return [among, corrected]

@@ -272,7 +272,7 @@ def audit_metric(
     perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
     after = score_perturbed(metric, perturbed, scored.signature, stages)
     cues = count_cues(examples) if has_cues else None
-    resampling = Resampling(interval="percentile", resamples=settings.resamples, seed=seed)
+    resampling = Resampling(resamples=settings.resamples, seed=seed)
     aspects = {
         aspect: audit_aspect(
             examples,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import kendall, pearson, spearman
-from meta_eval.grouping import Grouping, undefined_groups
+from meta_eval.grouping import Grouping, count_groups
 from meta_eval.intervals import Resampling, grouped_estimate, restrict
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Agreement:
         truncated: number of rated examples that lost tokens.
         synthetic: whether this project generated the set and its ratings.
         grouping: over all examples, within systems or inputs, or between systems.
-        groups: number of groups whose correlations are averaged.
+        groups: number of groups whose correlations are averaged; 0 for one in which the metric is constant.
         further: other statistics by name.
     """
 
@@ -79,8 +79,7 @@ def agree(
     }
     groups = 0
     if not math.isnan(estimates["spearman"].value):
-        number, undefined = undefined_groups(x[kept], y[kept], restrict(layout, kept), grouping)
-        groups = number - undefined
+        groups, _ = count_groups(x[kept], y[kept], restrict(layout, kept), grouping)
     return Agreement(
         metric=metric,
         set=scored.name,

@@ -1,4 +1,4 @@
-"""Pearson, Spearman, Kendall's tau-b and tau-c, and pairwise accuracy of weighted pairs, for many weightings at once.
+"""Pearson, Spearman, Kendall's tau-b, and pairwise accuracy of weighted pairs, for many weightings at once.
 
 The weights of a bootstrap resample say how often each pair was drawn. All resamples together form a matrix of such
 counts, and a few matrix operations give the correlation of each. Weights of one give the plain correlation.
@@ -81,9 +81,7 @@ def explain_undefined(**columns: Floats) -> str | None:
 
 def pearson(x: Column, y: Column, weights: Weights) -> Correlations:
     """Pearson's r."""
-    varied = (_counts(x, weights)[0] > 0).sum(axis=-1) > 1
-    varied &= (_counts(y, weights)[0] > 0).sum(axis=-1) > 1
-    return _weighted_pearson(_scaled(x), _scaled(y), weights, varied)
+    return _weighted_pearson(_scaled(x), _scaled(y), weights, varies(x, weights) & varies(y, weights))
 
 
 def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
@@ -102,18 +100,6 @@ def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     total = weights.sum(axis=-1) ** 2
     x_untied, y_untied = (total - (_counts(v, weights)[0] ** 2).sum(axis=-1) for v in (x, y))
     return limited_ratio(balance, np.sqrt(x_untied * y_untied))
-
-
-def kendall_c(x: Column, y: Column, weights: Weights) -> Correlations:
-    """Kendall's tau-c (Stuart 1953): 2 (concordant - discordant) / (n² (m - 1)/m).
-
-    m is the number of distinct values of x or of y, whichever is smaller. In [-1, 1]; unlike tau-b it can reach 1
-    when x has more distinct values than y.
-    """
-    distinct = ((_counts(v, weights)[0] > 0).sum(axis=-1) for v in (x, y))
-    fewer = np.minimum(*distinct).astype(np.float64)
-    scale = weights.sum(axis=-1) ** 2 * (fewer - 1) / np.maximum(fewer, 1)
-    return np.divide(_balance(x, y, weights), scale, out=np.full(len(weights), np.nan), where=scale > 0)
 
 
 def pairwise_accuracy(x: Column, y: Column, weights: Weights, epsilon: float = 0.0) -> Correlations:
@@ -251,6 +237,11 @@ def _count_below(ascending: Floats, epsilon: float) -> NDArray[np.int64]:
     while (fewer := (found > 0) & (ascending - ascending[np.maximum(found - 1, 0)] <= epsilon)).any():
         found -= fewer
     return found
+
+
+def varies(x: Column, weights: Weights) -> NDArray[np.bool_]:
+    """Whether x has more than one value among the drawn examples of each resample, of shape (resamples,)."""
+    return (_counts(x, weights)[0] > 0).sum(axis=-1) > 1
 
 
 def _counts(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.intp]]:

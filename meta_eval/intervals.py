@@ -1,17 +1,14 @@
-"""Intervals of grouped statistics over inputs, over systems, or over both.
+"""Intervals of grouped statistics over inputs or over systems.
 
 The drawn units decide what an interval generalises to (Deutsch, Dror & Roth 2021). Drawing inputs: these systems on
-other inputs. Drawing systems: other systems on these inputs. Drawing both: other systems on other inputs. Single
-outputs are never drawn, because outputs for one input, or of one system, are not independent.
+other inputs. Drawing systems: other systems on these inputs. Single outputs are never drawn, because outputs for one
+input, or of one system, are not independent.
 
-Intervals are percentile or BCa intervals (Efron 1987). BCa corrects bias by the share of resamples below the value, and
-acceleration by a jackknife over the drawn units. There is no jackknife for drawing both, so BCa needs inputs or systems
-alone. Both are expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units.
-
-Three further intervals hold where percentiles fail: Student's t for the mean of few inputs, Tango's score interval for
-a share (Wilson's interval, which it extends to ties), and the jackknife for means in standard deviations and for the
-mean of correlations within systems or inputs. A resample holds some outputs twice, and their ties lower every rank
-correlation within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .52 and the jackknife .95.
+Intervals are percentile intervals, expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units. Three further
+intervals hold where percentiles fail: Student's t for the mean of few inputs, Tango's score interval for a share
+(Wilson's interval, which it extends to ties), and the jackknife for means in standard deviations and for the mean of
+correlations within systems or inputs. A resample holds some outputs twice, and their ties lower every rank correlation
+within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .52 and the jackknife .95.
 """
 
 import math
@@ -21,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from core.settings import Count, Fraction, Seed, checked_dataclass
 from meta_eval.bootstrap import (
@@ -30,15 +27,13 @@ from meta_eval.bootstrap import (
     Estimate,
     Floats,
     estimate_from,
-    expand,
     explain_few,
     resample,
 )
 from meta_eval.correlation import keep_scored
-from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
+from meta_eval.grouping import Grouping, Layout, Statistic, count_groups, group, system_means
 
-Drawn = Literal["inputs", "systems", "both"]
-Interval = Literal["auto", "percentile", "bca"]
+Drawn = Literal["inputs", "systems"]
 Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
 
 UNDEFINED = "not defined on these examples"
@@ -52,29 +47,19 @@ class Resampling:
 
     Attributes:
         over: the units to draw with replacement.
-        interval: percentile; BCa for inputs or systems alone; or auto, which is the jackknife for the mean of a
-            statistic within systems or inputs, where one kind of unit is drawn, and percentile otherwise.
 
     Raises SettingFault, a ValueError, for wrong settings.
     """
 
     over: Drawn = "inputs"
-    interval: Interval = "auto"
     confidence: Fraction = 0.95
     resamples: Count = 1000
     seed: Seed = 0
 
-    def __post_init__(self) -> None:
-        if self.interval == "bca" and self.over == "both":
-            raise ValueError("BCa intervals need over=inputs or over=systems: use interval=percentile for both")
-
     @property
     def signature(self) -> str:
         """The settings, as a part of the signature of a run."""
-        return (
-            f"over={self.over}|interval={self.interval}|confidence={self.confidence:g}|resamples={self.resamples}"
-            f"|seed={self.seed}"
-        )
+        return f"over={self.over}|confidence={self.confidence:g}|resamples={self.resamples}|seed={self.seed}"
 
 
 def grouped_estimate(
@@ -108,8 +93,11 @@ def grouped_estimate(
 def estimate_grouped(
     statistic: Weighted, layout: Layout, grouping: Grouping, resampling: Resampling, draws: "Draws | None" = None
 ) -> Estimate:
-    """The value of a grouped statistic in [-1, 1] with its interval; `draws` are its draws, if they are known."""
-    if resampling.interval == "auto" and resampling.over != "both" and grouping in ("per_system", "per_input"):
+    """The value of a grouped statistic in [-1, 1] with its interval, from `draws` where they are known.
+
+    The mean of a statistic within systems or inputs has a jackknife interval, every other statistic percentiles.
+    """
+    if grouping in ("per_system", "per_input"):
         estimate = _jackknife_estimate(statistic, layout, resampling.over, resampling.confidence)
         ends = np.clip([estimate.low, estimate.high], -1.0, 1.0)
         return replace(estimate, low=float(ends[0]), high=float(ends[1]))
@@ -123,24 +111,22 @@ class Draws:
     Attributes:
         value: on all examples; NaN if it is undefined.
         values: on each resample, of shape (resamples,); NaN where it is undefined. Empty for too few units.
-        left_out: without each unit, for BCa intervals only.
-        units: the number of drawn units; of two kinds the smaller one.
+        units: the number of drawn units.
         resampling: the settings.
         reason: why there are no resamples, else None.
     """
 
     value: float
     values: Floats
-    left_out: Floats
     units: int
     resampling: Resampling
     reason: str | None = None
 
     def __sub__(self, other: "Draws") -> "Draws":
-        value, nothing = self.value - other.value, np.empty(0)
+        value = self.value - other.value
         if math.isnan(value):
-            return replace(self, value=value, values=nothing, left_out=nothing)
-        return replace(self, value=value, values=self.values - other.values, left_out=self.left_out - other.left_out)
+            return replace(self, value=value, values=np.empty(0))
+        return replace(self, value=value, values=self.values - other.values)
 
     @property
     def defined(self) -> Floats:
@@ -154,52 +140,21 @@ class Draws:
         If the share of resamples on which the statistic is undefined exceeds 1 - confidence, the interval is NaN.
         """
         if math.isnan(self.value):
-            return Estimate.undefined(UNDEFINED)
+            return Estimate.undefined(self.reason or UNDEFINED)
         if self.reason is not None:
             return Estimate(self.value, math.nan, math.nan, self.reason)
-        confidence = self.resampling.confidence
-        estimate = estimate_from(self.value, self.values, confidence, self.units)
-        if self.resampling.interval != "bca" or math.isnan(estimate.low):
-            return estimate
-        left_out = self.left_out[~np.isnan(self.left_out)]
-        low, high = bca_interval(self.value, self.defined, left_out, expand(confidence, self.units))
-        reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
-        return Estimate(self.value, low, high, reason)
+        return estimate_from(self.value, self.values, self.resampling.confidence, self.units)
 
 
 def draw_grouped(statistic: Weighted, layout: Layout, resampling: Resampling) -> Draws:
     """The value of a statistic, and its values on resamples. The same settings draw the same units of a layout."""
-    counts, value, nothing = layout.counts, _value(statistic, layout), np.empty(0)
-    drawn = ("systems", "inputs") if resampling.over == "both" else (resampling.over,)
-    units = min(counts[unit] for unit in drawn)
-    few = [explain_few(unit, counts[unit]) for unit in drawn if counts[unit] < FEWEST_UNITS]
+    value, units = _value(statistic, layout), layout.counts[resampling.over]
+    few = explain_few(resampling.over, units) if units < FEWEST_UNITS else None
     if math.isnan(value) or few:
-        return Draws(value, nothing, nothing, units, resampling, few[0] if few else None)
-    n, is_drawn = len(layout.inputs), [unit in drawn for unit in counts]
-    parts = resample(statistic, list(counts.values()), is_drawn, n, resampling.resamples, resampling.seed)
-    with_jackknife = resampling.interval == "bca"
-    left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n)) if with_jackknife else nothing
-    return Draws(value, np.concatenate(list(parts)), left_out, units, resampling)
-
-
-def bca_interval(value: float, values: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
-    """Efron's BCa interval (1987, Eq. 2.3) of a value, from its resamples and from the values with one unit left out.
-
-    z0 is the normal quantile of the share of resamples below the value; a is the skewness of the jackknife divided by
-    six. The interval is NaN if all resamples lie on one side, and the value itself if all equal it.
-    """
-    if np.ptp(values) == 0 and values[0] == value:
-        return value, value
-    below = float(((values < value).mean() + (values <= value).mean()) / 2)  # ties count half
-    if not 0 < below < 1:
-        return math.nan, math.nan
-    deviations = left_out.mean() - left_out
-    squares = float((deviations**2).sum())
-    a = float((deviations**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
-    z0 = float(ndtri(below))
-    z = z0 + ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
-    low, high = np.quantile(values, ndtr(z0 + z / (1 - a * z)))
-    return float(low), float(high)
+        return Draws(value, np.empty(0), units, resampling, few)
+    counts, is_drawn = [*layout.counts.values()], [unit == resampling.over for unit in layout.counts]
+    parts = resample(statistic, counts, is_drawn, len(layout.inputs), resampling.resamples, resampling.seed)
+    return Draws(value, np.concatenate(list(parts)), units, resampling)
 
 
 def bootstrap_p_value(values: Floats, units: int) -> float:
@@ -287,9 +242,7 @@ def jackknife_interval(statistic: Callable[[Floats], Floats], layout: Layout, co
     return _jackknife_estimate(lambda _, inputs: statistic(inputs[:, layout.inputs]), layout, "inputs", confidence)
 
 
-def _jackknife_estimate(
-    statistic: Weighted, layout: Layout, over: Literal["inputs", "systems"], confidence: float
-) -> Estimate:
+def _jackknife_estimate(statistic: Weighted, layout: Layout, over: Drawn, confidence: float) -> Estimate:
     counts, value = layout.counts, _value(statistic, layout)
     count = counts[over]
     if math.isnan(value):
@@ -341,10 +294,9 @@ def explain_undefined_groups(x: Floats, y: Floats, layout: Layout, grouping: Gro
             return f"all {len(values)} {name} of {of} are {values[0]:g}: a constant has no correlation"
     if grouping in ("global", "system_means"):
         return None
-    groups, undefined = undefined_groups(x, y, layout, grouping)
-    if groups == undefined:
-        one = "system" if grouping == "per_system" else "input"
-        return f"scores and ratings do not both vary within any of the {groups} {one}s"
+    if count_groups(x, y, layout, grouping)[1] == 0:
+        several = "systems" if grouping == "per_system" else "inputs"
+        return f"scores and ratings do not both vary within any of the {layout.counts[several]} {several}"
     return None
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -15,60 +14,35 @@ from numpy.typing import NDArray
 from core.settings import Count, Fraction, checked_dataclass
 from meta_eval.agreement import Agreement, agree
 from meta_eval.bootstrap import Estimate
-from meta_eval.comparison import williams_test
-from meta_eval.correlation import CORRELATIONS, Floats, calibrate_ties, kendall_c, pairwise_accuracy
+from meta_eval.correlation import CORRELATIONS, Floats, calibrate_ties, pairwise_accuracy
 from meta_eval.grouping import Grouping, Layout, group
-from meta_eval.intervals import (
-    Draws,
-    Resampling,
-    bootstrap_p_value,
-    draw_grouped,
-    estimate_grouped,
-    grouped_estimate,
-    restrict,
-)
-from meta_eval.permutation import Statistic, explain_undefined, explain_untestable, permutation_test
-from meta_eval.planning import detectable_difference
+from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped, grouped_estimate, restrict
+from meta_eval.permutation import Statistic, explain_undefined, permutation_tests
 from meta_eval.scored_set import ScoredSet
-from meta_eval.significance import benjamini_hochberg, clusters, holm
+from meta_eval.significance import clusters
 from meta_eval.soft_accuracy import RESAMPLES, Ties, explain_undefined_soft, find_complete, weigh_soft_accuracy
 
-POWER = 0.8  # for `MetricPair.detectable`
 LEAST_COMMON = 0.5  # share of the fullest metric's examples that a ranked metric must leave in common
 
 
 @dataclass(frozen=True)
 class MetricPair:
-    """Whether two metrics agree differently with one rated aspect.
-
-    Attributes:
-        aspect, statistic, grouping: what was compared.
-        n: the examples that all ranked metrics scored; if one of the two is not ranked, those that both scored.
-        difference: the statistic of metric a minus that of metric b, with the interval of the paired bootstrap.
-        p_value, bootstrap_p, williams_p: two-sided; of the permutation test, the paired bootstrap and Williams' test.
-            NaN if a test is undefined. Williams' test assumes independent examples, so it is given for the global
-            grouping only, where no examples share a drawn unit.
-        holm, false_discovery: `p_value`, adjusted for all pairs of an aspect.
-        better: the metric that agrees better (see `name_better`).
-        detectable: the difference that Williams' test would detect with a power of .8 at this n; NaN where the test is
-            undefined.
-    """
+    """Whether two ranked metrics agree differently with one rated aspect, on the examples of the ranking."""
 
     aspect: str
     metric_a: str
     metric_b: str
     n: int
+    # the statistic of metric a minus that of metric b, with the interval of the paired bootstrap
     difference: Estimate
-    p_value: float = math.nan
-    bootstrap_p: float = math.nan
-    williams_p: float = math.nan
-    holm: float = math.nan
-    false_discovery: float = math.nan
-    detectable: float = math.nan
-    better: str = "–"
-    reason: str | None = None
-    statistic: Statistic = "spearman"
-    grouping: Grouping = "global"
+    # of the permutation test: two-sided, adjusted for all pairs of the ranking; NaN if there is no test
+    p_value: float
+    # the metric that agrees better; a dash where the test does not separate the two
+    better: str
+    # why a number is NaN, or why no difference can reach the level
+    reason: str | None
+    statistic: Statistic
+    grouping: Grouping
 
 
 @dataclass(frozen=True)
@@ -118,7 +92,7 @@ class Comparison:
             accuracy, which compares systems whatever the grouping.
         grouping: over all examples, or within systems or inputs, or between systems; or all of them that there are.
         permutations: of the permutation test.
-        level: of significance, for clusters, the better one of a pair, and power.
+        level: of significance, for clusters and the better one of a pair.
         soft_ties: of soft pairwise accuracy.
     """
 
@@ -178,7 +152,6 @@ def measure_agreement(
     kept = rated.scored(metric, aspect=aspect)
     epsilon = find_epsilon(scores[kept], ratings[kept], restrict(layout, kept), grouping)
     statistics = {
-        "kendall_c": kendall_c,
         "accuracy": pairwise_accuracy,
         "calibrated_accuracy": partial(pairwise_accuracy, epsilon=epsilon),
     }
@@ -274,104 +247,50 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
 
 
 def compare_metrics(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> list[MetricPair]:
-    """Compares every pair of metrics; p-values are adjusted for all pairs.
-
-    Ranked metrics are compared on the examples of the ranking, others on those that both metrics scored.
-    """
-    everything, comparison = np.ones(len(scored), dtype=np.bool_), ranking.comparison
-    found = []
-    for a, b in combinations(scored.scores, 2):
-        both = [ranking.measured[name] for name in (a, b) if name in ranking.measured]
-        among, known = (ranking.kept, both) if len(both) == 2 else (everything, None)
-        found.append(compare_pair(scored, ranking.aspect, (a, b), among, comparison, resampling, known))
-    p_values = [pair.p_value for pair in found]
-    adjusted = [
-        replace(pair, holm=float(h), false_discovery=float(d))
-        for pair, h, d in zip(found, holm(p_values), benjamini_hochberg(p_values), strict=True)
-    ]
-    return [replace(pair, better=name_better(pair, comparison.level)) for pair in adjusted]
-
-
-def compare_pair(
-    scored: ScoredSet,
-    aspect: str,
-    metrics: tuple[str, str],
-    among: NDArray[np.bool_],
-    comparison: Comparison,
-    resampling: Resampling,
-    measured: Sequence[Measured] | None = None,
-) -> MetricPair:
-    """Compares two metrics on some of the examples; its p-values are not adjusted for other pairs.
-
-    `measured` holds both metrics on these examples, where they are known.
-    """
-    kind, grouping, over = comparison.statistic, comparison.one_grouping, resampling.over
-    kept = _find_usable(scored.layout, among & scored.scored(*metrics, aspect=aspect), kind)
-    a, b = (scored.values(metric, aspect)[kept] for metric in metrics)
-    y, layout = scored.ratings(aspect)[kept], restrict(scored.layout, kept)
-    named = partial(MetricPair, aspect, *metrics, statistic=kind, grouping=grouping)
-    for scores in (a, b):
-        if (reason := explain_undefined(scores, y, layout, kind, grouping)) is not None:
-            return named(len(y), Estimate.undefined(reason), reason=reason)
-    of_a, of_b = measured or [measure(scores, y, layout, comparison, resampling) for scores in (a, b)]
-    test = permutation_test(
-        a,
-        b,
-        y,
-        layout,
-        kind=kind,
-        grouping=grouping,
-        over=over,
+    """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
+    comparison, measured, aspect, kept = ranking.comparison, ranking.measured, ranking.aspect, ranking.kept
+    if len(measured) < 2:
+        return []
+    tests = permutation_tests(
+        {name: scored.values(name, aspect)[kept] for name in measured},
+        scored.ratings(aspect)[kept],
+        restrict(scored.layout, kept),
+        kind=comparison.statistic,
+        grouping=comparison.one_grouping,
+        over=resampling.over,
         permutations=comparison.permutations,
         seed=resampling.seed,
-        epsilons=(of_a.epsilon, of_b.epsilon),
+        epsilons={name: each.epsilon for name, each in measured.items()},
         ties=comparison.soft_ties,
     )
-    if math.isnan(test.difference):
-        return named(test.n, Estimate.undefined(test.reason or ""), reason=test.reason)
-    draws = of_a.draws - of_b.draws
-    is_tested = len(draws.defined) > 0 and explain_untestable(kind, grouping, over) is None
-    williams, detectable, undetermined = _test_williams(a, b, y, layout, comparison, over)
-    reasons = (test.reason, draws.estimate.reason, undetermined)
-    return named(
-        test.n,
-        draws.estimate,
-        p_value=test.p_value,
-        bootstrap_p=bootstrap_p_value(draws.defined, draws.units) if is_tested else math.nan,
-        williams_p=williams,
-        detectable=detectable,
-        reason="; ".join(reason for reason in reasons if reason) or None,
-    )
-
-
-def _test_williams(
-    a: Floats, b: Floats, y: Floats, layout: Layout, comparison: Comparison, over: str
-) -> tuple[float, float, str | None]:
-    """The p-value of Williams' test, the difference that it would detect, and why one of them is NaN."""
-    kind = comparison.statistic
-    if kind in CORRELATIONS and comparison.one_grouping != "global":
-        return math.nan, math.nan, "Williams' test needs independent outputs, so it needs grouping=global"
-    numbers = {"inputs": layout.inputs, "systems": layout.systems}
-    units = min(numbers.values(), key=np.max) if over == "both" else numbers[over]  # of both, those that repeat more
-    of: Callable[..., Floats] = CORRELATIONS.get(kind, pairwise_accuracy)
-    tested = williams_test(a, b, y, of, groups=units.tolist())
-    if tested.reason is not None:
-        return tested.p_value, math.nan, tested.reason
-    best = max(tested.r_a, tested.r_b)
-    detectable = detectable_difference(best, tested.r_ab, tested.n, power=POWER, level=comparison.level)
-    reason = f"{tested.n} examples would detect no difference with a power of {POWER:g}"
-    return tested.p_value, detectable, reason if math.isnan(detectable) else None
+    too_few = None
+    if tests.smallest >= comparison.level:
+        too_few = (
+            f"the smallest p-value of these swaps is {tests.smallest:.2g}, so no test reaches {comparison.level:g}"
+        )
+    found = []
+    for (a, b), p_value in tests.p_values.items():
+        difference = (measured[a].draws - measured[b].draws).estimate
+        reasons = (tests.reason, too_few, difference.reason)
+        found.append(
+            MetricPair(
+                aspect,
+                a,
+                b,
+                tests.n,
+                difference,
+                p_value=p_value,
+                better="–" if not p_value < comparison.level else a if difference.value > 0 else b,
+                reason="; ".join(filter(None, reasons)) or None,
+                statistic=comparison.statistic,
+                grouping=comparison.one_grouping,
+            )
+        )
+    return found
 
 
 def number_clusters(ranking: Ranking, pairs: Sequence[MetricPair]) -> dict[str, str]:
-    """The cluster of each ranked metric by Holm's p-values; 1 is the best."""
+    """The cluster of each ranked metric (`clusters`); 1 is the best."""
     values = {name: each.value for name, each in ranking.agreement.items()}
-    p_values = {(pair.metric_a, pair.metric_b): pair.holm for pair in pairs}
+    p_values = {(pair.metric_a, pair.metric_b): pair.p_value for pair in pairs}
     return clusters(values, p_values, ranking.comparison.level)
-
-
-def name_better(pair: MetricPair, level: float) -> str:
-    """The metric that agrees better; a dash where the test does not separate the two, or is undefined."""
-    if not pair.holm < level:
-        return "–"
-    return pair.metric_a if pair.difference.value > 0 else pair.metric_b

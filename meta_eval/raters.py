@@ -1,13 +1,19 @@
-"""Agreement among raters: Krippendorff's alpha, and how well one rater predicts the others.
+"""Agreement among raters: Krippendorff's alpha, one rater against the others, and the ceiling that raters set.
 
 Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Ratings are a matrix (raters, units) with NaN for a
-missing rating; a unit is an output or a system. Leave-one-rater-out correlation is a ceiling for metrics: it is what
-one person reaches against the mean of the others. Intervals draw the inputs that a layout gives: outputs for one input
+missing rating; a unit is an output or a system. Intervals draw the inputs that a layout gives: outputs for one input
 are not independent.
+
+No metric correlates with the mean rating by more than the root of its reliability (Spearman 1904). The reliability of
+the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two raters;
+where k differs between units it is their harmonic mean. A rater against the mean of the others is no such ceiling: one
+rating has more noise than a mean. With three raters who correlate by .3 it is .39, and a perfect metric reaches .75.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -16,22 +22,37 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, pearson, spearman
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, draw_grouped, restrict
+from meta_eval.intervals import Draws, Resampling, Weighted, draw_grouped, restrict
 
 Scale = Literal["nominal", "ordinal", "interval"]
+Kind = Literal["pearson", "spearman"]
+FEWEST_SHARED = 3  # units of two raters, for a correlation
+NO_PAIR = "no two raters have 3 or more units in common and ratings that vary"
+DISAGREE = "the raters do not agree more than by chance, so that nothing can be said about a ceiling"
 
 
 @dataclass(frozen=True)
-class Ceiling:
-    """Leave-one-rater-out correlations.
+class Corrected:
+    """The agreement of a metric with the mean rating, and with what the mean of very many raters would be."""
 
-    Attributes:
-        estimate: the mean over raters, with an interval over inputs.
-        raters: one correlation per rater, of shape (raters,); NaN for a rater with too few or equal ratings.
+    n: int
+    agreement: Estimate
+    # what a perfect metric would reach on these examples
+    ceiling: Estimate
+    # agreement / ceiling (Spearman's correction for attenuation); may exceed 1 by chance
+    corrected: Estimate
+
+
+def name_scale(ratings: Floats) -> Scale:
+    """The scale of alpha that suits the ratings: nominal for two values, ordinal for whole numbers, else interval.
+
+    >>> [name_scale(np.array(values)) for values in ([0.0, 1.0, np.nan], [1.0, 2.0, 5.0], [1.0, 2.5, 3.0])]
+    ['nominal', 'ordinal', 'interval']
     """
-
-    estimate: Estimate
-    raters: Floats
+    values = np.unique(ratings[~np.isnan(ratings)])
+    if len(values) <= 2:
+        return "nominal"
+    return "ordinal" if (values == np.round(values)).all() else "interval"
 
 
 def krippendorff_alpha(
@@ -82,45 +103,114 @@ def krippendorff_alpha(
 
 
 def leave_one_out(
-    ratings: ArrayLike,
-    kind: Literal["pearson", "spearman"] = "spearman",
-    resampling: Resampling | None = None,
-    *,
-    layout: Layout | None = None,
-) -> Ceiling:
+    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
+) -> Estimate:
     """The mean correlation of each rater with the mean of the other raters, over the units that both rated.
 
     `ratings` has shape (raters, units). Raters whose correlation is not defined are left out of the mean. The interval
     draws the inputs of `layout`; without it each unit is an input.
     """
     table, layout = _paired_units(ratings, layout)
-    raters, units = table.shape
-    statistic = spearman if kind == "spearman" else pearson
-    pairs = []
-    for rater in range(raters):
+    against = []
+    for rater, own in enumerate(table):
         others = np.delete(table, rater, axis=0)
         given = (~np.isnan(others)).sum(axis=0)
-        means = np.divide(np.nansum(others, axis=0), given, out=np.full(units, np.nan), where=given > 0)
-        at = np.flatnonzero(~np.isnan(table[rater]) & (given > 0))
-        varies = len(at) >= 3 and np.ptp(table[rater, at]) > 0 and np.ptp(means[at]) > 0
-        pairs.append((at, table[rater, at], means[at]) if varies else None)
-    defined = [pair for pair in pairs if pair is not None]
-    if not defined:
-        reason = "no rater has 3 or more units in common with others and ratings that vary"
-        return Ceiling(Estimate.undefined(reason), np.full(raters, np.nan))
+        against.append((own, np.divide(np.nansum(others, axis=0), given, np.full(len(own), np.nan), where=given > 0)))
+    of = _mean_correlation(against, kind, layout)
+    if of is None:
+        return Estimate.undefined("no rater has 3 or more units in common with others and ratings that vary")
+    return draw_grouped(of, layout, _over_inputs(resampling)).estimate
 
-    def mean_correlation(_: Floats, inputs: Floats) -> Floats:
+
+def correlate_raters(
+    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
+) -> Estimate:
+    """The mean correlation of two raters, over all pairs of them with units in common; arguments as `leave_one_out`."""
+    table, layout = _paired_units(ratings, layout)
+    of = _mean_correlation([*combinations(table, 2)], kind, layout)
+    return Estimate.undefined(NO_PAIR) if of is None else draw_grouped(of, layout, _over_inputs(resampling)).estimate
+
+
+def find_ceiling(
+    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
+) -> Estimate:
+    """What a perfect metric would reach: the root of the reliability of the mean rating; arguments as `leave_one_out`.
+
+    It holds for Pearson's correlation, and nearly so for Spearman's.
+    """
+    table, layout = _rated_units(ratings, layout)
+    return _draw_ceiling(table, kind, _over_inputs(resampling), layout).estimate
+
+
+def correct_agreement(
+    scores: ArrayLike,
+    ratings: ArrayLike,
+    kind: Kind = "spearman",
+    resampling: Resampling | None = None,
+    *,
+    layout: Layout | None = None,
+) -> Corrected:
+    """The correlation of `scores`, of shape (n,), with the mean of `ratings`, of shape (raters, n), over the ceiling.
+
+    Examples with a NaN score or without a rating do not count. All intervals share their resamples.
+    """
+    x, settings = np.asarray(scores, dtype=np.float64), _over_inputs(resampling)
+    whole = np.where(np.isnan(x), np.nan, np.asarray(ratings, dtype=np.float64))
+    rated = ~np.isnan(whole).all(axis=0)
+    table, layout = _rated_units(whole, layout)
+    x, mean = x[rated], np.nanmean(table, axis=0) if rated.any() else np.empty(0)
+    if len(x) < FEWEST_SHARED or np.ptp(x) == 0 or np.ptp(mean) == 0:
+        none = Estimate.undefined("scores and mean ratings must vary on at least 3 examples")
+        return Corrected(len(x), none, none, none)
+    statistic = pearson if kind == "pearson" else spearman
+    agreement = draw_grouped(lambda _, inputs: statistic(x, mean, inputs[:, layout.inputs]), layout, settings)
+    ceiling = _draw_ceiling(table, kind, settings, layout)
+    corrected = ceiling.estimate
+    if ceiling.value > 0:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.where(ceiling.values > 0, agreement.values / ceiling.values, np.nan)
+        corrected = replace(ceiling, value=agreement.value / ceiling.value, values=values).estimate
+    return Corrected(len(x), agreement.estimate, ceiling.estimate, corrected)
+
+
+def _draw_ceiling(table: Floats, kind: Kind, resampling: Resampling, layout: Layout) -> Draws:
+    nothing = Draws(math.nan, np.empty(0), layout.input_count, resampling, NO_PAIR)
+    of = _mean_correlation([*combinations(table, 2)], kind, layout)
+    if of is None:
+        return nothing
+    shares = 1 / (~np.isnan(table)).sum(axis=0)
+
+    def ceiling(systems: Floats, inputs: Floats) -> Floats:
+        weights, r = inputs[:, layout.inputs], np.maximum(of(systems, inputs), 0.0)
+        k = weights.sum(axis=1) / (weights @ shares)
+        return np.sqrt(k * r / (1 + (k - 1) * r))
+
+    found = draw_grouped(ceiling, layout, resampling)
+    return found if found.value > 0 else replace(nothing, reason=DISAGREE)
+
+
+def _mean_correlation(pairs: Sequence[tuple[Floats, Floats]], kind: Kind, layout: Layout) -> Weighted | None:
+    """The mean correlation of pairs of columns of shape (units,), weighted by the units that both have a value for.
+
+    Pairs without a correlation are left out; None if no pair has one.
+    """
+    statistic = spearman if kind == "spearman" else pearson
+    shared = []
+    for x, y in pairs:
+        at = np.flatnonzero(~np.isnan(x + y))
+        if len(at) >= FEWEST_SHARED and np.ptp(x[at]) > 0 and np.ptp(y[at]) > 0:
+            shared.append((at, x[at], y[at]))
+    if not shared:
+        return None
+
+    def mean(_: Floats, inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
-        found = np.stack([statistic(own, others, weights[:, at]) for at, own, others in defined])
-        present = ~np.isnan(found)
-        count = present.sum(axis=0)
-        total = np.where(present, found, 0.0).sum(axis=0)
-        return np.divide(total, count, out=np.full(len(weights), np.nan), where=count > 0)
+        found = np.stack([statistic(x, y, weights[:, at]) for at, x, y in shared])
+        sizes = np.array([len(at) for at, _, _ in shared])[:, None] * ~np.isnan(found)
+        total, size = (np.nan_to_num(found) * sizes).sum(axis=0), sizes.sum(axis=0)
+        return np.divide(total, size, out=np.full(len(weights), np.nan), where=size > 0)
 
-    single = np.array(
-        [math.nan if pair is None else statistic(pair[1], pair[2], np.ones((1, len(pair[0]))))[0] for pair in pairs]
-    )
-    return Ceiling(draw_grouped(mean_correlation, layout, _over_inputs(resampling)).estimate, single)
+    return mean
 
 
 def _disagreements(counts: Floats, per_unit: Floats, distances: Floats) -> Floats:
@@ -141,13 +231,17 @@ def _distances(values: Floats, totals: Floats, scale: Scale) -> Floats:
 
 def _paired_units(ratings: ArrayLike, layout: Layout | None) -> tuple[Floats, Layout]:
     """The units with at least two ratings, of shape (raters, units), and their layout."""
+    return _rated_units(ratings, layout, fewest=2)
+
+
+def _rated_units(ratings: ArrayLike, layout: Layout | None, fewest: int = 1) -> tuple[Floats, Layout]:
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"ratings must have shape (raters, units), but have shape {table.shape}")
     if np.isinf(table).any():
         raise ValueError("ratings must be finite, or NaN where a rater did not rate")
-    paired = (~np.isnan(table)).sum(axis=0) >= 2
-    return table[:, paired], restrict(layout or lay_out(table.shape[1]), paired)
+    rated = (~np.isnan(table)).sum(axis=0) >= fewest
+    return table[:, rated], restrict(layout or lay_out(table.shape[1]), rated)
 
 
 def _over_inputs(resampling: Resampling | None) -> Resampling:

@@ -14,49 +14,14 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, draw_grouped
+from meta_eval.bootstrap import Floats
+from meta_eval.grouping import Layout
 
 Ties = Literal["mid", "published"]  # whether a permutation that equals the observed sum counts half or in full
 PERMUTATIONS = 1000  # of the published program
 RESAMPLES = 200  # of an interval; each costs as much as the value
-
-
-def soft_pairwise_accuracy(
-    ratings: ArrayLike,
-    scores: ArrayLike,
-    *,
-    ties: Ties = "mid",
-    permutations: int = PERMUTATIONS,
-    resamples: int = RESAMPLES,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Estimate:
-    """Soft pairwise accuracy of `scores` with `ratings`, both of shape (systems, inputs); in [0, 1], higher is better.
-
-    Only inputs for which every system has a rating and a score count (a missing one is NaN). The percentile interval is
-    over inputs. The result does not depend on the order of the systems unless `ties` is published. The program of
-    mt-metrics-eval has the seed 4.
-    """
-    human, metric = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    if human.ndim != 2 or human.shape != metric.shape:
-        raise ValueError(
-            f"ratings and scores must have one shape (systems, inputs), but have {human.shape} and {metric.shape}"
-        )
-    if np.isinf(human).any() or np.isinf(metric).any():
-        raise ValueError("ratings and scores must be finite, or NaN where there is none")
-    complete = ~np.isnan(human + metric).any(axis=0)
-    human, metric = human[:, complete], metric[:, complete]
-    systems, inputs = (axis.ravel() for axis in np.indices(human.shape))
-    layout = lay_out(human.size, systems.tolist(), inputs.tolist())
-    if (reason := explain_undefined_soft(metric.ravel(), human.ravel(), layout)) is not None:
-        return Estimate.undefined(reason)
-    statistic = weigh_soft_accuracy(metric.ravel(), human.ravel(), layout, ties, permutations, seed)
-    resampling = Resampling(interval="percentile", confidence=confidence, resamples=resamples, seed=seed)
-    return draw_grouped(statistic, layout, resampling).estimate
 
 
 def find_complete(layout: Layout) -> NDArray[np.bool_]:

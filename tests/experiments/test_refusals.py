@@ -72,7 +72,6 @@ SETTINGS = [
     (f"{AGREE} statistic=tau", "statistic must be 'pearson'"),
     (f"{AGREE} grouping=none", "grouping must be 'global'"),
     (f"{AGREE} over=texts", "over must be 'inputs'"),
-    (f"{AGREE} over=both interval=bca", "BCa intervals need"),
     (f"{AGREE} permutations=0", "permutations must be"),
     ("plan correlation=2", "correlation must be less than 1, but is 2"),
     ("plan between_raters=0", "between_raters must be greater than 0, but is 0"),

@@ -12,7 +12,6 @@ from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
     Resampling,
-    bca_interval,
     bootstrap_p_value,
     draw_grouped,
     grouped_estimate,
@@ -92,43 +91,11 @@ def test_equal_to_scipys_paired_bootstrap(name, oracle, confidence):
     assert (found.low, found.high) == (pytest.approx(expected.low, abs=1e-12), pytest.approx(expected.high, abs=1e-12))
 
 
-@pytest.mark.parametrize("statistic", [pearson, spearman])
-def test_bca_equals_scipys(statistic):
-    x, y = rated(40, 1)
-    oracle = stats.pearsonr if statistic is pearson else stats.spearmanr
-    expected = stats.bootstrap(
-        (x, y),
-        lambda a, b: oracle(a, b)[0],
-        paired=True,
-        vectorized=False,
-        n_resamples=300,
-        confidence_level=expand(0.95, 40),
-        method="BCa",
-        rng=np.random.default_rng(3),
-    ).confidence_interval
-    found = grouped_estimate(statistic, x, y, lay_out(40), resampling=Resampling(interval="bca", resamples=300, seed=3))
-    assert (found.low, found.high) == (pytest.approx(expected.low, abs=1e-9), pytest.approx(expected.high, abs=1e-9))
-
-
-def test_bca_by_hand():
-    """Half of the resamples lie below and the jackknife is symmetric: z0 = a = 0 leaves the percentile interval."""
-    values = np.arange(1.0, 101)
-    low, high = bca_interval(50.5, values, np.array([1.0, 2, 3]), 0.9)
-    assert (low, high) == (pytest.approx(np.quantile(values, 0.05)), pytest.approx(np.quantile(values, 0.95)))
-
-
-def test_bca_on_the_edge():
-    assert bca_interval(1.0, np.ones(10), np.ones(5), 0.95) == (1.0, 1.0)
-    assert all(math.isnan(end) for end in bca_interval(1.0, np.arange(10.0) / 10, np.ones(5), 0.95))
-    assert bca_interval(0.5, np.linspace(0, 1, 11), np.ones(5), 0.8) == pytest.approx((0.1, 0.9))  # no skewness
-
-
 def test_batches_do_not_change_the_interval(monkeypatch):
     x, y = rated(30, 2)
-    whole = agreement(x, y, interval="bca")
-    monkeypatch.setattr("meta_eval.bootstrap.BATCH", 30 * 7)  # of resamples
-    monkeypatch.setattr("meta_eval.intervals.BATCH", 30 * 7)  # of the jackknife
-    assert agreement(x, y, interval="bca") == whole
+    whole = agreement(x, y)
+    monkeypatch.setattr("meta_eval.bootstrap.BATCH", 30 * 7)
+    assert agreement(x, y) == whole
 
 
 @pytest.mark.parametrize("name", ["pearson", "spearman", "kendall"])
@@ -200,18 +167,6 @@ def test_over_systems_draws_systems():
     assert (found.low, found.high) == pytest.approx(expected)
 
 
-def test_over_both_is_wider_than_over_either():
-    rng = np.random.default_rng(1)
-    quality = rng.normal(size=30)[:, None] + rng.normal(size=31)
-    x, y = (quality + 0.3 * rng.normal(size=(30, 31)) for _ in range(2))
-    layout = lay_out(930, **crossed(30, 31))
-    widths = {}
-    for over in ("inputs", "systems", "both"):
-        found = grouped_estimate(pearson, x.ravel(), y.ravel(), layout, resampling=Resampling(over=over))
-        widths[over] = found.high - found.low
-    assert widths["both"] > max(widths["inputs"], widths["systems"])
-
-
 def test_scores_that_are_missing_are_left_out_with_their_systems():
     layout = lay_out(155, **crossed(31, 5))
     x, y = rated(155, 3)
@@ -244,7 +199,7 @@ def test_few_units_have_values_but_no_interval(n, groups, reason):
         assert math.isnan(estimate.high)
         assert estimate.reason == reason
     x, y = rated(30, 4)
-    one_system = grouped_estimate(spearman, x, y, lay_out(30), resampling=Resampling(over="both"))
+    one_system = grouped_estimate(spearman, x, y, lay_out(30), resampling=Resampling(over="systems"))
     assert one_system.reason == "an interval over systems needs at least 30 of them, but there are 1"
 
 
@@ -452,7 +407,6 @@ def test_the_interval_of_high_correlations_within_systems_covers_the_truth():
     [
         ({"confidence": 95}, "confidence must be less than 1, but is 95"),
         ({"resamples": 0}, "resamples must be greater than or equal to 1, but is 0"),
-        ({"interval": "bca", "over": "both"}, "BCa intervals need over=inputs or over=systems"),
     ],
 )
 def test_bad_settings(settings, message):

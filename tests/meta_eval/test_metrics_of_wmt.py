@@ -8,9 +8,9 @@ import pytest
 
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import Resampling
-from meta_eval.permutation import Pair, _standardise, permutation_test, permuted_accuracy
+from meta_eval.permutation import _standardise, permutation_tests, permuted_accuracy
 from meta_eval.ranking import Comparison, compare_metrics, measure, number_clusters, rank_metrics
-from meta_eval.soft_accuracy import soft_pairwise_accuracy
+from meta_eval.soft_accuracy import weigh_soft_accuracy
 from tests.meta_eval.sets import make_set
 
 SYSTEMS, INPUTS = 4, 12
@@ -43,9 +43,8 @@ def test_the_literal_of_its_own_test() -> None:
 
 def test_soft_accuracy_of_mt_metrics_eval() -> None:
     """`PairwiseConfidenceError`, which draws 1,000 permutations from seed 4, at commit 1b47eab."""
-    grids = [LAYOUT.to_grid(values) for values in (RATINGS, SCORES)]
-    found = soft_pairwise_accuracy(*grids, ties="published", seed=4)
-    assert found.value == pytest.approx(0.7886666666666667, abs=1e-12)
+    of = weigh_soft_accuracy(SCORES, RATINGS, LAYOUT, "published", seed=4)
+    assert of(np.ones((1, SYSTEMS)), np.ones((1, INPUTS)))[0] == pytest.approx(0.7886666666666667, abs=1e-12)
 
 
 def ordered(gap: float, epsilon: float) -> float:
@@ -66,56 +65,57 @@ def draw_metrics(layout: Layout, seed: int = 0) -> tuple[np.ndarray, np.ndarray,
 
 def test_accuracy_after_a_swap_equals_a_loop_over_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     y, a, b = draw_metrics(LAYOUT)
-    (a, half_a), (b, half_b) = (_standardise(x, eps, LAYOUT, "global") for x, eps in ((a, 0.5), (b, 0.2)))
+    first, second = (_standardise(x, eps, LAYOUT, "global") for x, eps in ((a, 0.5), (b, 0.2)))
     swaps = np.random.default_rng(1).random((5, INPUTS))[:, INPUT] < 0.5
-    found = permuted_accuracy(Pair(a, b, y, half_a, half_b), swaps)
-    for values, (own, half), (other, other_half) in zip(
-        found, ((a, half_a), (b, half_b)), ((b, half_b), (a, half_a)), strict=True
-    ):
-        wanted = [count_right(np.where(s, other, own), np.where(s, other_half, half), y) for s in swaps]
-        assert values.tolist() == pytest.approx(wanted, abs=1e-12)
+    found = permuted_accuracy(first, second, y, swaps)
+    for values, own, other in zip(found, (first, second), (second, first), strict=True):
+        swapped = ((np.where(s, other.values, own.values), np.where(s, other.halves, own.halves)) for s in swaps)
+        assert values.tolist() == pytest.approx([count_right(*each, y) for each in swapped], abs=1e-12)
     monkeypatch.setattr("meta_eval.permutation.PAIR_BLOCK", 200)
-    assert permuted_accuracy(Pair(a, b, y, half_a, half_b), swaps)[0] == pytest.approx(found[0], abs=1e-12)
+    assert permuted_accuracy(first, second, y, swaps)[0] == pytest.approx(found[0], abs=1e-12)
 
 
 def test_accuracy_within_inputs_flips_the_sign_of_whole_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     y, a, b = draw_metrics(LAYOUT)
     flips = np.random.default_rng(1).random((50, INPUTS)) < 0.5
     monkeypatch.setattr("meta_eval.permutation._draw_swaps", lambda rng, rows, n: flips)
-    found = permutation_test(
-        a, b, y, LAYOUT, kind="accuracy", grouping="per_input", permutations=50, epsilons=(0.5, 0.2)
-    )
+    settings: dict[str, Any] = {"kind": "accuracy", "grouping": "per_input", "permutations": 50}
+    found = permutation_tests({"a": a, "b": b}, y, LAYOUT, epsilons={"a": 0.5, "b": 0.2}, **settings)
     gaps = [
         count_right(a[at], np.full(SYSTEMS, 0.25), y[at]) - count_right(b[at], np.full(SYSTEMS, 0.1), y[at])
         for at in LAYOUT.groups("per_input")
     ]
     null = (1 - 2 * flips) @ gaps / INPUTS
-    assert found.difference == pytest.approx(np.mean(gaps), abs=1e-12)
-    assert found.p_value == pytest.approx(((np.abs(null) >= abs(np.mean(gaps)) - 1e-10).sum() + 1) / 51)
+    assert found.differences["a", "b"] == pytest.approx(np.mean(gaps), abs=1e-12)
+    assert found.p_values["a", "b"] == pytest.approx(((np.abs(null) >= abs(np.mean(gaps)) - 1e-10).sum() + 1) / 51)
 
 
-@pytest.mark.parametrize("over", ["inputs", "systems"])
-def test_soft_accuracy_swaps_whole_units(monkeypatch: pytest.MonkeyPatch, over: Any) -> None:
+def test_soft_accuracy_swaps_whole_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of seven systems one lacks an input, which then does not count."""
     systems, inputs = (axis.ravel() for axis in np.indices((7, 9)))
     layout = lay_out(63, systems.tolist(), inputs.tolist())
     y, a, b = draw_metrics(layout, 3)
     a[(systems == 2) & (inputs == 8)] = np.nan
-    swaps = np.random.default_rng(1).random((20, 7 if over == "systems" else 8)) < 0.5
+    swaps = np.random.default_rng(1).random((20, 7)) < 0.5
     monkeypatch.setattr("meta_eval.permutation._draw_swaps", lambda rng, rows, n: swaps)
-    found = permutation_test(a, b, y, layout, kind="soft_accuracy", over=over, permutations=20)
+    settings: dict[str, Any] = {"kind": "soft_accuracy", "over": "systems", "permutations": 20}
+    found = permutation_tests({"a": a, "b": b}, y, layout, **settings)
     human, first, second = (layout.to_grid(values)[:, :8] for values in (y, a, b))
     first, second = ((x - x.mean()) / x.std() for x in (first, second))
 
+    complete, ones = lay_out(56, *(axis.ravel().tolist() for axis in np.indices((7, 8)))), np.ones((1, 8))
+
+    def measure_soft(scores: np.ndarray) -> float:
+        return weigh_soft_accuracy(scores.ravel(), human.ravel(), complete, "mid")(np.ones((1, 7)), ones)[0]
+
     def differ(swap: np.ndarray) -> float:
-        mask = np.broadcast_to(swap[:, None] if over == "systems" else swap, human.shape)
-        of_a, of_b = (np.where(mask, *pair) for pair in ((second, first), (first, second)))
-        return soft_pairwise_accuracy(human, of_a).value - soft_pairwise_accuracy(human, of_b).value
+        of_a, of_b = (np.where(swap[:, None], *pair) for pair in ((second, first), (first, second)))
+        return measure_soft(of_a) - measure_soft(of_b)
 
     observed = differ(np.zeros(len(swaps[0]), dtype=bool))
     beyond = sum(abs(differ(swap)) >= abs(observed) - 1e-10 for swap in swaps)
-    assert (found.n, found.difference) == (56, pytest.approx(observed, abs=1e-12))
-    assert found.p_value == pytest.approx((beyond + 1) / 21)
+    assert (found.n, found.differences["a", "b"]) == (56, pytest.approx(observed, abs=1e-12))
+    assert found.p_values["a", "b"] == pytest.approx((beyond + 1) / 21)
 
 
 def test_every_level_of_a_study_separates_a_good_metric_from_poor_ones() -> None:

@@ -1,21 +1,42 @@
-"""The permutation test: swaps against scipy, all swaps of a small case by hand, groupings, undefined cases."""
+"""Permutation tests: swaps against scipy, every swap of a small case by hand, groupings, all pairs, undefined cases."""
 
 import math
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from meta_eval.grouping import lay_out
-from meta_eval.permutation import PERMUTED, PermutationTest, permutation_test, permuted_pearson
+from meta_eval.permutation import (
+    PERMUTED,
+    Standardised,
+    Statistic,
+    permutation_tests,
+    permuted_kendall,
+    permuted_pearson,
+)
 
 ORACLES: dict[str, Callable[..., float]] = {
     "pearson": lambda x, y: float(np.asarray(stats.pearsonr(x, y))[0]),
     "spearman": lambda x, y: float(np.asarray(stats.spearmanr(x, y))[0]),
     "kendall": lambda x, y: float(np.asarray(stats.kendalltau(x, y))[0]),
 }
+
+
+KINDS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
+
+
+def pack(values: np.ndarray) -> Standardised:
+    return Standardised(values, np.zeros(len(values)))
+
+
+def try_pair(a, b, y, layout, **settings) -> tuple[float, float]:
+    """The difference and the p-value of two metrics."""
+    found = permutation_tests({"a": a, "b": b}, y, layout, **settings)
+    assert found.reason is None
+    return found.differences["a", "b"], found.p_values["a", "b"]
 
 
 def metrics(n: int, seed: int, levels: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -26,13 +47,13 @@ def metrics(n: int, seed: int, levels: float) -> tuple[np.ndarray, np.ndarray, n
     return a, b, y
 
 
-@pytest.mark.parametrize("kind", list(PERMUTED))
+@pytest.mark.parametrize("kind", ["pearson", "kendall"])
 @pytest.mark.parametrize("levels", [1, 3, 1e6])
 def test_every_swap_equals_scipy(kind, levels):
     rng = np.random.default_rng(0)
     a, b, y = metrics(31, 1, levels)
     swaps = rng.random((40, 31)) < 0.5
-    of_a, of_b = PERMUTED[kind](a, b, y, swaps)
+    of_a, of_b = PERMUTED[kind](pack(a), pack(b), y, swaps)
     np.testing.assert_allclose(of_a, [ORACLES[kind](np.where(s, b, a), y) for s in swaps], atol=1e-12)
     np.testing.assert_allclose(of_b, [ORACLES[kind](np.where(s, a, b), y) for s in swaps], atol=1e-12)
 
@@ -40,50 +61,71 @@ def test_every_swap_equals_scipy(kind, levels):
 def test_kendall_is_the_same_in_blocks(monkeypatch):
     a, b, y = metrics(40, 2, 3)
     swaps = np.random.default_rng(0).random((9, 40)) < 0.5
-    whole = PERMUTED["kendall"](a, b, y, swaps)
+    whole = permuted_kendall(pack(a), pack(b), y, swaps)
     monkeypatch.setattr("meta_eval.permutation.PAIR_BLOCK", 120)
-    np.testing.assert_allclose(PERMUTED["kendall"](a, b, y, swaps), whole, atol=1e-15)
+    np.testing.assert_allclose(permuted_kendall(pack(a), pack(b), y, swaps), whole, atol=1e-15)
 
 
-@pytest.mark.parametrize("kind", list(PERMUTED))
-def test_swapping_everything_turns_the_difference_round(kind):
-    a, b, y = metrics(20, 3, 2)
-    everything = np.ones((1, 20), dtype=bool)
-    (of_a,), (of_b,) = PERMUTED[kind](a, b, y, everything)
-    assert (of_a, of_b) == pytest.approx((ORACLES[kind](b, y), ORACLES[kind](a, y)))
-
-
-def test_the_p_value_approaches_that_of_all_swaps():
-    """Eight examples have 256 swaps; the test draws among them."""
+def test_few_units_are_swapped_in_every_way():
+    """Eight examples have 256 swaps, and the p-value is the share of those that differ as much."""
     a, b, y = metrics(8, 4, 1e6)
-    a, b = ((v - v.mean()) / v.std() for v in (a, b))
     every = np.array(list(product([False, True], repeat=8)))
-    of_a, of_b = permuted_pearson(a, b, y, every)
+    u, v = ((x - x.mean()) / x.std() for x in (a, b))
+    of_a, of_b = permuted_pearson(pack(u), pack(v), y, every)
     observed = abs(of_a[0] - of_b[0])
     exact = np.mean(np.abs(of_a - of_b) >= observed - 1e-12)
-    found = permutation_test(a, b, y, lay_out(8), kind="pearson", permutations=20_000)
-    assert found.p_value == pytest.approx(exact, abs=0.015)
-    assert found.difference == pytest.approx(ORACLES["pearson"](a, y) - ORACLES["pearson"](b, y))
+    difference, p_value = try_pair(a, b, y, lay_out(8), kind="pearson", permutations=256)
+    assert p_value == pytest.approx(exact)
+    assert difference == pytest.approx(ORACLES["pearson"](a, y) - ORACLES["pearson"](b, y))
+    assert try_pair(a, b, y, lay_out(8), kind="pearson", permutations=255)[1] == pytest.approx(exact, abs=0.1)
 
 
 def test_equal_metrics_have_a_p_value_of_one_and_a_clear_difference_the_least():
     a, b, y = metrics(60, 5, 1e6)
-    assert permutation_test(a, a, y, lay_out(60), permutations=200).p_value == 1.0
-    found = permutation_test(y + 0.01 * a, b, y, lay_out(60), permutations=999)
-    assert found.p_value == 1 / 1000
-    assert found.difference > 0
+    assert try_pair(a, a, y, lay_out(60), permutations=200) == (0.0, 1.0)
+    difference, p_value = try_pair(y + 0.01 * a, b, y, lay_out(60), permutations=999)
+    assert p_value == 1 / 1000
+    assert difference > 0
 
 
-@pytest.mark.parametrize("kind", list(PERMUTED))
+def test_many_metrics_share_their_swaps_and_are_adjusted_together():
+    """Each statistic is a difference in standard deviations of its swaps; the largest of those left is the null."""
+    rng = np.random.default_rng(3)
+    a, b, y = metrics(40, 12, 1e6)
+    scores = {"a": a, "b": b, "c": b + 0.1 * rng.normal(size=40), "d": rng.normal(size=40)}
+    found = permutation_tests(scores, y, lay_out(40), kind="pearson", permutations=300, seed=4)
+    swaps = np.unpackbits(
+        np.frombuffer(np.random.default_rng(4).bytes(300 * 5), dtype=np.uint8).reshape(300, 5), axis=1, count=40
+    ).astype(bool)
+    pairs = [*combinations(scores, 2)]
+    units = {name: (x - x.mean()) / x.std() for name, x in scores.items()}
+
+    def differ(first, second, s):
+        u, v = units[first], units[second]
+        return ORACLES["pearson"](np.where(s, v, u), y) - ORACLES["pearson"](np.where(s, u, v), y)
+
+    null = np.array([[differ(*pair, s) for pair in pairs] for s in swaps])
+    spread = np.sqrt((null**2).mean(axis=0))
+    observed = np.array([differ(*pair, np.zeros(40, dtype=bool)) for pair in pairs])
+    expected, left, largest = {}, sorted(range(6), key=lambda i: -abs(observed[i]) / spread[i]), 0.0
+    for place, i in enumerate(left):
+        top = (np.abs(null[:, left[place:]]) / spread[left[place:]]).max(axis=1)
+        largest = max(largest, (1 + (top >= abs(observed[i]) / spread[i] - 1e-9).sum()) / 301)
+        expected[pairs[i]] = largest
+    assert found.p_values == pytest.approx(expected)
+    assert list(found.differences.values()) == pytest.approx(observed.tolist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_scale_does_not_matter(kind):
     a, b, y = metrics(40, 6, 1e6)
-    plain = permutation_test(a, b, y, lay_out(40), kind=kind, permutations=200)
-    scaled = permutation_test(1e200 * a + 1e190, b, y, lay_out(40), kind=kind, permutations=200)
-    assert scaled.p_value == plain.p_value
-    assert scaled.difference == pytest.approx(plain.difference)
+    plain = try_pair(a, b, y, lay_out(40), kind=kind, permutations=200)
+    assert try_pair(1e200 * a + 1e190, b, y, lay_out(40), kind=kind, permutations=200) == pytest.approx(plain)
+    if kind != "pearson":
+        assert try_pair(np.exp(3 * a), b, y, lay_out(40), kind=kind, permutations=200) == pytest.approx(plain)
 
 
-@pytest.mark.parametrize("kind", list(PERMUTED))
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("grouping", "over"),
     [
@@ -100,29 +142,37 @@ def test_groupings_equal_a_loop_that_swaps_whole_units(kind, grouping, over, mon
     rng = np.random.default_rng(7)
     a, b, y = (v.reshape(6, 8) for v in metrics(48, 8, 3))
     y[:, 2] = 1.0  # an input without variation is left out
+    a[:, 3] = 0.0  # a metric without variation agrees by 0
+    given = a, b, y
     swapped = rng.random((30, 8 if over == "inputs" else 6)) < 0.5
     monkeypatch.setattr("meta_eval.permutation._draw_swaps", lambda rng, rows, n: swapped[:rows, :n])
     layout = lay_out(48, [s for s in range(6) for _ in range(8)], [i for _ in range(6) for i in range(8)])
     axis = {"per_input": 0, "per_system": 1}.get(grouping)
+    oracle = ORACLES["kendall" if kind == "kendall" else "pearson"]
+    if grouping == "system_means":
+        a, b, z = (v.mean(axis=1, keepdims=True) for v in (a, b, y))
+    else:
+        z = y
+    if kind != "pearson":  # swaps of ranks
+        a, b, z = (stats.rankdata(v, axis=axis).reshape(v.shape) for v in (a, b, z))
 
     def correlate(x) -> float:
-        if grouping == "global":
-            return ORACLES[kind](x.ravel(), y.ravel())
-        if grouping == "system_means":
-            return ORACLES[kind](x.mean(axis=1), y.mean(axis=1))
-        pairs = zip(x.T, y.T, strict=True) if grouping == "per_input" else zip(x, y, strict=True)
-        return float(np.mean([ORACLES[kind](u, v) for u, v in pairs if np.ptp(v) > 0 and np.ptp(u) > 0]))
+        if grouping in ("global", "system_means"):
+            return oracle(x.ravel(), z.ravel())
+        pairs = zip(x.T, z.T, strict=True) if grouping == "per_input" else zip(x, z, strict=True)
+        return float(np.mean([oracle(u, v) if np.ptp(u) > 0 else 0.0 for u, v in pairs if np.ptp(v) > 0]))
 
-    u, v = ((x - x.mean(axis=axis, keepdims=True)) / x.std(axis=axis, keepdims=True) for x in (a, b))
+    u, v = a, b
+    if kind != "kendall":
+        u, v = (
+            (x - x.mean(axis=axis, keepdims=True)) / np.maximum(x.std(axis=axis, keepdims=True), 1e-9) for x in (a, b)
+        )
     observed = correlate(u) - correlate(v)
     every = [row[None, :] if over == "inputs" else row[:, None] for row in swapped]
     null = [correlate(np.where(s, v, u)) - correlate(np.where(s, u, v)) for s in every]
     beyond = sum(abs(delta) >= abs(observed) - 1e-10 for delta in null)
-    found = permutation_test(
-        a.ravel(), b.ravel(), y.ravel(), layout, kind=kind, grouping=grouping, over=over, permutations=30
-    )
-    assert found.difference == pytest.approx(observed, abs=1e-12)
-    assert found.p_value == pytest.approx((beyond + 1) / 31)
+    found = try_pair(*(v.ravel() for v in given), layout, kind=kind, grouping=grouping, over=over, permutations=30)
+    assert found == (pytest.approx(observed, abs=1e-12), pytest.approx((beyond + 1) / 31))
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 5.0), (1e-180, 0.0)])
@@ -130,35 +180,29 @@ def test_a_metrics_level_within_a_system_does_not_matter_per_system(scale, shift
     a, b, y = metrics(40, 11, 1e6)
     first = np.arange(40) < 20
     layout = lay_out(40, [int(f) for f in first], [i % 20 for i in range(40)])
-    moved = np.where(first, scale * a + shift, a)
-    plain = permutation_test(a, b, y, layout, grouping="per_system", permutations=200)
-    assert permutation_test(moved, b, y, layout, grouping="per_system", permutations=200) == plain
+    moved, settings = np.where(first, scale * a + shift, a), {"grouping": "per_system", "permutations": 200}
+    for kind in KINDS:
+        found = try_pair(moved, b, y, layout, kind=kind, **settings)
+        assert found == pytest.approx(try_pair(a, b, y, layout, kind=kind, **settings))
 
 
-@pytest.mark.parametrize(
-    ("grouping", "over", "reason"),
-    [
-        ("global", "both", "no test of two metrics draws both inputs and systems: use over=inputs or over=systems"),
-        ("system_means", "inputs", "a test of system means needs other systems: use over=systems"),
-        ("per_input", "systems", "the permutation test needs at least 6 systems to swap, but there are 4"),
-    ],
-)
-def test_units_that_no_test_can_swap_give_a_difference_and_a_reason(grouping, over, reason):
+def test_system_means_are_not_tested_over_inputs():
     a, b, y = metrics(40, 10, 1e6)
     layout = lay_out(40, [i % 4 for i in range(40)], [i // 4 for i in range(40)])
-    found = permutation_test(a, b, y, layout, grouping=grouping, over=over, permutations=99)
-    assert not math.isnan(found.difference)
-    assert math.isnan(found.p_value)
-    assert found.reason == reason
+    for kind, grouping in (("spearman", "system_means"), ("soft_accuracy", "global")):
+        found = permutation_tests({"a": a, "b": b}, y, layout, kind=kind, grouping=grouping, permutations=99)
+        assert math.isnan(found.p_values["a", "b"])
+        assert found.reason is not None
+        assert "use over=systems" in found.reason
 
 
-def test_only_examples_that_both_scored_count():
+def test_only_examples_that_all_scored_count():
     a, b, y = metrics(30, 9, 1e6)
     gaps_a, gaps_b = a.copy(), b.copy()
     gaps_a[:2], gaps_b[4] = np.nan, np.nan
     kept = np.array([i for i in range(30) if i not in (0, 1, 4)])
-    found = permutation_test(gaps_a, gaps_b, y, lay_out(30), permutations=100)
-    assert found == permutation_test(a[kept], b[kept], y[kept], lay_out(27), permutations=100)
+    found = permutation_tests({"a": gaps_a, "b": gaps_b}, y, lay_out(30), permutations=100)
+    assert found == permutation_tests({"a": a[kept], "b": b[kept]}, y[kept], lay_out(27), permutations=100)
     assert found.n == 27
 
 
@@ -172,28 +216,27 @@ def test_only_examples_that_both_scored_count():
     ],
 )
 def test_undefined_is_nan_with_a_reason(a, b, y, reason):
-    found = permutation_test(a, b, y, lay_out(len(y)))
-    assert isinstance(found, PermutationTest)
-    assert math.isnan(found.p_value)
+    found = permutation_tests({"a": a, "b": b}, y, lay_out(len(y)))
+    assert math.isnan(found.p_values["a", "b"])
     assert found.reason is not None
     assert reason in found.reason
 
 
 def test_faults():
-    with pytest.raises(ValueError, match=r"scores_b must be finite, .* scores_b\[2\] is inf"):
-        permutation_test([1, 2, 3], [1, 2, math.inf], [1, 2, 3], lay_out(3))
+    with pytest.raises(ValueError, match=r"scores of b must be finite, .* scores of b\[2\] is inf"):
+        permutation_tests({"a": [1, 2, 3], "b": [1, 2, math.inf]}, [1, 2, 3], lay_out(3))
     with pytest.raises(ValueError, match="permutations must be at least 1, but is 0"):
-        permutation_test([1, 2, 3], [1, 2, 3], [1, 2, 3], lay_out(3), permutations=0)
+        permutation_tests({"a": [1, 2, 3], "b": [1, 2, 3]}, [1, 2, 3], lay_out(3), permutations=0)
 
 
 def test_a_long_test_is_announced(caplog, monkeypatch):
     a, b, y = metrics(40, 2, 3)
-    permutation_test(a, b, y, lay_out(40), kind="kendall", permutations=20)
+    try_pair(a, b, y, lay_out(40), kind="kendall", permutations=20)
     assert not caplog.messages
     monkeypatch.setattr("meta_eval.permutation.PER_PAIR", 1.0)
-    permutation_test(a, b, y, lay_out(40), kind="spearman", permutations=20)
+    try_pair(a, b, y, lay_out(40), kind="spearman", permutations=20)
     assert not caplog.messages
-    permutation_test(a, b, y, lay_out(40), kind="kendall", permutations=20)
+    try_pair(a, b, y, lay_out(40), kind="kendall", permutations=20)
     assert caplog.messages == [
         "swaps of 1,600 ordered pairs of examples, 20 times, will take about 533 minutes of one core"
     ]

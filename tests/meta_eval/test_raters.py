@@ -10,7 +10,7 @@ from scipy import stats
 from meta_eval.bootstrap import expand
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
-from meta_eval.raters import Scale, krippendorff_alpha, leave_one_out
+from meta_eval.raters import Scale, correct_agreement, correlate_raters, find_ceiling, krippendorff_alpha, leave_one_out
 
 NAN = math.nan
 
@@ -95,22 +95,44 @@ def test_interval_scale_takes_any_scale_and_ordinal_any_rising_map():
 def test_leave_one_out_by_hand():
     """Three raters who agree but for the third: its correlation with the mean of the others is 1/2 on ranks."""
     found = leave_one_out([[1, 2, 3], [1, 2, 3], [1, 3, 2]])
-    assert found.raters.tolist() == pytest.approx([stats.spearmanr([1, 2, 3], [1, 2.5, 2.5])[0]] * 2 + [0.5])
-    assert found.estimate.value == pytest.approx(found.raters.mean())
-    assert found.estimate.reason == "an interval over inputs needs at least 30 of them, but there are 3"
+    assert found.value == pytest.approx(np.mean([stats.spearmanr([1, 2, 3], [1, 2.5, 2.5])[0]] * 2 + [0.5]))
+    assert found.reason == "an interval over inputs needs at least 30 of them, but there are 3"
 
 
-def test_leave_one_out_equals_a_loop():
-    table = np.array(OTHER)
-    for found, oracle in ((leave_one_out(table), stats.spearmanr), (leave_one_out(table, "pearson"), stats.pearsonr)):
-        expected = []
-        for rater in range(3):
-            others = np.delete(table, rater, axis=0)
-            at = ~np.isnan(table[rater]) & ~np.isnan(others).all(axis=0)
-            expected.append(oracle(table[rater, at], np.nanmean(others[:, at], axis=0))[0])
-        assert found.raters.tolist() == pytest.approx(expected)
-        assert found.estimate.value == pytest.approx(np.mean(expected))
-        assert math.isnan(found.estimate.low)  # 20 units
+def test_the_ceiling_by_hand():
+    """Pairs of raters correlate by 1, .5 and .5, mean 2/3: three ratings have 3 (2/3)/(1 + 2 (2/3)) = 6/7. A fourth
+    unit that one rater rated makes the harmonic mean of the numbers of ratings 4/(3/3 + 1) = 2."""
+    table = [[1, 2, 3], [1, 2, 3], [1, 3, 2]]
+    assert correlate_raters(table).value == pytest.approx(2 / 3)
+    assert find_ceiling(table).value == pytest.approx(math.sqrt(6 / 7))
+    assert find_ceiling(np.column_stack([table, [4, NAN, NAN]])).value == pytest.approx(math.sqrt(0.8))
+    found = correct_agreement([1, 3, 2], table)
+    assert found.agreement.value == pytest.approx(stats.spearmanr([1, 3, 2], np.mean(table, axis=0))[0])
+    assert found.corrected.value == pytest.approx(found.agreement.value / math.sqrt(6 / 7))
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+def test_correlations_of_raters_equal_loops(kind):
+    table, oracle = np.array(OTHER), stats.spearmanr if kind == "spearman" else stats.pearsonr
+    one, two = [], []
+    for rater in range(3):
+        others = np.delete(table, rater, axis=0)
+        at = ~np.isnan(table[rater]) & ~np.isnan(others).all(axis=0)
+        one.append((oracle(table[rater, at], np.nanmean(others[:, at], axis=0))[0], at.sum()))
+        first, second = others
+        at = ~np.isnan(first + second)
+        two.append((oracle(first[at], second[at])[0], at.sum()))
+    for found, expected in ((leave_one_out(table, kind), one), (correlate_raters(table, kind), two)):
+        values, sizes = zip(*expected, strict=True)
+        assert found.value == pytest.approx(np.average(values, weights=sizes))
+        assert math.isnan(found.low)  # 20 units
+
+
+def test_raters_who_disagree_set_no_ceiling():
+    found = correct_agreement([1, 2, 3, 4], [[1, 2, 3, 4], [4, 3, 1, 2]])
+    assert math.isnan(found.ceiling.value)
+    assert found.corrected.reason == found.ceiling.reason
+    assert "do not agree" in str(found.ceiling.reason)
 
 
 def test_outputs_for_one_input_are_drawn_together():
@@ -125,9 +147,7 @@ def test_outputs_for_one_input_are_drawn_together():
         plain = krippendorff_alpha(once, scale)
         assert grouped.high - grouped.low == pytest.approx(plain.high - plain.low, rel=0.05)
         assert grouped.high - grouped.low > 2 * (alone.high - alone.low)
-    plain, alone, grouped = (
-        each.estimate for each in (leave_one_out(once), leave_one_out(often), leave_one_out(often, layout=inputs))
-    )
+    plain, alone, grouped = leave_one_out(once), leave_one_out(often), leave_one_out(often, layout=inputs)
     assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high))
     assert grouped.high - grouped.low > 2 * (alone.high - alone.low)
 
@@ -146,10 +166,10 @@ def test_undefined_alpha(ratings, reason):
     assert found.reason == reason
 
 
-def test_undefined_ceiling_and_faults():
+def test_undefined_correlations_of_raters_and_faults():
     found = leave_one_out([[1, 1, 1], [1, 2, NAN]])
-    assert math.isnan(found.estimate.value)
-    assert found.estimate.reason == "no rater has 3 or more units in common with others and ratings that vary"
+    assert math.isnan(found.value)
+    assert found.reason == "no rater has 3 or more units in common with others and ratings that vary"
     with pytest.raises(ValueError, match=r"shape \(raters, units\), but have shape \(3,\)"):
         krippendorff_alpha([1, 2, 3], "nominal")
     with pytest.raises(ValueError, match="ratings must be finite"):
