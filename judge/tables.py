@@ -24,7 +24,7 @@ AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 VERDICT = ("better", "agreement", "difference", "p_value", "holm")  # columns that a narrow terminal keeps
 FURTHER_CAPTION = (
-    "kendall_c is tau-c. accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
+    "accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
     "tied; epsilon was chosen on these same ratings. soft_accuracy is soft pairwise accuracy: how far a metric is as "
     "sure as people are about which of two systems is better."
 )
@@ -86,7 +86,7 @@ def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling) -> Tab
         "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. beyond_cues is the "
         "partial correlation with the ratings when cheap cues (length, repetition, overlap) are held fixed; the row "
         "cheap_cues is what counting alone tells. "
-        f"Intervals: 95 %, {resampling.interval}, drawn over {resampling.over}; beyond_cues over inputs."
+        f"Intervals: {resampling.confidence:.0%}, drawn over {resampling.over}; beyond_cues over inputs."
     )
     further = f" {FURTHER_CAPTION}" if any(row.further for row in rows) else ""
     return Table("Agreement with ratings", f"{caption}{further}", [agreement_cells(row) for row in rows])

@@ -81,7 +81,7 @@ def williams_test(
     Only examples that both metrics scored count. The test is exact for Pearson's r of normal data; on Spearman's rho it
     is the usual approximation. Other correlations have another sampling variance (on Kendall's tau it found .15 of the
     differences where it found .59 on Pearson's r), so for them it is undefined. It takes the examples as independent,
-    so it is also undefined if several share a group: use `difference` or `permutation_test` then.
+    so it is also undefined if several share a group: use `difference` or `permutation_tests` then.
 
     Raises ValueError as `keep_scored` does.
     """
