@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.faults import InputFaults, SettingFault, check_names, fault
 from data.scored import ScoredFile
+from judge.completeness import Incomplete, check_incomplete, drop_unnamed, refuse_unnamed
 from judge.inputs import References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Table, tabulate, tabulate_agreement, to_html
-from meta_eval.agreement import Agreement, note_cues
+from judge.tables import Table, format_cell, format_share, join_names, tabulate, tabulate_agreement, to_html
+from meta_eval.agreement import CHEAP_CUES, Agreement, note_cues
 from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.correlation import CORRELATIONS
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
@@ -20,6 +23,7 @@ from meta_eval.ranking import (
     MetricPair,
     Ranking,
     compare_metrics,
+    compare_with_cues,
     list_groupings,
     measure_agreement,
     number_clusters,
@@ -92,6 +96,8 @@ class MetricStudy:
     raters: tuple[RaterAgreement, ...]
     resampling: Resampling
     notes: tuple[str, ...]
+    # the pairs of each ranked metric and `cheap_cues`, of each ranking
+    against_cues: tuple[tuple[MetricPair, ...], ...] = ()
 
     @property
     def tables(self) -> list[Table]:
@@ -102,7 +108,7 @@ class MetricStudy:
     def details(self) -> list[Table]:
         """The ranking, the pairs of metrics and the raters."""
         rankings = [ranking_table(self.rankings, self.pairs)] if any(each.measured for each in self.rankings) else []
-        return [*rankings, pair_table(self), *rater_tables(self)]
+        return [*rankings, *pair_tables(self), *rater_tables(self)]
 
     def _repr_html_(self) -> str:
         return to_html(self.tables, [*self.notes, self.signature])
@@ -115,6 +121,7 @@ def agree(
     references: References | None = None,
     *,
     cues: bool = True,
+    incomplete: Incomplete = "refuse",
     **settings: Any,
 ) -> MetricStudy:
     """Finds out which metric agrees best with human ratings, with intervals and tests.
@@ -125,8 +132,9 @@ def agree(
         scores: by metric (`judge.read`).
         references: of the texts (`judge.read`).
         cues: whether agreement stands beside that of cheap cues.
-        settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, soft_ties) and of
-            `meta_eval.intervals.Resampling` (over, confidence, resamples, seed).
+        incomplete: whether texts without a system or group, where others name one, are refused or dropped with a note.
+        settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, soft_ties,
+            lower_is_better) and of `meta_eval.intervals.Resampling` (over, confidence, resamples, seed).
 
     Raises SettingFault for wrong settings and where there is no score, InputFaults as `check_rated`.
 
@@ -142,18 +150,26 @@ def agree(
         made(**{name: value for name, value in settings.items() if names[name] == kind}) for kind, made in known.items()
     )
     examples = read(source, scores, references)
-    check_rated(examples)
+    check_rated(examples, incomplete)
     scored = add_scores(examples, metrics)
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
     return study_metrics(scored, comparison, resampling, has_cues=cues)
 
 
-def check_rated(scored: ScoredSet) -> None:
-    """Raises InputFaults for examples without ratings."""
+def check_rated(scored: ScoredSet, incomplete: Incomplete = "refuse") -> None:
+    """Raises InputFaults where no example is rated, and for rated ones without a system or group where others have it.
+
+    With `drop` these are left out later, and it is enough that one remains.
+    """
+    check_incomplete(incomplete)
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
         raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, found none in {len(scored)} examples")])
+    if incomplete == "drop":
+        drop_unnamed(scored)
+    elif faults := refuse_unnamed(scored):
+        raise InputFaults(faults)
 
 
 def study_metrics(
@@ -161,17 +177,21 @@ def study_metrics(
 ) -> MetricStudy:
     """The agreement of every metric with every rated aspect of the set, and a test of every pair of metrics.
 
-    A metric with several aspects counts as several metrics. Raters are those of a ScoredFile.
+    A metric with several aspects counts as several metrics. Raters are those of a ScoredFile. Texts that name no system
+    or group, where others do, are dropped: `check_rated` refuses them. Raises SettingFault for a metric of
+    `lower_is_better` that is not there.
     """
-    metrics = scored.split_aspects()
+    scored, dropped = drop_unnamed(scored)
+    metrics = negate(scored, comparison.lower_is_better).split_aspects()
     shown = metrics.add_cheap_cues(resampling.seed) if has_cues else metrics
-    rows, rankings, pairs = [], [], []
+    rows, rankings, pairs, against_cues = [], [], [], []
     for aspect in metrics.aspects:
-        rated = metrics.rated(aspect)
-        rows += measure_rows(shown.rated(aspect), aspect, comparison, resampling, has_cues)
+        rated, with_cues = metrics.rated(aspect), shown.rated(aspect)
+        rows += measure_rows(with_cues, aspect, comparison, resampling, has_cues)
         for each in comparison.expand(rated.layout):
             rankings.append(rank_metrics(rated, aspect, each, resampling))
             pairs.append(tuple(compare_metrics(rated, rankings[-1], resampling)))
+            against_cues.append(tuple(compare_with_cues(with_cues, rankings[-1], resampling)))
     left_out = [
         f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
         for ranking in rankings
@@ -184,15 +204,32 @@ def study_metrics(
         rows=tuple(rows),
         rankings=tuple(rankings),
         pairs=tuple(pairs),
+        against_cues=tuple(against_cues),
         raters=compare_raters(scored, metrics, comparison, resampling) if isinstance(scored, ScoredFile) else (),
         resampling=resampling,
         notes=(
             *collect_notes(scored.scores),
-            *note_gaps(scored),
+            *dropped,
             *note_cues(rows),
+            *note_reversed(rows),
             *left_out,
+            answer_question(rankings, pairs, rows),
         ),
     )
+
+
+def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
+    """The set with the scores of these metrics negated and `(negated)` behind their names."""
+    check_names(lower_is_better, scored.scores, "lower_is_better")
+    negated = {
+        f"{name} (negated)" if name in lower_is_better else name: replace(
+            found, values={aspect: -values for aspect, values in found.values.items()}
+        )
+        if name in lower_is_better
+        else found
+        for name, found in scored.scores.items()
+    }
+    return replace(scored, scores=negated)
 
 
 def measure_rows(
@@ -236,17 +273,60 @@ def compare_raters(
     return tuple(compare(aspect, table) for aspect, table in file.raters.items())
 
 
-def note_gaps(scored: ScoredSet) -> list[str]:
-    """Warnings about examples without a system or an input."""
-    notes = []
-    for field, meaning in (
-        ("system", "their systems are unknown, so they are not compared"),
-        ("group", "each counts as an output for an input of its own"),
-    ):
-        named = sum(getattr(example, field) is not None for example in scored.examples)
-        if named < len(scored):
-            notes.append(f"{len(scored) - named} of {len(scored)} examples have no {field}: {meaning}")
-    return notes
+def note_reversed(rows: Sequence[Agreement]) -> list[str]:
+    """A sentence for each metric that agrees with the ratings of an aspect in reverse, by its interval."""
+    return [
+        f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
+        f"better, set lower_is_better=[{row.metric.split('/')[0]}]"
+        for row in rows
+        if row.grouping == "global" and row.spearman.high < 0 and row.metric != CHEAP_CUES
+    ]
+
+
+def answer_question(
+    rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]], rows: Sequence[Agreement]
+) -> str:
+    """Which metric agrees best with each aspect, which are not separated from it, and whether it only counts."""
+    answers, seen = [], set[str]()
+    for ranking, own in zip(rankings, pairs, strict=True):
+        if ranking.aspect not in seen:
+            seen.add(ranking.aspect)
+            answers.append(f"{ranking.aspect}: {_answer_by_aspect(ranking, own, rows)}.")
+    return " ".join(answers)
+
+
+def _answer_by_aspect(ranking: Ranking, pairs: Sequence[MetricPair], rows: Sequence[Agreement]) -> str:
+    if not ranking.measured:
+        return "no metric can be ranked"
+    statistic, agreement = ranking.comparison.statistic, ranking.agreement
+    best, *others = sorted(agreement, key=lambda name: -agreement[name].value)
+    found = agreement[best]
+    shown = f"({statistic.replace('_', ' ')} {format_cell(found)})"
+    equal = [name for name in others if math.isclose(agreement[name].value, found.value, abs_tol=1e-9)]
+    own = [pair for pair in pairs if best in (pair.metric_a, pair.metric_b)]
+    open_ = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in own if pair.better != best]
+    if not others:
+        said = f"{best} is the only ranked metric {shown}"
+    elif equal:
+        said = f"{join_names([best, *equal])} have the same highest agreement {shown}"
+    else:
+        said = f"{best} agrees best {shown}"
+    if others and all(math.isnan(pair.p_value) for pair in own):
+        said += f"; no test compares {best} with {join_names(open_)}"
+    elif open_:
+        said += f"; the tests do not separate {best} from {join_names(open_)}"
+    elif others:
+        said += "; the tests separate it from every other ranked metric"
+    if math.isnan(found.low):
+        said += "; without an interval its agreement may be chance"
+    elif statistic in CORRELATIONS and found.low <= 0:
+        said += "; no agreement above 0 is shown by its interval"
+    row = next(row for row in rows if (row.metric, row.aspect, row.grouping) == (best, ranking.aspect, "global"))
+    beyond = row.beyond_cues
+    if math.isnan(beyond.low):
+        return f"{said}; whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
+    is_beyond = "agrees" if beyond.low > 0 else "is not shown to agree"
+    return f"{said}; {best} {is_beyond} beyond additive effects of length, repetition and overlap"
 
 
 def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]]) -> Table:
@@ -276,17 +356,28 @@ def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPa
     return Table("Ranking", caption, rows)
 
 
-def pair_table(study: MetricStudy) -> Table:
-    """The table of all pairs of ranked metrics."""
-    level = study.rankings[0].comparison.level
+def pair_tables(study: MetricStudy) -> list[Table]:
+    """The tables of all pairs of ranked metrics, and of each of them and the cheap cues, where there are any."""
+    level, over = study.rankings[0].comparison.level, study.resampling.over
     caption = (
         "difference: the statistic of metric_a minus that of metric_b, with its "
-        f"{study.resampling.confidence:.0%} interval. better: the metric that agrees better, where p_value is below "
-        f"{level:g}. p_value: two-sided permutation test that swaps both metrics' scores of whole "
-        f"{study.resampling.over}, adjusted for all pairs of an aspect and a grouping (step-down of the largest "
-        "statistic, Westfall and Young)."
+        f"{format_share(study.resampling.confidence)} interval. better: the metric that agrees better, where p_value "
+        f"is below {level:g}. p_value: two-sided permutation test that swaps both metrics' scores of whole {over}, "
+        "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic, Westfall and Young)."
     )
-    return tabulate("Is one metric better?", caption, [({}, pair) for own in study.pairs for pair in own], PAIR_CELLS)
+    cues = (
+        f"{caption} {CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to "
+        "the ratings of this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
+    )
+    named = (
+        ("Is one metric better?", caption, study.pairs),
+        ("Is a metric better than counting?", cues, study.against_cues),
+    )
+    return [
+        tabulate(title, text, [({}, pair) for own in pairs for pair in own], PAIR_CELLS)
+        for title, text, pairs in named
+        if any(pairs)
+    ]
 
 
 def rater_tables(study: MetricStudy) -> list[Table]:
@@ -294,7 +385,7 @@ def rater_tables(study: MetricStudy) -> list[Table]:
     if not study.raters:
         return []
     kind = "Pearson" if study.rankings[0].comparison.statistic == "pearson" else "Spearman"
-    intervals = f"Intervals: {study.resampling.confidence:.0%}, percentile, drawn over inputs."
+    intervals = f"Intervals: {format_share(study.resampling.confidence)}, percentile, drawn over inputs."
     columns = ("raters", "scale", "alpha", "between_raters", "one_against_others", "ceiling")
     among = tabulate(
         "Agreement among raters",

@@ -25,7 +25,7 @@ from judge.comparing_tables import (
     powered_table,
     win_table,
 )
-from judge.completeness import Incomplete, drop_lacking, refuse_lacking
+from judge.completeness import Incomplete, check_incomplete, drop_lacking, refuse_lacking
 from judge.inputs import References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Table, join_names, shorten, to_html
@@ -344,8 +344,7 @@ def check_comparable(scored: ScoredSet, incomplete: Incomplete = "refuse") -> No
     """Raises InputFaults unless each system has exactly one output for every input (with `drop`: at most one, and for
     some input all have one), and all outputs for an input have the same context, prefix, label and references.
     """
-    if incomplete not in ("refuse", "drop"):
-        raise SettingFault(f"incomplete must be refuse or drop, found {incomplete}")
+    check_incomplete(incomplete)
     places = place_outputs(scored)
     systems = list(dict.fromkeys(system for system, _ in places))
     faults: list[str] = []

@@ -72,11 +72,10 @@ def tabulate(
 
 
 def agreement_cells(row: Agreement) -> dict[str, Any]:
-    """The cells of a row of agreement by column; with further statistics the grouping counts, and reasons are given."""
+    """The cells of a row of agreement by column, and why some are undefined; the grouping where it counts."""
     cells = {name: getattr(row, name) for name in AGREEMENT_CELLS}
-    if not row.further:
-        return cells
-    cells |= {"grouping": row.grouping, "groups": row.groups, **row.further}
+    if row.further:
+        cells |= {"grouping": row.grouping, "groups": row.groups, **row.further}
     return {**cells, "reason": collect_reasons(cells)}
 
 
@@ -84,9 +83,10 @@ def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling) -> Tab
     """The table of agreement of metrics with ratings."""
     caption = (
         "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. beyond_cues is the "
-        "partial correlation with the ratings when cheap cues (length, repetition, overlap) are held fixed; the row "
-        "cheap_cues is what counting alone tells. "
-        f"Intervals: {resampling.confidence:.0%}, drawn over {resampling.over}; beyond_cues over inputs."
+        "partial correlation with the ratings when cheap cues (length, repetition, overlap) are held fixed. The row "
+        "cheap_cues is what counting alone tells: a prediction that is fitted (cross-fitted) to these ratings, as "
+        "metrics are not. A metric that does not vary within a system or an input agrees by 0 there. "
+        f"Intervals: {format_share(resampling.confidence)}, drawn over {resampling.over}; beyond_cues over inputs."
     )
     further = f" {FURTHER_CAPTION}" if any(row.further for row in rows) else ""
     return Table("Agreement with ratings", f"{caption}{further}", [agreement_cells(row) for row in rows])
@@ -141,6 +141,15 @@ def format_number(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:.4f}" if 0.00005 <= abs(value) < 0.0005 else f"{value:.3f}"
+
+
+def format_share(share: float) -> str:
+    """A share, such as the level of an interval, in percent.
+
+    >>> format_share(0.95), format_share(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{100 * share:g} %"
 
 
 def format_interval(estimate: Estimate) -> str:

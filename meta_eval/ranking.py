@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.settings import Count, Fraction, checked_dataclass
-from meta_eval.agreement import Agreement, agree
+from meta_eval.agreement import CHEAP_CUES, Agreement, agree
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats, calibrate_ties, pairwise_accuracy
 from meta_eval.grouping import Grouping, Layout, group
@@ -94,6 +95,7 @@ class Comparison:
         permutations: of the permutation test.
         level: of significance, for clusters and the better one of a pair.
         soft_ties: of soft pairwise accuracy.
+        lower_is_better: metrics whose lower scores are better; their scores are negated.
     """
 
     statistic: Statistic = "spearman"
@@ -101,11 +103,13 @@ class Comparison:
     permutations: Count = 10_000
     level: Fraction = 0.05
     soft_ties: Ties = "mid"
+    lower_is_better: Sequence[str] = ()
 
     @property
     def signature(self) -> str:
         """The settings, as a part of the signature of a run."""
-        return "|".join(f"{name}={value}" for name, value in asdict(self).items())
+        settings = {**asdict(self), "lower_is_better": ",".join(self.lower_is_better)}
+        return "|".join(f"{name}={value}" for name, value in settings.items())
 
     @property
     def one_grouping(self) -> Grouping:
@@ -248,13 +252,37 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
 
 def compare_metrics(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> list[MetricPair]:
     """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
-    comparison, measured, aspect, kept = ranking.comparison, ranking.measured, ranking.aspect, ranking.kept
-    if len(measured) < 2:
+    return _compare(scored, ranking, [*combinations(ranking.measured, 2)], resampling)
+
+
+def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> list[MetricPair]:
+    """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
+
+    No pairs where the set lacks these scores, or where they do not agree by any defined number.
+    """
+    comparison, kept = ranking.comparison, ranking.kept
+    if CHEAP_CUES not in scored.scores:
         return []
+    values = scored.values(CHEAP_CUES, ranking.aspect)[kept], scored.ratings(ranking.aspect)[kept]
+    present = restrict(scored.layout, kept)
+    if explain_undefined(*values, present, comparison.statistic, comparison.one_grouping) is not None:
+        return []
+    cues = measure(*values, present, comparison, resampling)
+    extended = replace(ranking, measured={**ranking.measured, CHEAP_CUES: cues})
+    return _compare(scored, extended, [(name, CHEAP_CUES) for name in ranking.measured], resampling)
+
+
+def _compare(
+    scored: ScoredSet, ranking: Ranking, pairs: Sequence[tuple[str, str]], resampling: Resampling
+) -> list[MetricPair]:
+    if not pairs:
+        return []
+    comparison, measured, aspect, kept = ranking.comparison, ranking.measured, ranking.aspect, ranking.kept
     tests = permutation_tests(
         {name: scored.values(name, aspect)[kept] for name in measured},
         scored.ratings(aspect)[kept],
         restrict(scored.layout, kept),
+        pairs=pairs,
         kind=comparison.statistic,
         grouping=comparison.one_grouping,
         over=resampling.over,
@@ -263,15 +291,14 @@ def compare_metrics(scored: ScoredSet, ranking: Ranking, resampling: Resampling)
         epsilons={name: each.epsilon for name, each in measured.items()},
         ties=comparison.soft_ties,
     )
-    too_few = None
+    unreachable = None
     if tests.smallest >= comparison.level:
-        too_few = (
-            f"the smallest p-value of these swaps is {tests.smallest:.2g}, so no test reaches {comparison.level:g}"
-        )
+        smallest = f"the smallest p-value of these swaps is {tests.smallest:.2g}"
+        unreachable = f"{smallest}, so no test can reach the level {comparison.level:g}"
     found = []
-    for (a, b), p_value in tests.p_values.items():
-        difference = (measured[a].draws - measured[b].draws).estimate
-        reasons = (tests.reason, too_few, difference.reason)
+    for a, b in pairs:
+        difference, p_value = (measured[a].draws - measured[b].draws).estimate, tests.p_values[a, b]
+        reasons = (tests.reason, unreachable, difference.reason)
         found.append(
             MetricPair(
                 aspect,

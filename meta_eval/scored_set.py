@@ -106,8 +106,11 @@ class ScoredSet:
 
     @cached_property
     def groups(self) -> list[str] | None:
-        """The inputs that the examples answer; None unless each names one."""
-        return _all_named([example.group for example in self.examples])
+        """The inputs that the examples answer; an example that names none has one of its own. None if none does."""
+        names = [example.group for example in self.examples]
+        if not any(name is not None for name in names):
+            return None
+        return [f"\0{i}" if name is None else name for i, name in enumerate(names)]
 
     @cached_property
     def layout(self) -> Layout:

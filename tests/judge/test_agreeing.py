@@ -78,3 +78,105 @@ def test_faults() -> None:
         judge.agree(["one", "two"], "word_count")
     with pytest.raises(SettingFault, match="scores are needed"):
         judge.agree([{"text": "one", "ratings": {"q": 1}}])
+
+
+def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **more: list) -> list[dict]:
+    return [
+        {
+            "text": f"text {i}",
+            "ratings": {"q": rating},
+            "scores": {name: values[i] for name, values in scores.items()},
+            **{name: values[i] for name, values in more.items() if values[i] is not None},
+        }
+        for i, rating in enumerate(ratings)
+    ]
+
+
+def answer(scores: dict[str, list[float | None]], ratings: list[float], **settings) -> str:
+    return judge.agree(make_rows(scores, ratings), resamples=50, permutations=99, **settings).notes[-1]
+
+
+NOISE = np.random.default_rng(0).normal(size=(3, 60))
+RATINGS = [float(i % 12) for i in range(60)]
+GOOD = [rating + 0.5 * noise for rating, noise in zip(RATINGS, NOISE[0].tolist(), strict=True)]
+POOR = NOISE[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("scores", "ratings", "parts"),
+    [
+        ({"a": GOOD, "b": POOR}, RATINGS, ["q: a agrees best (spearman 0.9", "separate it from every other ranked"]),
+        ({"a": POOR, "b": NOISE[2].tolist()}, RATINGS, ["do not separate", "no agreement above 0 is shown"]),
+        ({"a": GOOD, "b": [2 * x for x in GOOD], "c": POOR}, RATINGS, ["a and b have the same", "separate a from b;"]),
+        ({"a": GOOD}, RATINGS, ["q: a is the only ranked metric"]),
+        ({"a": [1.0] * 60, "b": [None] * 60}, RATINGS, ["q: no metric can be ranked."]),
+        ({"a": GOOD, "b": POOR}, [3.0] * 60, ["q: no metric can be ranked."]),
+        (
+            {"a": [1.0, 2.0, 3.0, 4.0], "b": [4.0, 3.0, 2.0, 1.0]},
+            [1, 2, 3, 5],
+            ["not separate a from b", "without an i"],
+        ),
+        ({"a": [-x for x in GOOD]}, RATINGS, ["only ranked metric (spearman -0.9", "no agreement above 0 is shown"]),
+    ],
+)
+def test_the_last_note_answers_the_question(scores, ratings, parts) -> None:
+    found = answer(scores, ratings)
+    for part in parts:
+        assert part in found
+
+
+def test_no_test_over_inputs_compares_soft_accuracy() -> None:
+    found = judge.agree(draw_rows(), statistic="soft_accuracy", resamples=20, permutations=99)
+    assert "; no test compares" in found.notes[-1]
+
+
+def test_scores_whose_lower_values_are_better_are_negated_once() -> None:
+    rows = make_rows({"loss": [-x for x in GOOD], "other": POOR}, RATINGS)
+    plain = judge.agree(rows, resamples=50, permutations=99)
+    assert [note for note in plain.notes if "set lower_is_better=[loss]" in note and "in reverse (-0.9" in note]
+    found = judge.agree(rows, resamples=50, permutations=99, lower_is_better=["loss"])
+    assert [row.metric for row in found.rows][:2] == ["loss (negated)", "other"]
+    assert found.rows[0].spearman.value == pytest.approx(-plain.rows[0].spearman.value)
+    assert "|lower_is_better=loss|" in found.signature
+    with pytest.raises(SettingFault, match="los is not a setting of lower_is_better"):
+        judge.agree(rows, lower_is_better=["los"])
+
+
+def test_one_text_without_a_group_is_refused_or_dropped_and_leaves_the_clusters() -> None:
+    rows = draw_rows()
+    whole = agree()
+    lacking = [*rows, {**{k: v for k, v in rows[0].items() if k not in ("group", "id")}, "text": "Another one."}]
+    with pytest.raises(InputFaults, match='"group" is needed here, as in other lines: incomplete=drop'):
+        judge.agree(lacking)
+    found = judge.agree(lacking, incomplete="drop", resamples=60, permutations=99)
+    assert found.notes[0] == "1 of 121 texts are left out, because they name no system or no group"
+    assert [row.spearman for row in found.rows] == [row.spearman for row in whole.rows]
+
+
+def test_metrics_are_tested_against_counting() -> None:
+    (pairs,) = agree().against_cues
+    assert [(pair.metric_a, pair.metric_b) for pair in pairs] == [("good", "cheap_cues"), ("long", "cheap_cues")]
+    table = next(table for table in agree().tables if table.title == "Is a metric better than counting?")
+    assert "fitted (cross-fitted)" in table.caption
+
+
+def test_order_pairs_and_clusters_never_contradict() -> None:
+    """Metrics of many strengths, some with missing scores: a pair that is separated has no cluster in common."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        ratings = rng.normal(size=50)
+        scores = {f"m{k}": (ratings + k / 2 * rng.normal(size=50)).tolist() for k in range(1, 7)}
+        for values in scores.values():
+            values[int(rng.integers(50))] = None
+        found = judge.agree(make_rows(scores, ratings.tolist()), resamples=20, permutations=199, cues=False)
+        order = [row["metric"] for row in found.details[0].rows]
+        clusters = {}
+        for row in found.details[0].rows:
+            first, *last = map(int, row["cluster"].split("-"))
+            clusters[row["metric"]] = set(range(first, (last or [first])[0] + 1))
+        assert {pair.n for pair in found.pairs[0]} == {row["n"] for row in found.details[0].rows}
+        for pair in found.pairs[0]:
+            if pair.better != "–":
+                worse = pair.metric_b if pair.better == pair.metric_a else pair.metric_a
+                assert order.index(pair.better) < order.index(worse)
+                assert not clusters[pair.metric_a] & clusters[pair.metric_b]

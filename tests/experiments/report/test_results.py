@@ -59,7 +59,7 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["versions"]["torch"]
     assert f"({os.cpu_count()} cores)" in read["machine"]
     intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall", "beyond_cues")}
-    assert set(read["table"][0]) == {*AGREEMENT_CELLS, *intervals, "table"}
+    assert set(read["table"][0]) == {*AGREEMENT_CELLS, *intervals, "reason", "table"}
     assert read["table"][0]["table"] == "agreement"
 
 
