@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.grouping import lay_out
+from meta_eval.grouping import Grouping, lay_out
 from meta_eval.permutation import (
     PERMUTED,
     Standardised,
@@ -171,7 +171,8 @@ def test_groupings_equal_a_loop_that_swaps_whole_units(kind, grouping, over, mon
     every = [row[None, :] if over == "inputs" else row[:, None] for row in swapped]
     null = [correlate(np.where(s, v, u)) - correlate(np.where(s, u, v)) for s in every]
     beyond = sum(abs(delta) >= abs(observed) - 1e-10 for delta in null)
-    found = try_pair(*(v.ravel() for v in given), layout, kind=kind, grouping=grouping, over=over, permutations=30)
+    a, b, y = (v.ravel() for v in given)
+    found = try_pair(a, b, y, layout, kind=kind, grouping=grouping, over=over, permutations=30)
     assert found == (pytest.approx(observed, abs=1e-12), pytest.approx((beyond + 1) / 31))
 
 
@@ -189,7 +190,8 @@ def test_a_metrics_level_within_a_system_does_not_matter_per_system(scale, shift
 def test_system_means_are_not_tested_over_inputs():
     a, b, y = metrics(40, 10, 1e6)
     layout = lay_out(40, [i % 4 for i in range(40)], [i // 4 for i in range(40)])
-    for kind, grouping in (("spearman", "system_means"), ("soft_accuracy", "global")):
+    cases: list[tuple[Statistic, Grouping]] = [("spearman", "system_means"), ("soft_accuracy", "global")]
+    for kind, grouping in cases:
         found = permutation_tests({"a": a, "b": b}, y, layout, kind=kind, grouping=grouping, permutations=99)
         assert math.isnan(found.p_values["a", "b"])
         assert found.reason is not None
