@@ -35,6 +35,7 @@ from data.columns import (
     freeze_columns,
     name_fields,
 )
+from data.frames import name_of, to_value
 from data.records import List, Record, String, Text, check_id, list_problems
 from data.table_files import (
     DELIMITERS,
@@ -50,6 +51,7 @@ from data.text_files import STANDARD, decoder, form_of, iterate_lines, open_atom
 
 UTTERANCE_END = "</UTT>"
 LISTS = ("turns", "references")
+NAMES = ("id", "system", "group", "label")
 KNOWN = frozenset(FIELDS)
 TEXTS = KNOWN - {*LISTS, "ratings"}
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
@@ -244,8 +246,8 @@ def _name_records(
     has_form = not file.aligned and file.records is None and not file.is_dataset
     is_table = has_form and form_of(file.path, FORMS) in DELIMITERS
     seen: dict[str, None] = {}
-    for line, record in read_objects(file, faults, partial(_check_header, file.columns)):
-        if record.keys() <= PLAIN and not file.columns and not is_table:
+    for line, record in read_objects(file, faults, partial(check_header, file.columns)):
+        if record.keys() <= PLAIN and not file.columns and not is_table and file.records is None:
             yield line, record, {}, []
             continue
         if not seen.keys() >= record.keys():
@@ -255,6 +257,8 @@ def _name_records(
         naming = name_fields(tuple(record), file.columns)
         found, extra = naming.apply(record)
         problems = [] if is_table else list(naming.problems)  # the header has them
+        if file.records is not None:
+            problems += _read_cells_in_memory(found)
         if is_table:
             problems += parse_cells(found)
             extra = {name: cell for name, cell in extra.items() if cell}
@@ -294,7 +298,8 @@ def read_objects(
     `check_header` is that of `read_rows`.
     """
     if file.records is not None:
-        yield from ((number, dict(record)) for number, record in enumerate(file.records, start=1))
+        for number, record in enumerate(file.records, start=1):
+            yield number, {str(key): to_value(value) for key, value in record.items()}
     elif file.aligned:
         yield from _read_aligned(file, faults)
     elif file.is_dataset:
@@ -409,7 +414,7 @@ def _says_something(value: Any) -> bool:
     return bool(value.strip() if isinstance(value, str) else value)
 
 
-def _check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
+def check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
     """The problems of the header of a table of examples, and whether its rows can be read."""
     naming = name_fields(tuple(dict.fromkeys(header)), columns)
     problems = [*naming.problems, *find_absent(columns, header)]
@@ -439,6 +444,15 @@ def parse_cells(record: dict[str, Any]) -> list[str]:
             if name == "turns" and record[name] is cell and UTTERANCE_END in cell:
                 record[name] = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END)
     return problems + [f"a key must occur once, but {format_value(key)} is repeated" for key in repeated]
+
+
+def _read_cells_in_memory(record: dict[str, Any]) -> list[str]:
+    """Reads numbers as names, and texts of lists and ratings as those of a table file; returns the problems."""
+    record |= {name: name_of(record[name]) for name in NAMES if name in record}
+    texts = {name: record[name] for name in (*LISTS, "ratings") if isinstance(record.get(name), str)}
+    problems = parse_cells(texts)
+    record |= texts
+    return problems
 
 
 def _parse_json(cell: str, repeated: list[str]) -> Any:
@@ -479,7 +493,7 @@ def _check_extra(extra: Mapping[str, Any]) -> list[str]:
     for name, value in extra.items():
         try:
             json_line({name: value}).encode("utf-8")
-        except (ValueError, RecursionError):
+        except (TypeError, ValueError, RecursionError):
             problems.append(f"{format_value(name)} must be a value that JSON can hold, found {format_value(value)}")
     return problems
 

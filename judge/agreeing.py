@@ -10,9 +10,9 @@ from typing import Any
 from core.faults import InputFaults, SettingFault, check_names, fault
 from data.scored import ScoredFile
 from judge.completeness import Incomplete, check_incomplete, drop_unnamed, refuse_unnamed
-from judge.inputs import References, Source, read
+from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Table, format_cell, format_share, join_names, tabulate, tabulate_agreement, to_html
+from judge.tables import Result, Table, format_cell, format_share, join_names, tabulate, tabulate_agreement
 from meta_eval.agreement import CHEAP_CUES, Agreement, note_cues
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.correlation import CORRELATIONS
@@ -74,7 +74,7 @@ class RaterAgreement:
 
 
 @dataclass(frozen=True)
-class MetricStudy:
+class MetricStudy(Result):
     """How well metrics agree with ratings, and which agree better.
 
     Attributes:
@@ -110,9 +110,6 @@ class MetricStudy:
         rankings = [ranking_table(self.rankings, self.pairs)] if any(each.measured for each in self.rankings) else []
         return [*rankings, *pair_tables(self), *rater_tables(self)]
 
-    def _repr_html_(self) -> str:
-        return to_html(self.tables, [*self.notes, self.signature])
-
 
 def agree(
     source: Source,
@@ -120,6 +117,7 @@ def agree(
     scores: Mapping[str, Any] | None = None,
     references: References | None = None,
     *,
+    columns: Columns | None = None,
     cues: bool = True,
     incomplete: Incomplete = "refuse",
     **settings: Any,
@@ -130,7 +128,7 @@ def agree(
         source: rated texts: a file, rows or Examples (`judge.read`).
         metrics: to run, beside those whose scores are there: names, functions or metrics (`judge.load_metric`).
         scores: by metric (`judge.read`).
-        references: of the texts (`judge.read`).
+        references, columns: of the texts (`judge.read`).
         cues: whether agreement stands beside that of cheap cues.
         incomplete: whether texts without a system or group, where others name one, are refused or dropped with a note.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, soft_ties,
@@ -149,7 +147,7 @@ def agree(
     comparison, resampling = (
         made(**{name: value for name, value in settings.items() if names[name] == kind}) for kind, made in known.items()
     )
-    examples = read(source, scores, references)
+    examples = read(source, scores, references, columns)
     check_rated(examples, incomplete)
     scored = add_scores(examples, metrics)
     if not scored.scores:

@@ -22,9 +22,9 @@ from core.settings import Count, Seed, Several, checked_dataclass
 from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
-from judge.inputs import Source, read
+from judge.inputs import Columns, Source, read
 from judge.scoring import AnyMetric, join_signatures, load_several
-from judge.tables import Table, tabulate, to_html
+from judge.tables import Result, Table, tabulate
 from meta_eval.auditing import (
     CueAudit,
     DamageAudit,
@@ -166,7 +166,7 @@ class MetricAudit:
 
 
 @dataclass(frozen=True)
-class Audits:
+class Audits(Result):
     """The audits of one metric or of several.
 
     Attributes:
@@ -193,14 +193,12 @@ class Audits:
         said = (note for each in self.metrics.values() for note in each.said)
         return (*dict.fromkeys(said), *(each.conclusion for each in self.metrics.values()))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.tables, self.notes)
-
 
 def audit(
     source: Source | Sequence[ScoredSet],
     metrics: AnyMetric | Sequence[AnyMetric],
     *,
+    columns: Columns | None = None,
     texts: int = 200,
     strengths: Sequence[float] = (0.25, 0.5, 1),
     resamples: int = 1000,
@@ -213,6 +211,7 @@ def audit(
     Args:
         source: a file or texts, as `judge.read` takes them; or several sets, of which each metric takes the first that
             has the fields it needs.
+        columns: as `judge.read` takes them.
         metrics: one as `judge.load_metric` takes it, with its `settings`, or several.
         texts, strengths, resamples, seed: as in `AuditSettings`.
         cues: whether the scores are compared with cheap cues.
@@ -222,7 +221,7 @@ def audit(
     """
     how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
     several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
-    sets = several or [read(cast(Source, source))]
+    sets = several or [read(cast(Source, source), columns=columns)]
     return audit_metrics(sets, load_several(metrics, settings), how, cues)
 
 

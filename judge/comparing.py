@@ -13,6 +13,7 @@ import numpy as np
 from baselines.corpus_scores import CorpusName, CorpusScores, score_corpora
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
+from data.frames import is_columns
 from data.scored import Outputs, place_outputs
 from judge.comparing_tables import (
     Margins,
@@ -26,9 +27,9 @@ from judge.comparing_tables import (
     win_table,
 )
 from judge.completeness import Incomplete, check_incomplete, drop_lacking, refuse_lacking
-from judge.inputs import References, Source, read
+from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Table, join_names, shorten, to_html
+from judge.tables import Result, Table, join_names, shorten
 from meta_eval.cues import add_normal_scores
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_mean, powered_win_rate
@@ -72,7 +73,7 @@ class InputDifference:
 
 
 @dataclass(frozen=True)
-class SystemsCompared:
+class SystemsCompared(Result):
     """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`.
 
     Attributes:
@@ -115,9 +116,6 @@ class SystemsCompared:
         ]
         return [table for table in tables if table.rows]
 
-    def _repr_html_(self) -> str:
-        return to_html(self.tables, self.notes)
-
 
 def compare(
     source: Source | Mapping[str, Sequence[str]],
@@ -125,6 +123,7 @@ def compare(
     *,
     scores: Mapping[str, Outputs] | None = None,
     references: References | None = None,
+    columns: Columns | None = None,
     cues: bool = True,
     corpus: Sequence[CorpusName] | None = None,
     resamples: int = 1000,
@@ -142,6 +141,7 @@ def compare(
         metrics: names of metrics, metrics or functions, to run.
         scores: as `read` takes them.
         references: of each input, in the order of the lists, or by input.
+        columns: as `read` takes them.
         cues: whether cheap cues are held against the differences.
         corpus: sacrebleu's corpus scores; by default all of a few texts with references.
         resamples: of the intervals.
@@ -159,8 +159,8 @@ def compare(
     >>> [(each.system, each.mean.value) for each in found.means["word_count"]]
     [('a', 2.0), ('b', 1.5)]
     """
-    texts, known = number_inputs(source, references)
-    scored = read(texts, scores, known)
+    texts, known = number_inputs(source, references, columns or {})
+    scored = read(texts, scores, known, columns)
     check_comparable(scored, incomplete)
     found = add_scores(scored, metrics)
     if not found.scores and not scored.aspects:
@@ -171,9 +171,12 @@ def compare(
     )
 
 
-def number_inputs(source: Any, references: References | None) -> tuple[Any, References | None]:
-    """Lists of texts of several systems as mappings from the number of the line, and so the references."""
-    if not isinstance(source, Mapping) or any(isinstance(texts, Mapping | str) for texts in source.values()):
+def number_inputs(source: Any, references: References | None, columns: Columns) -> tuple[Any, References | None]:
+    """Lists of texts of several systems as mappings from the number of the line, and so the references.
+
+    Anything else stays as it is; a mapping of columns has one for `system`.
+    """
+    if not is_columns(source) or "system" in {*source, *columns}:
         return source, references
     lengths = {str(system): len(texts) for system, texts in source.items()}
     listed = None if references is None or isinstance(references, Mapping) else list(references)

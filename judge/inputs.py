@@ -12,32 +12,41 @@ from numpy.typing import ArrayLike
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value, printable
 from core.scores import Scores
-from data.files import FORMS, InputFile
+from data.columns import Columns as FrozenColumns
+from data.columns import freeze_columns
+from data.files import FORMS, InputFile, check_header
+from data.frames import is_columns, is_frame, list_items, name_of, to_value
 from data.records import check_id
 from data.scored import Outputs, ScoredFile, add_outputs, mark_missing, read_scored
 from meta_eval.scored_set import ScoredSet
 
 Texts = Iterable[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
-Source = Path | str | ScoredSet | Texts | Mapping[str, Mapping[str, str]]
+Frame = Any  # a DataFrame of pandas or polars
+Source = Path | str | ScoredSet | Texts | Mapping[str, Mapping[str, str]] | Mapping[str, Sequence[Any]] | Frame
 References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
+Columns = Mapping[str, str | Sequence[str]]
 GIVEN = Path("examples")  # names examples in memory in messages
+RULE = "texts must be in a file, a list, a DataFrame, {column: values} or {system: {input: text}}"
 
 
 def read(
     source: Source,
     scores: Mapping[str, Outputs | ArrayLike | Sequence[float | None] | Scores] | None = None,
     references: References | None = None,
+    columns: Columns | None = None,
 ) -> ScoredSet:
     """The examples of a source with the scores that are known already.
 
     Args:
-        source: a file (.jsonl, .csv, .tsv, .parquet), a list of texts, of rows with the keys of a line (`text`,
-            `references`, `context`, `system`, `group`, `ratings`, `scores`) or of Examples, a mapping
-            {system: {input: text}}, or a ScoredSet, which is returned as it is. The id of a text is its place, counted
-            from 1; in a mapping it is SYSTEM-INPUT if these ids differ.
+        source: a file (.jsonl, .csv, .tsv, .parquet); texts, Examples or rows with the keys of a line (`text`,
+            `references`, `context`, `system`, `group`, `ratings`, `scores`) in any iterable; a DataFrame of pandas or
+            polars or a mapping {column: values}, whose columns have these names; a mapping {system: {input: text}}; or
+            a ScoredSet, which is returned as it is. None and NaN in a cell are missing. The id of a text is its place,
+            counted from 1; in a mapping of systems it is SYSTEM-INPUT if these ids differ.
         scores: by metric, a number per example (in the order of the source), or the file (or files) that score wrote.
         references: of each text one or a list of them, in the order of the texts; or a mapping from the input (`group`,
             else `id`).
+        columns: by field the column of the source that gives it, or several (`InputFile.of`).
 
     Raises SettingFault for another source; InputFaults with all faults of the examples as `file:line: what is wrong,
     what was found`. The lines of examples in memory are counted from 1.
@@ -47,21 +56,24 @@ def read(
     [('a', 'q2', 'No.', ('No!',)), ('b', 'q1', 'Maybe.', ('Yes.',))]
     """
     if isinstance(source, ScoredSet):
-        if scores or references is not None:
-            raise SettingFault("a ScoredSet has its scores and references; give neither beside it")
+        if any(given is not None for given in (scores, references, columns)):
+            raise SettingFault("a ScoredSet has its scores, references and columns; give none beside it")
         return source
-    given = dict(scores or {})
+    given = {} if scores is None else dict(scores)
     files: dict[str, Any] = {name: each for name, each in given.items() if _are_files(each)}
     if isinstance(source, str | Path):
         if references is not None:
             raise SettingFault("the references of a file stand in its lines; give none beside it")
-        found = read_scored(_check_path(source), files)
+        found = read_scored(_check_path(source), files, columns=columns)
     else:
-        rows = _list_rows(source)
+        named = freeze_columns(columns or {})
+        rows = _add_references(_list_rows(source, named), references, dict(named))
         if rows and all(isinstance(row, Example) for row in rows):
-            found = add_outputs(_number_examples(_add_references(rows, references)), files)
+            if columns:
+                raise SettingFault("columns name those of rows; Examples have fields")
+            found = add_outputs(_number_examples(rows), files)
         else:
-            found = read_scored(InputFile(GIVEN, records=_add_references(rows, references)), files)
+            found = read_scored(InputFile(GIVEN, named, records=rows), files)
     numbers = {name: _to_scores(name, each, len(found)) for name, each in given.items() if name not in files}
     if twice := [name for name in numbers if name in found.scores]:
         raise SettingFault(f"a metric must have one score, but {twice[0]} is in the examples too")
@@ -76,9 +88,9 @@ def _check_path(source: str | Path) -> Path:
     return path
 
 
-def _list_rows(source: Texts | Mapping[str, Mapping[str, str]]) -> list[Any]:
+def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
     """The examples as they are, and everything else as rows."""
-    if isinstance(source, Mapping):
+    if isinstance(source, Mapping) and not is_columns(source):
         outputs = [
             {"id": f"{system}-{group}", "system": str(system), "group": str(group), "text": text}
             for system, texts in source.items()
@@ -87,9 +99,13 @@ def _list_rows(source: Texts | Mapping[str, Mapping[str, str]]) -> list[Any]:
         if len({each["id"] for each in outputs}) < len({(each["system"], each["group"]) for each in outputs}):
             return [{**each, "id": str(i)} for i, each in enumerate(outputs, 1)]  # a and b-c are also a-b and c
         return outputs
-    if not isinstance(source, Iterable):
-        raise SettingFault(f"texts must be in a list, but got {printable(repr(source))}")
-    rows = list(source)
+    rows = list_items(source, RULE)
+    if rows and (is_frame(source) or isinstance(source, Mapping)):
+        problems, has_text = check_header(columns, list(map(str, rows[0])))
+        if isinstance(source, Mapping) and not has_text:
+            problems.append("texts of systems are aligned by input, never by position: {system: {input: text}}")
+        if problems:
+            raise InputFaults(fault(GIVEN, 0, problem) for problem in problems)
     kinds = {Example: "Examples", Mapping: "rows", str: "texts"}
     found = {name for row in rows for name in [next((n for k, n in kinds.items() if isinstance(row, k)), None)]}
     if len(found) > 1 or None in found:
@@ -101,39 +117,43 @@ def _list_rows(source: Texts | Mapping[str, Mapping[str, str]]) -> list[Any]:
 
 def _check_texts(system: str, texts: object) -> Mapping[str, str]:
     if not isinstance(texts, Mapping):
-        rule = "systems are aligned by input, never by position: a system needs a mapping {input: text}"
-        raise SettingFault(f"{rule}, but {system} has a {type(texts).__name__}")
+        rule = "a mapping must be {system: {input: text}} or {column: values}, and a row must be in a list"
+        raise SettingFault(f"{rule}, but {printable(system)} has a {type(texts).__name__}")
     return texts
 
 
-def _add_references(rows: list[Any], references: References | None) -> list[Any]:
-    """The rows or Examples with their references."""
+def _add_references(rows: list[Any], references: References | None, columns: Mapping[str, Sequence[str]]) -> list[Any]:
+    """The rows or Examples with their references; `columns` says which key of a row gives a field."""
     if references is None:
         return rows
-    if isinstance(references, str):
-        raise SettingFault(f"references must be a list with those of each text, but got {format_value(references)}")
-    if not isinstance(references, Mapping):
-        if any(_get(row, "system") for row in rows):
-            raise SettingFault("systems are aligned by input, never by position: pass references={input: references}")
-        if len(references) != len(rows):
-            raise SettingFault(f"references must have those of each of {len(rows)} texts, but has {len(references)}")
-        listed = list(references)
-    else:
-        names = [_get(row, "group") or _get(row, "id") for row in rows]
+
+    def get(row: Example | Mapping[str, Any], name: str) -> Any:
+        value = getattr(row, name) if isinstance(row, Example) else row.get(columns.get(name, (name,))[0])
+        return name_of(to_value(value))
+
+    rule = "references must be a list with those of each text, or {input: references}"
+    if isinstance(references, Mapping):
+        names = [get(row, "group") or get(row, "id") for row in rows]
         if lacking := [name for name in names if name not in references]:
             raise SettingFault(
                 f"references must have each input, but {len(lacking)} are missing, such as {format_value(lacking[0])}"
             )
         listed = [references[name] for name in names]
-    several = [[each] if isinstance(each, str) else list(each) for each in listed]
+    else:
+        if is_frame(references):
+            raise SettingFault(f"{rule}, but got a {type(references).__name__}: pass one of its columns")
+        listed = list_items(references, rule)
+        if any(get(row, "system") for row in rows):
+            raise SettingFault("systems are aligned by input, never by position: pass references={input: references}")
+        if len(listed) != len(rows):
+            raise SettingFault(f"references must have those of each of {len(rows)} texts, but has {len(listed)}")
+    several = [[each] if isinstance(each, str) else each or [] for each in map(to_value, listed)]
+    if other := [each for each in several if not isinstance(each, list) or any(not isinstance(r, str) for r in each)]:
+        raise SettingFault(f"references of a text must be one text or a list of texts, found {format_value(other[0])}")
     return [
         replace(row, references=tuple(each)) if isinstance(row, Example) else {**row, "references": each}
         for row, each in zip(rows, several, strict=True)
     ]
-
-
-def _get(row: Example | Mapping[str, Any], name: str) -> Any:
-    return getattr(row, name) if isinstance(row, Example) else row.get(name)
 
 
 def _number_examples(examples: Sequence[Example]) -> ScoredFile:

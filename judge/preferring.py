@@ -12,14 +12,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault
+from core.faults import InputFaults, SettingFault, fault, format_value
 from core.settings import Fraction, check
+from data.frames import list_items, name_of, to_value
 from data.preferences import check_preferences, read_preferences
 from data.scored import place_outputs
-from judge.inputs import Source, read
+from judge.inputs import Frame, Source, read
 from judge.metrics import load_metric
 from judge.scoring import AnyMetric, add_scores
-from judge.tables import Table, format_cell, format_number, join_names, tabulate, to_html
+from judge.tables import Result, Table, format_cell, format_number, join_names, tabulate
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import (
@@ -50,7 +51,7 @@ class PairJudge(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PreferenceStudy:
+class PreferenceStudy(Result):
     """Which systems are preferred, and which metrics prefer as people do.
 
     Attributes:
@@ -107,12 +108,9 @@ class PreferenceStudy:
         judges = describe_judges({name: each for (name, a, _), each in (self.agreement or {}).items() if a == ALL})
         return (*found, "; ".join([describe_ranking(self.ranking, self.level), *judges]))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.tables, self.notes)
-
 
 def prefer(
-    source: Path | str | Iterable[Mapping[str, Any]] | Preferences | None = None,
+    source: Path | str | Iterable[Mapping[str, Any]] | Frame | Preferences | None = None,
     *,
     outputs: Source | None = None,
     metrics: AnyMetric | Sequence[AnyMetric] = (),
@@ -125,8 +123,8 @@ def prefer(
     """Ranks systems by preferences, and measures which metrics, or which judge, prefer as people do.
 
     Args:
-        source: a file or rows with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps `rater`; None if
-            the judge is asked for the preferences.
+        source: a file, rows or a DataFrame with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps
+            `rater`; None if the judge is asked for the preferences.
         outputs: the systems' outputs, with `system`, `group` and perhaps `scores`, as `judge.read` takes them.
         metrics: to run on the outputs.
         judge: a judge of pairs, or `llm_judge` with its `settings`.
@@ -151,12 +149,17 @@ def prefer(
     return study_preferences(given, scored, asked, Resampling(resamples=resamples, seed=seed), level)
 
 
-def _read(source: Path | str | Iterable[Mapping[str, Any]] | Preferences | None) -> Preferences | None:
+def _read(source: Path | str | Iterable[Mapping[str, Any]] | Frame | Preferences | None) -> Preferences | None:
     if source is None or isinstance(source, Preferences):
         return source
     if isinstance(source, str | Path):
         return read_preferences(source)
-    return check_preferences(GIVEN, enumerate(source, 1), [])
+    rows = list_items(source, "preferences must be in a file, a list of rows, a DataFrame or {column: values}")
+    if other := next((row for row in rows if not isinstance(row, Mapping)), None):
+        raise SettingFault(f"preferences must be rows, but one is a {type(other).__name__}: {format_value(other)}")
+    values = ({str(name): to_value(cell) for name, cell in row.items()} for row in rows)
+    named = ({name: name_of(cell) for name, cell in row.items()} for row in values)
+    return check_preferences(GIVEN, enumerate(named, 1), [])
 
 
 def study_preferences(

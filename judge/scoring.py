@@ -14,9 +14,9 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
 from data.scored import join_name, join_records, score_records
-from judge.inputs import References, Source, read
+from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricFunction, load_metric
-from judge.tables import Table, shorten, to_html
+from judge.tables import Result, Table, shorten, to_frame
 from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
@@ -25,7 +25,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredTexts:
+class ScoredTexts(Result):
     """Examples and their scores.
 
     Attributes:
@@ -66,6 +66,13 @@ class ScoredTexts:
         for row in zip(*rows.values(), strict=True):
             yield join_records(dict(zip(rows, row, strict=True)))
 
+    def to_frame(self, title: str | None = None) -> Any:
+        """The rows of `records` as a DataFrame, a column per score; with a title as `Result.to_frame`."""
+        if title is not None:
+            return super().to_frame(title)
+        rows = [{**row, **row["scores"], "reason": row.get("reason")} for row in self.records()]
+        return to_frame([{name: cell for name, cell in row.items() if name != "scores"} for row in rows])
+
     @property
     def tables(self) -> list[Table]:
         """The first examples with their scores, and the distribution of all scores."""
@@ -79,22 +86,22 @@ class ScoredTexts:
         truncated = sum(record["dropped_tokens"] > 0 for record in records)
         return collect_notes(self.scores) + tuple(describe_losses(len(records), unscored, truncated, "`reasons`"))
 
-    def _repr_html_(self) -> str:
-        return to_html(self.tables, [*self.notes, self.signature])
-
 
 def score(
     source: Source,
     metric: AnyMetric | Sequence[AnyMetric],
     references: References | None = None,
+    *,
+    columns: Columns | None = None,
     **settings: Any,
 ) -> ScoredTexts:
     """Scores texts with a metric, or with several.
 
     Args:
-        source: a file, a list of texts, of rows or of Examples, or {system: {input: text}} (`judge.read`).
+        source: a file, texts, rows, Examples, a DataFrame, or {system: {input: text}} (`judge.read`).
         metric: a name, a function, a metric, or a list of these (`judge.load_metric`).
         references: of each text one or a list of them, or a mapping from the input.
+        columns: by field the column that gives it.
         settings: of a single metric; build several with `load_metric` if they need settings.
 
     Raises SettingFault and InputFaults as `read` and `load_metric` do, and where no example has what the metric needs.
@@ -103,7 +110,7 @@ def score(
     >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
     {'quality': [0.86, 0.5]}
     """
-    examples = read(source, references=references)
+    examples = read(source, references=references, columns=columns)
     if not (metrics := load_several(metric, settings)):
         raise SettingFault("at least one metric is needed, found none")
     return ScoredTexts(examples.examples, {name: score_all(examples, each) for name, each in metrics.items()})

@@ -14,7 +14,7 @@ from scipy.special import expit
 from core.faults import SettingFault
 from core.settings import Count, NonNegative, Seed, Several, Text, check
 from core.signature import MODEL_LIBRARIES, signature
-from judge.tables import Table, to_html
+from judge.tables import Result, Table
 
 if TYPE_CHECKING:
     from models.causal import CausalLM
@@ -65,7 +65,7 @@ class SteeredText:
 
 
 @dataclass(frozen=True)
-class SteeredTexts:
+class SteeredTexts(Result):
     """Texts with and without guidance, prompt after prompt.
 
     The guide judges its own work here: its probability rises by construction. Judge the texts by another metric.
@@ -90,9 +90,6 @@ class SteeredTexts:
         ]
         steps = list_steps(self.texts[0].prompt, self.texts[0].guided)
         return [Table("Steered texts", CAPTION, rows), Table("Step by step", STEPS_CAPTION, steps)]
-
-    def _repr_html_(self) -> str:
-        return to_html(self.tables, [*self.notes, self.signature])
 
 
 def steer(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from core.faults import printable
+from core.faults import SettingFault, printable
 from meta_eval.bootstrap import Estimate
 
 if TYPE_CHECKING:
@@ -48,6 +48,35 @@ class Table:
     rows: Sequence[Mapping[str, Any]]
     finding: str = ""
     pages: str = ""
+
+
+def to_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """The rows as a DataFrame of pandas, the interval of an estimate `NAME` as `NAME_low` and `NAME_high`.
+
+    Raises SettingFault if pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise SettingFault("to_frame needs pandas: pip install pandas") from None
+    return pandas.DataFrame([flat_cells(row, list(row)) for row in rows])
+
+
+class Result:
+    """What a verb returns: its `tables`, `notes` and `signature` are shown by a notebook and given to pandas."""
+
+    def to_frame(self: Any, title: str | None = None) -> Any:
+        """The table of this title, or the first one, as a DataFrame (see `to_frame`).
+
+        Raises SettingFault without pandas, and for a title that no table has.
+        """
+        tables: dict[str, Table] = {table.title: table for table in self.tables}
+        if title is not None and title not in tables:
+            raise SettingFault(f"there is no table {title!r}; the tables are {', '.join(tables)}")
+        return to_frame(tables[title or next(iter(tables))].rows)
+
+    def _repr_html_(self: Any) -> str:
+        return to_html(self.tables, [*self.notes, self.signature])
 
 
 def tabulate(
@@ -90,6 +119,17 @@ def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling) -> Tab
     )
     further = f" {FURTHER_CAPTION}" if any(row.further for row in rows) else ""
     return Table("Agreement with ratings", f"{caption}{further}", [agreement_cells(row) for row in rows])
+
+
+def flat_cells(row: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
+    """The cells of these columns (by default those to show), the interval of `NAME` as `NAME_low` and `NAME_high`."""
+    found: dict[str, Any] = {}
+    for name in shown_columns([row]) if names is None else names:
+        if isinstance(cell := row[name], Estimate):
+            found |= {name: cell.value, f"{name}_low": cell.low, f"{name}_high": cell.high}
+        else:
+            found[name] = cell
+    return found
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -28,7 +28,8 @@ from core.notes import TINY, write_note
 from core.stages import FILES, fingerprint
 from data.text_files import open_atomically
 from experiments.contracts import Outcome
-from experiments.report.tables import csv_field, flat_cells, json_cells, list_rows, to_latex, to_markdown
+from experiments.report.tables import csv_field, json_cells, list_rows, to_latex, to_markdown
+from judge.tables import flat_cells
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes

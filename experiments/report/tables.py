@@ -67,17 +67,6 @@ def json_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def flat_cells(row: Mapping[str, Any]) -> dict[str, str | float]:
-    """One text or number per column; the interval of an estimate `NAME` as `NAME_low` and `NAME_high`."""
-    found: dict[str, str | float] = {}
-    for name in shown_columns([row]):
-        if isinstance(cell := row[name], Estimate):
-            found |= {name: cell.value, f"{name}_low": cell.low, f"{name}_high": cell.high}
-        else:
-            found[name] = cell
-    return found
-
-
 def text_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns whose cells are all texts.
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from core.faults import SettingFault
 from experiments.contracts import Outcome
 from experiments.report.results import file_name
-from experiments.report.tables import flat_cells
 from experiments.runner.redaction import redact, redact_leaves
-from judge.tables import agreement_cells
+from judge.tables import agreement_cells, flat_cells
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
     import wandb

@@ -76,10 +76,10 @@ def test_scores_are_numbers_or_files(tmp_path: Path) -> None:
     ("source", "given", "said"),
     [
         ("Hello", {}, 'a text must be in a list, and the name'),
-        (3, {}, "texts must be in a list, but got 3"),
+        (3, {}, "texts must be in a file, a list, a DataFrame, {column: values} or"),
         (["a", {"text": "b"}], {}, "must hold texts, rows or Examples, but this one holds rows and texts"),
         (["a", None], {}, "this one holds a NoneType"),
-        ({"s": ["a", "b"]}, {}, "never by position: a system needs a mapping {input: text}, but s has a list"),
+        ({"s": ["a", "b"]}, {}, "texts of systems are aligned by input, never by position: {system: {input: text}}"),
         (["a", "b"], {"references": "c"}, "must be a list with those of each text"),
         (["a", "b"], {"references": ["c"]}, "those of each of 2 texts, but has 1"),
         ([{"text": "a", "system": "s"}], {"references": ["c"]}, "never by position"),

@@ -18,10 +18,10 @@ from core.scores import Scores
 from experiments.contracts import Outcome, Table
 from experiments.report import results
 from experiments.report.page import duration, render
-from experiments.report.tables import flat_cells, group_rows, terminal_tables
+from experiments.report.tables import group_rows, terminal_tables
 from experiments.report.texts import list_disagreements
 from experiments.runner.sweep import show
-from judge.tables import AGREEMENT_CELLS, shown_columns
+from judge.tables import AGREEMENT_CELLS, flat_cells, shown_columns
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet

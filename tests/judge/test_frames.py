@@ -1,0 +1,209 @@
+"""DataFrames, columns and rows in memory: the same examples as a file, and nothing is scored as something else."""
+
+import builtins
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from core.faults import InputFaults, SettingFault
+
+COLUMNS: dict[str, list[Any]] = {
+    "text": ["a cat sat", "a dog", "yes"],
+    "group": [1, 2, 3],
+    "system": ["s", "s", "s"],
+    "ref": ["a cat sat", math.nan, "no"],
+    "other": [None, "a hound", "nope"],
+    "rating:quality": [1.0, math.nan, 3.0],
+    "ratings": [None, '{"style": 2}', None],
+    "note": [math.nan, 0.5, date(2020, 1, 2)],
+}
+NAMED = {"references": ["ref", "other"]}
+ROWS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
+
+
+class Polars:
+    """A stand-in with what is used of a DataFrame of polars."""
+
+    def __init__(self, columns: Mapping[str, list[Any]]) -> None:
+        self.rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        self.columns = list(columns)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return self.rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([])
+
+
+class Arrow:
+    """A stand-in with what is used of a table of pyarrow."""
+
+    column_names = (*COLUMNS,)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        return ROWS
+
+
+def pandas_frame(columns: Mapping[str, list[Any]]) -> Any:
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+def arrays(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
+    return {name: np.array(values, dtype=object) for name, values in columns.items()}
+
+
+SOURCES: dict[str, Callable[[], Any]] = {
+    "pandas": lambda: pandas_frame(COLUMNS),
+    "pandas records": lambda: pandas_frame(COLUMNS).to_dict("records"),
+    "polars": lambda: Polars(COLUMNS),
+    "arrow": Arrow,
+    "columns": lambda: COLUMNS,
+    "arrays": lambda: arrays(COLUMNS),
+    "rows": lambda: ROWS,
+    "generator": lambda: (row for row in ROWS),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_table_gives_the_same_examples(name: str) -> None:
+    found = judge.read(SOURCES[name](), columns=NAMED)
+    shown = [(e.text, e.group, e.system, e.references, dict(e.ratings), dict(e.extra)) for e in found.examples]
+    assert shown == [
+        ("a cat sat", "1", "s", ("a cat sat",), {"quality": 1.0}, {"note": None}),
+        ("a dog", "2", "s", ("a hound",), {"style": 2.0}, {"note": 0.5}),
+        ("yes", "3", "s", ("no", "nope"), {"quality": 3.0}, {"note": "2020-01-02"}),
+    ]
+    assert judge.score(SOURCES[name](), "word_count", columns=NAMED).values["quality"].tolist() == [3, 2, 1]
+
+
+def test_a_table_in_memory_is_read_as_its_csv_file(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "id": [7, 8],
+            "turns": ['["Hi", "Ho"]', None],
+            "text": [None, "x"],
+            "references": ['["a", "b"]', "c"],
+            "rating:q": [1, np.nan],
+            "scores.m": [np.nan, 0.5],
+            "label": pandas.Categorical(["p", "n"]),
+        }
+    )
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    ours, file = judge.read(frame), judge.read(tmp_path / "x.csv")
+    assert ours.examples == file.examples
+    np.testing.assert_array_equal(ours.values("m", ""), file.values("m", ""))
+
+
+def test_missing_values_of_pandas_are_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": ["a", "b"], "k": [pandas.NA, 1], "t": [pandas.NaT, pandas.Timestamp(0)]})
+    first, second = (dict(e.extra) for e in judge.read(frame).examples)
+    assert (first, second) == ({"k": None, "t": None}, {"k": 1, "t": "1970-01-01 00:00:00"})
+
+
+def test_a_series_is_a_list_of_texts_and_of_references() -> None:
+    frame = pandas_frame({"text": ["a b", "c"], "ref": ["a b", "d"]})
+    assert judge.score(frame["text"], "rouge_1", references=frame["ref"]).values["quality"].tolist() == [1, 0]
+
+
+BAD: list[tuple[Callable[[], Any], dict[str, Any], str]] = [
+    (lambda: pandas_frame({"prediction_": ["a"]}), {}, 'the header needs a column "text" or "turns"'),
+    (lambda: {"note": ["a"]}, {}, 'the header needs a column "text" or "turns"'),
+    (lambda: pandas_frame({"text": ["a"]}), {"columns": {"references": "ref"}}, 'columns needs the column "ref"'),
+    (lambda: {"text": ["a", "b"], "id": ["1"]}, {}, "columns must have one length, but have: text 2, id 1"),
+    (lambda: {"text": "a", "id": "1"}, {}, "a row must be in a list, but text has a str"),
+    (lambda: pandas_frame({"text": ["a", None]}), {}, 'examples:2: an example needs "text" or "turns"'),
+    (lambda: pandas_frame({"text": ["a", 3]}), {}, 'examples:2: "text" must be a valid string, found 3'),
+    (lambda: pandas_frame({"text": ["a"]})["text"].map(len), {}, "this one holds a int"),
+    (lambda: pandas_frame({"text": ["a"], "x": ["b"]}).groupby("x"), {}, "this one holds a tuple"),
+    (lambda: [["a", "b"]], {}, "this one holds a list"),
+    (lambda: np.array([["a", "b"]]), {}, "this one holds a ndarray"),
+    (lambda: {"a", "b"}, {}, "but got a set"),
+    (lambda: b"ab", {}, "but got a bytes"),
+    (lambda: io.StringIO("a\nb"), {}, "but got a StringIO"),
+    (lambda: [{"text": "a", "note": object()}], {}, '"note" must be a value that JSON can hold'),
+    (lambda: ["a"], {"references": pandas_frame({"ref": ["a"]})}, "pass one of its columns"),
+    (lambda: ["a"], {"references": [{"x": "a"}]}, "must be one text or a list of texts"),
+    (lambda: ["a"], {"references": [3]}, "must be one text or a list of texts"),
+    (lambda: [judge.Example("1", "a")], {"columns": {"text": "t"}}, "Examples have fields"),
+]
+
+
+@pytest.mark.parametrize(("make", "given", "message"), BAD, ids=[message for _, _, message in BAD])
+def test_what_is_not_understood_is_refused(make: Callable[[], Any], given: dict[str, Any], message: str) -> None:
+    with pytest.raises((SettingFault, InputFaults)) as found:
+        judge.read(make(), **given)
+    assert message in str(found.value)
+
+
+def test_columns_of_pandas_that_are_repeated_are_refused() -> None:
+    frame = pandas_frame({"text": ["a"], "x": ["b"]}).set_axis(["text", "text"], axis=1)
+    with pytest.raises(SettingFault, match='a column must occur once, but "text" is repeated'):
+        judge.read(frame)
+
+
+OUTPUTS = {
+    "answer": ["one two", "one", "three four", "three"],
+    "system": ["new", "old", "new", "old"],
+    "input": [1, 1, 2, 2],
+    "rating:q": [2.0, 1.0, 2.0, 1.0],
+}
+ASKED = {"text": "answer", "group": "input"}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "columns"])
+def test_every_verb_takes_a_table(kind: str) -> None:
+    outputs = pandas_frame(OUTPUTS) if kind == "pandas" else OUTPUTS
+    compared = judge.compare(outputs, "word_count", columns=ASKED)
+    assert [(each.system, each.mean.value) for each in compared.means["word_count"]] == [("new", 2), ("old", 1)]
+    agreed = judge.agree(outputs, "word_count", columns=ASKED, cues=False, permutations=99, resamples=99)
+    assert [(row.metric, row.n, row.spearman.value) for row in agreed.rows if row.grouping == "global"] == [
+        ("word_count", 4, 1)
+    ]
+    assert judge.audit(outputs, "word_count", columns=ASKED, cues=False, resamples=99).tables
+    judged = {
+        "id": [1, 2],
+        "system_a": ["new", "new"],
+        "system_b": ["old", "old"],
+        "winner": ["a", "b"],
+        "x": [1, None],
+    }
+    preferred = judge.prefer(pandas_frame(judged) if kind == "pandas" else judged)
+    assert [(each.system, each.wins) for each in preferred.ranking.systems] == [("new", 1), ("old", 1)]
+
+
+def test_results_are_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    scored = judge.score([{"text": "a b", "k": [1]}, {"text": "c", "references": ["c"]}], ["rouge_1", "word_count"])
+    frame = scored.to_frame()
+    assert list(frame.columns) == ["id", "k", "dropped_tokens", "reason", "rouge_1", "word_count"]
+    assert frame["word_count"].tolist() == [2, 1]
+    assert math.isnan(frame["rouge_1"][0])
+    assert frame["k"][0] == [1]
+    compared = judge.compare(OUTPUTS, "word_count", columns=ASKED)
+    assert isinstance(compared.to_frame(), pandas.DataFrame)
+    assert list(compared.to_frame("Systems, best first")["system"][:2]) == ["new", "old"]
+    assert {"mean", "mean_low", "mean_high"} <= set(compared.to_frame("Systems, best first").columns)
+    with pytest.raises(SettingFault, match="there is no table 'x'; the tables are "):
+        compared.to_frame("x")
+
+
+def test_a_frame_without_pandas_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, load = judge.score(["a"], "word_count"), builtins.__import__
+
+    def fail(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "pandas":
+            raise ImportError(name)
+        return load(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", fail)
+    with pytest.raises(SettingFault, match=r"^to_frame needs pandas: pip install pandas$"):
+        found.to_frame()
