@@ -295,8 +295,8 @@ def note_missing(grid: Grid) -> Iterator[str]:
     for name, values in grid.columns.items():
         systems, inputs = find_common(values)
         left = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
-        if left:
-            yield f"{name} leaves {join_names(left)} out: too few inputs have a score of every system with it"
+        if left and systems.any():
+            yield f"{name} leaves {join_names(left)} out: with its scores too few inputs in common would remain"
         if systems.any() and not inputs.all():
             yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
 

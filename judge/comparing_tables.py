@@ -41,8 +41,8 @@ def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pa
 def describe_order(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> str:
     """Which systems the tests separate, as a sentence."""
     p_values = {frozenset(pair): each.p_value for pair, each in pairs.items()}
-    names = [each.system for each in ranked]
-    if ranked[0].n == 0:
+    names = [each.system for each in ranked if each.n]
+    if len(names) < 2:
         return "no two systems have scores for enough inputs in common."
     beaten: dict[tuple[str, ...], list[str]] = {}
     for i, name in enumerate(names):
@@ -55,7 +55,7 @@ def describe_order(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> 
         f"{join_names(above)} {'score' if len(above) > 1 else 'scores'} above {join_names(below)}"
         for below, above in beaten.items()
     ]
-    is_complete = sum(len(below) * len(above) for below, above in beaten.items()) == len(pairs)
+    is_complete = sum(len(below) * len(above) for below, above in beaten.items()) == math.comb(len(names), 2)
     if len(parts) > MOST_NAMED:
         more = "every system scores above all below it" if is_complete else "and so on down the clusters"
         return f"{more if is_complete else '; '.join([*parts[:MOST_NAMED], more])}."

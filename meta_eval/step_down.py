@@ -62,9 +62,10 @@ def randomisation_p(differences: Floats, permutations: int, seed: int, fitted: f
     size = np.sqrt((differences**2).sum(axis=0))
     unit = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
     # tolerance: rounding may make a sum that is 0 look like evidence against others that are
-    observed = (math.sqrt(1 - fitted) * np.abs(unit.sum(axis=0))).clip(min=ROUNDING)
-    flips = _draw_flips(len(unit), permutations, seed, max(1, BATCH // max(unit.shape)))
-    return step_down(observed, (np.abs(signs @ unit).clip(min=ROUNDING) for signs in flips))
+    total = unit.sum(axis=0)
+    observed = (math.sqrt(1 - fitted) * np.abs(total)).clip(min=ROUNDING)
+    kept = _draw_kept(len(unit), permutations, seed, max(1, BATCH // max(unit.shape)))
+    return step_down(observed, (np.abs(2 * (each @ unit) - total).clip(min=ROUNDING) for each in kept))
 
 
 def smallest_p(n: int, permutations: int) -> float:
@@ -72,13 +73,13 @@ def smallest_p(n: int, permutations: int) -> float:
     return 2.0 ** (1 - n) if n <= MOST_ENUMERATED else 1 / (1 + permutations)
 
 
-def _draw_flips(n: int, permutations: int, seed: int, rows: int) -> Iterator[Floats]:
-    """Signs of shape (up to `rows`, n): all patterns but the given one and the reverse of each, or random ones."""
+def _draw_kept(n: int, permutations: int, seed: int, rows: int) -> Iterator[NDArray[np.int8]]:
+    """Which signs stay, of shape (up to `rows`, n): each pattern that changes a sum or its reverse, or random ones."""
     if n <= MOST_ENUMERATED:
         every = np.arange(1, 2 ** (n - 1))
         for start in range(0, len(every), rows):
-            yield 1.0 - 2.0 * (every[start : start + rows, None] >> np.arange(n) & 1)
+            yield (every[start : start + rows, None] >> np.arange(n) & 1).astype(np.int8)
         return
     rng = np.random.default_rng(seed)
     for start in range(0, permutations, rows):
-        yield 1.0 - 2.0 * rng.integers(0, 2, (min(rows, permutations - start), n), dtype=np.int8).astype(np.float64)
+        yield rng.integers(0, 2, (min(rows, permutations - start), n), dtype=np.int8)
