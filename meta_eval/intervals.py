@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from core.settings import Count, Fraction, Seed, checked_dataclass
 from meta_eval.bootstrap import (
@@ -129,11 +129,6 @@ class Draws:
         return replace(self, value=value, values=self.values - other.values)
 
     @property
-    def defined(self) -> Floats:
-        """The values on the resamples on which the statistic is defined."""
-        return self.values[~np.isnan(self.values)]
-
-    @property
     def estimate(self) -> Estimate:
         """The value with its interval.
 
@@ -155,17 +150,6 @@ def draw_grouped(statistic: Weighted, layout: Layout, resampling: Resampling) ->
     counts, is_drawn = [*layout.counts.values()], [unit == resampling.over for unit in layout.counts]
     parts = resample(statistic, counts, is_drawn, len(layout.inputs), resampling.resamples, resampling.seed)
     return Draws(value, np.concatenate(list(parts)), units, resampling)
-
-
-def bootstrap_p_value(values: Floats, units: int) -> float:
-    """Two-sided p-value of a difference from 0, at most 1: below 1 - confidence if the expanded interval excludes 0.
-
-    `values` are the differences on m resamples of `units` units; b of them lie on the rarer side of 0, or at 0. The
-    share 2 (b + 1)/(m + 1) is carried from the normal distribution to Student's t, as `expand` carries percentiles.
-    """
-    rarer = min(int((values <= 0).sum()), int((values >= 0).sum()))
-    share = min(1.0, 2 * (rarer + 1) / (len(values) + 1))
-    return float(2 * stdtr(units - 1, ndtri(share / 2) * math.sqrt((units - 1) / units)))
 
 
 def mean_interval(values: Floats, layout: Layout, confidence: float) -> Estimate:

@@ -12,7 +12,6 @@ from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
     Resampling,
-    bootstrap_p_value,
     draw_grouped,
     grouped_estimate,
     jackknife_interval,
@@ -254,27 +253,6 @@ def rho(x, y) -> float:
     return float(np.asarray(stats.spearmanr(x, y))[0])
 
 
-def test_p_value_of_a_bootstrap():
-    """Of 9 resamples 1 lies at or below 0: 2 (1 + 1)/(9 + 1) = .4; all on one side: 2/(9 + 1); never above 1."""
-    many = 10**9  # Student's t is the normal distribution
-    assert bootstrap_p_value(np.array([-1.0, 1, 2, 3, 4, 5, 6, 7, 8]), many) == pytest.approx(0.4)
-    assert bootstrap_p_value(np.arange(1.0, 10), many) == pytest.approx(0.2)
-    assert bootstrap_p_value(np.zeros(9), 30) == 1.0
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_p_value_is_the_level_at_which_the_interval_reaches_zero(seed):
-    rng = np.random.default_rng(seed)
-    gap = rng.normal(size=30) + 0.35
-    options = Resampling(resamples=4999, seed=seed)
-    values = draw_grouped(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), options).defined
-    p = bootstrap_p_value(values, 30)
-    assert 0.001 < p < 0.7
-    at_p = Resampling(confidence=1 - p, resamples=4999, seed=seed)
-    edge = draw_grouped(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), at_p).estimate
-    assert edge.low == pytest.approx(0, abs=0.02)
-
-
 def test_the_mean_has_students_interval():
     x = np.array([1.0, 2, 4, 4, 9])
     low, high = stats.ttest_1samp(x, 0).confidence_interval(0.9)
@@ -356,7 +334,7 @@ def test_standardised_means():
 def test_the_values_on_resamples_are_returned():
     x = np.arange(30.0)
     draws = draw_grouped(lambda _, w: w @ x / w.sum(axis=-1), lay_out(30), Resampling(resamples=50))
-    estimate, values = draws.estimate, draws.defined
+    estimate, values = draws.estimate, draws.values
     draws = np.random.default_rng(0).integers(0, 30, (50, 30))
     np.testing.assert_allclose(values, x[draws].mean(axis=1))
     assert estimate.value == 14.5

@@ -72,6 +72,13 @@ def test_examples_of_one_group_are_drawn_together() -> None:
     assert (alone.spearman.low, alone.spearman.high) != (together.spearman.low, together.spearman.high)
 
 
+def test_a_missing_group_leaves_the_other_groups_as_they_are() -> None:
+    groups: list[str | None] = [f"g{i // 2}" for i in range(8)]
+    scored = ScoredSet.of(rated([{"q": i} for i in range(9)], groups=[*groups, None]), {})
+    assert (scored.layout.inputs[:8].tolist(), scored.layout.input_count) == ([0, 0, 1, 1, 2, 2, 3, 3], 5)
+    assert ScoredSet.of(rated([{"q": 1}, {"q": 2}]), {}).groups is None
+
+
 def test_published_scores_keep_the_order_and_explain_what_is_missing() -> None:
     found = rated([{"q": 1}, {"q": 2}], published={"deam": {"e1": 0.5}}).published_scores()["deam"]
     assert math.isnan(found.values["published"][0])
