@@ -1,14 +1,9 @@
 """Plots of OUMG: the logits of human texts and of two systems."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from experiments.oumg.experiment import KindFindings, SystemFindings
+from experiments.oumg.findings import KindFindings, SystemFindings
 
 
 def plot_logits(found: SystemFindings) -> dict[str, Figure]:

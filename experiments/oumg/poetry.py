@@ -25,15 +25,8 @@ from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.experiment import (
-    DiscriminatorGrid,
-    SystemFindings,
-    find_misjudged,
-    judge_systems,
-    score_origins,
-)
-from experiments.oumg.plots import plot_logits
-from experiments.presentation import present
+from experiments.oumg.experiment import Material, compare_systems
+from experiments.oumg.findings import Contest, DiscriminatorGrid
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
 from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from oumg.comparison import FEWEST_INPUTS, PairSettings, TextSet, pair_texts
@@ -53,19 +46,16 @@ PERPLEXITY = (
 
 @checked_dataclass
 class PoemInputs:
-    """The human poems whose tunes and forms the generators get, and what counts as one input.
+    """The human poems whose tunes and forms the generators get, and what counts as one input."""
 
-    Attributes:
-        input: `tune`: all poems of a tune are one input, on one side of a split; `poem`: each poem is an input; None:
-            as the data set says (the `group` of each poem).
-        poems: `held_out`, or `train`: the poems that the generator learned (OUMG, section 4.1).
-        inputs: the number of poems; None for all.
-        per_tune: the most poems of one tune; None for all. One tune has a quarter of the Song Ci held out.
-    """
-
+    # `tune`: all poems of a tune are one input, on one side of a split; `poem`: each poem is an input; None: as the
+    # data set says (the `group` of each poem)
     input: Literal["tune", "poem"] | None = None
+    # `held_out`, or `train`: the poems that the generator learned (OUMG, section 4.1)
     poems: Literal["held_out", "train"] = "held_out"
+    # the number of poems; None for all
     inputs: Count | None = None
+    # the most poems of one tune; None for all. One tune has a quarter of the Song Ci held out.
     per_tune: Count | None = None
 
     def find_input(self, poem: Example) -> str:
@@ -75,18 +65,15 @@ class PoemInputs:
 
 @dataclass(frozen=True)
 class PoetPlan:
-    """A SongNet to train, and how it writes poems.
+    """A SongNet to train, and how it writes poems."""
 
-    Attributes:
-        generator: its size and training.
-        checked: held-out poems for the held-out loss.
-        batch_size: poems generated at once; other sizes give other draws.
-        device: where it generates.
-    """
-
+    # its size and training
     generator: LanguageModelPlan
+    # held-out poems for the held-out loss
     checked: int = 300
+    # poems generated at once; other sizes give other draws
     batch_size: int = 64
+    # where it generates
     device: str = "cpu"
 
     def choose_fitting(self, poems: Sequence[Example]) -> list[Example]:
@@ -94,22 +81,35 @@ class PoetPlan:
         return [poem for poem in poems if self.generator.model.fits(tune_of(poem), Form.of(poem.text))]
 
 
+@dataclass(frozen=True)
+class Verse:
+    """What both experiments with poems share."""
+
+    # poems to train the generator on, and held-out poems
+    data: Corpus
+    # the generator of both systems
+    poet: PoetPlan
+    # the human poems whose forms the systems get
+    human: PoemInputs
+    # how poems are paired
+    pairs: PairSettings
+    # poems in `gallery.txt`
+    gallery: int = 8
+
+
 @checked_dataclass
 class PoemGuidance:
-    """How poems are guided.
+    """How poems are guided."""
 
-    Attributes:
-        kind: of the guide, for tables.
-        guide: how it is trained, on how many human and generated poems together.
-        k: likeliest characters to choose from, guided or not.
-        rule: `normalised` (Eq. 5) or `fudge`.
-        alpha: of Eq. 5, or lambda of FUDGE; 0 is unguided.
-    """
-
+    # of the guide, for tables
     kind: str
+    # how the guide is trained, on how many human and generated poems together
     guide: GuidePlan
+    # likeliest characters to choose from, guided or not
     k: Count
+    # `normalised` (Eq. 5) or `fudge`
     rule: GuidanceRule
+    # of Eq. 5, or lambda of FUDGE; 0 is unguided
     alpha: NonNegative
 
     @property
@@ -120,14 +120,11 @@ class PoemGuidance:
 
 @dataclass(frozen=True)
 class Decoder:
-    """How a generator chooses characters.
+    """How a generator chooses characters."""
 
-    Attributes:
-        make: for a generator, makes the processor of each batch.
-        depends: the settings that its poems depend on.
-    """
-
+    # for a generator, makes the processor of each batch
     make: Callable[[SongNet], Callable[[], LogitsProcessor]]
+    # the settings that its poems depend on
     depends: Mapping[str, Any]
 
 
@@ -143,128 +140,106 @@ def shifted_ranks(k: int) -> Decoder:
 
 def oumg_poetry(
     run: Run,
-    data: Corpus,
-    poet: PoetPlan,
-    human: PoemInputs,
-    pairs: PairSettings,
+    verse: Verse,
     discriminators: DiscriminatorGrid,
     g1_k: int = 32,
     g2_k: int = 32,
     shuffled: bool = False,
-    gallery: int = 8,
 ) -> Outcome:
     """G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1; G1 is also compared with itself.
 
-    Each has a k of its own; the paper's 32 for both. Raises SettingFault where the generator has too few characters for
-    one of them, or there are too few poems.
+    Each has a k of its own; the paper's 32 for both. With `shuffled`, a control, the characters of every poem, human
+    ones too, are put in a random order after all poems are written, so that discriminators see how often each character
+    occurs and nothing else.
 
-    Args:
-        run: from the runner.
-        data: poems to train the generator on, and held-out poems.
-        poet: the generator of both systems.
-        human: the human poems whose forms the systems get.
-        pairs: how poems are paired.
-        discriminators: kinds and seeds.
-        g1_k, g2_k: of the two systems.
-        shuffled: a control: the characters of every poem, human ones too, are put in a random order after all poems
-            are written, so that discriminators see how often each character occurs and nothing else.
-        gallery: poems in `gallery.txt`.
+    Raises SettingFault where the generator has too few characters for one of them, or there are too few poems.
     """
     check(Count, g1_k=g1_k, g2_k=g2_k)
-    known = find_characters(poet, data)
-    people, notes = choose_poems(data, poet, human, known, FEWEST_INPUTS)
+    known = find_characters(verse)
+    human, notes = choose_poems(verse, known, FEWEST_INPUTS)
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
     check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
-    generator = train_songnet(run, poet, data)
-    write = partial(write_poems, run, poet, generator)
+    generator = train_songnet(run, verse)
+    write = partial(write_poems, run, verse.poet, generator)
     origins = {
-        "human": people,
-        "G1": write("G1", people, top_k(g1_k)),
-        "G2": write("G2", people, shifted_ranks(g2_k)),
+        "human": human,
+        "G1": write("G1", human, top_k(g1_k)),
+        "G2": write("G2", human, shifted_ranks(g2_k)),
+        "G1 again": write("G1 again", human, top_k(g1_k), draws=1),
     }
-    again = {**origins, "G1 again": write("G1 again", people, top_k(g1_k), draws=1)}
     if shuffled:
-        again = {origin: shuffle_characters(poems, f"{run.seed}/{origin}") for origin, poems in again.items()}
-        origins = {origin: again[origin] for origin in origins}
-    found = judge_poems(run, origins, ("G1", "G2"), pairs, discriminators)
-    control = judge_poems(run, again, ("G1", "G1 again"), pairs, discriminators)
-    rows = [*tables.relative_rows(found), *tables.relative_rows(control)]
-    return present(
-        run,
-        score_origins(found, data.synthetic),
-        {"generator": generator, **found.models},
-        [Table("G1 against G2, and against itself", tables.CAPTION, rows), tabulate_forms(run, origins, data)],
-        [*notes, *tables.comparison_notes(found), *tables.comparison_notes(control, "G1 against itself: ")],
-        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k, **({"shuffled": True} if shuffled else {})},
-        plots=plot_logits(found),
-        figures=tables.pair_counts(found),
-        files=[write_gallery(run, origins, gallery)],
-        shown=[find_misjudged(found, discriminators.device, data.synthetic)],
-        synthetic=data.synthetic,
+        origins = {origin: shuffle_characters(poems, f"{run.seed}/{origin}") for origin, poems in origins.items()}
+    contests = [
+        pair_poems(verse, origins, ("G1", "G2")),
+        replace(pair_poems(verse, origins, ("G1", "G1 again")), about="G1 against itself: "),
+    ]
+    shown = {origin: origins[origin] for origin in ("human", "G1", "G2")}
+    material = Material(
+        "G1 against G2, and against itself",
+        contests,
+        models={"generator": generator},
+        notes=notes,
+        settings={"g1_k": g1_k, "g2_k": g2_k, **({"shuffled": True} if shuffled else {})},
     )
+    return compare_systems(run, add_forms(run, material, verse, shown), discriminators)
 
 
-def guided_poetry(
-    run: Run,
-    data: Corpus,
-    poet: PoetPlan,
-    human: PoemInputs,
-    pairs: PairSettings,
-    discriminators: DiscriminatorGrid,
-    guidance: PoemGuidance,
-    gallery: int = 8,
-) -> Outcome:
+def guided_poetry(run: Run, verse: Verse, discriminators: DiscriminatorGrid, guidance: PoemGuidance) -> Outcome:
     """Guided against unguided poems of the same generator (Table 2).
 
     The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
     writes unguided and guided poems; discriminators learn a part of this half and judge the rest. They share no text
     and no input with the guide.
 
-    Raises SettingFault as `oumg_poetry` does; the arguments are as there.
+    Raises SettingFault as `oumg_poetry` does.
     """
-    known = find_characters(poet, data)
-    poems, notes = choose_poems(data, poet, human, known, 2 * FEWEST_INPUTS)
+    poet = verse.poet
+    known = find_characters(verse)
+    poems, notes = choose_poems(verse, known, 2 * FEWEST_INPUTS)
     check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
-    learned, people = halve_inputs(poems, run.seed)
-    generator = train_songnet(run, poet, data)
+    learned, human = halve_inputs(poems, run.seed)
+    generator = train_songnet(run, verse)
     write = partial(write_poems, run, poet, generator)
     songnet = SongNet.from_pretrained(generator.source, poet.device)
     texts = label_poems(learned, write("machine", learned, top_k(guidance.k)))
     guide = find_or_train(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer=songnet.tokenizer)
     loaded = load_guide(guide.source, poet.device)
-    unguided = write("unguided", people, top_k(guidance.k))
-    guided = write("guided", people, guide_poems(guidance, guide.identity, loaded), draws=int(guidance.alpha > 0))
-    origins = {"human": people, "unguided": unguided, "guided": guided}
-    found = judge_poems(run, origins, ("guided", "unguided"), pairs, discriminators)
-    perplexity = estimate_poem_perplexity(songnet, guided, run.seed)
-    rows = [
-        {"guide": guidance.kind, **guidance.strength, **row, "perplexity": perplexity}
-        for row in tables.relative_rows(found)
-    ]
+    unguided = write("unguided", human, top_k(guidance.k))
+    guided = write("guided", human, guide_poems(guidance, guide.identity, loaded), draws=int(guidance.alpha > 0))
+    origins = {"human": human, "unguided": unguided, "guided": guided}
+    contest = replace(
+        pair_poems(verse, origins, ("guided", "unguided")),
+        before={"guide": guidance.kind, **guidance.strength},
+        after={"perplexity": estimate_poem_perplexity(songnet, guided, run.seed)},
+    )
     best = kept_point(guide.curve, guidance.guide.training.keep)
-    return present(
-        run,
-        score_origins(found, data.synthetic),
-        {"generator": generator, "guide": guide, **found.models},
-        [
-            Table("Guided against unguided", f"{tables.CAPTION} {PERPLEXITY}", rows),
-            tabulate_forms(run, origins, data),
-        ],
-        [*notes, *prefix_notes(guidance.guide), *tables.comparison_notes(found)],
-        settings={"data": data.name, **guidance.strength},
-        plots=plot_logits(found),
+    material = Material(
+        "Guided against unguided",
+        [contest],
+        caption=f"{tables.CAPTION} {PERPLEXITY}",
+        models={"generator": generator, "guide": guide},
+        notes=[*notes, *prefix_notes(guidance.guide)],
+        settings=guidance.strength,
         figures={
-            **tables.pair_counts(found),
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
             "perplexity of the unguided poems": estimate_poem_perplexity(songnet, unguided, run.seed).value,
             "characters of the guided poems that the guide does not know": count_unknown_tokens(
                 loaded, [poem.text for poem in guided]
             ),
         },
-        files=[write_gallery(run, origins, gallery)],
-        shown=[find_misjudged(found, discriminators.device, data.synthetic)],
-        synthetic=data.synthetic,
     )
+    return compare_systems(run, add_forms(run, material, verse, origins), discriminators)
+
+
+def add_forms(run: Run, material: Material, verse: Verse, origins: Mapping[str, Sequence[Example]]) -> Material:
+    """The material with what both experiments show of poems: how far each origin keeps its forms, and a gallery."""
+    with run.timed("form scores"):
+        forms = Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, verse.data.train))
+    gallery = run.folder / "gallery.txt"
+    if run.stages.first:
+        gallery.write_text(tables.format_gallery(origins, verse.gallery), encoding="utf-8")
+    settings, synthetic = {"data": verse.data.name, **material.settings}, verse.data.synthetic
+    return replace(material, tables=[forms], files=[gallery], settings=settings, synthetic=synthetic)
 
 
 def guide_poems(guidance: PoemGuidance, identity: str, guide: CausalGuide | Discriminator) -> Decoder:
@@ -287,31 +262,11 @@ def shuffle_characters(poems: Sequence[Example], seed: str) -> tuple[Example, ..
     return tuple(found)
 
 
-def judge_poems(
-    run: Run,
-    origins: Mapping[str, Sequence[Example]],
-    systems: tuple[str, str],
-    pairs: PairSettings,
-    discriminators: DiscriminatorGrid,
-) -> SystemFindings:
-    """Two of the origins under discriminators; the human poems of a pair have the form of its outputs."""
+def pair_poems(verse: Verse, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> Contest:
+    """Two of the origins; the human poems of a pair have the form of its outputs."""
     human, first, second = (TextSet.of(name, origins[name]) for name in ("human", *systems))
-    comparison = pair_texts(human, first, second, pairs, form_of=lambda poem: Form.of(poem.full_text))
-    return judge_systems(run, comparison, discriminators, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
-
-
-def tabulate_forms(run: Run, origins: Mapping[str, Sequence[Example]], data: Corpus) -> Table:
-    """How far the poems of each origin keep their forms."""
-    with run.timed("form scores"):
-        return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
-
-
-def write_gallery(run: Run, origins: Mapping[str, Sequence[Example]], number: int) -> Path:
-    """Poems side by side, in a file of the run folder."""
-    file = run.folder / "gallery.txt"
-    if run.stages.first:
-        file.write_text(tables.format_gallery(origins, number), encoding="utf-8")
-    return file
+    comparison = pair_texts(human, first, second, verse.pairs, form_of=lambda poem: Form.of(poem.full_text))
+    return Contest(comparison, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
 
 
 def write_poems(
@@ -350,15 +305,16 @@ def write_poems(
     return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
 
 
-def train_songnet(run: Run, poet: PoetPlan, data: Corpus) -> Trained:
+def train_songnet(run: Run, verse: Verse) -> Trained:
     """The generator, which learns every poem that fits."""
-    held_out = poet.choose_fitting(data.held_out)[: poet.checked]
-    return find_or_train(run, "songnet", poet.generator, poet.choose_fitting(data.train), held_out)
+    learned, held_out = (verse.poet.choose_fitting(poems) for poems in (verse.data.train, verse.data.held_out))
+    return find_or_train(run, "songnet", verse.poet.generator, learned, held_out[: verse.poet.checked])
 
 
-def find_characters(poet: PoetPlan, data: Corpus) -> set[str]:
+def find_characters(verse: Verse) -> set[str]:
     """The characters that the generator will be able to write, marks apart."""
-    return {*frequent_characters(spell_poems(poet.choose_fitting(data.train)), poet.generator.model.min_count)}
+    learned = verse.poet.choose_fitting(verse.data.train)
+    return {*frequent_characters(spell_poems(learned), verse.poet.generator.model.min_count)}
 
 
 def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
@@ -367,9 +323,7 @@ def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
         raise SettingFault(f"{setting}, which needs {needed} characters, but the generator knows {len(known)}")
 
 
-def choose_poems(
-    data: Corpus, poet: PoetPlan, inputs: PoemInputs, known: Collection[str], fewest: int
-) -> tuple[tuple[Example, ...], list[str]]:
+def choose_poems(verse: Verse, known: Collection[str], fewest: int) -> tuple[tuple[Example, ...], list[str]]:
     """The human poems whose forms the generators get, with their input as the group, and notes on them.
 
     Poems with a character that the generator cannot write are left out: only human poems could hold it, so it would
@@ -377,6 +331,7 @@ def choose_poems(
 
     Raises SettingFault for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
+    data, poet, inputs = verse.data, verse.poet, verse.human
     fitting = poet.choose_fitting(data.held_out if inputs.poems == "held_out" else data.train)
     written = [poem for poem in fitting if {*poem.text} <= {*known, *MARKS}]
     some = limit_tunes(written, inputs.per_tune)

@@ -1,23 +1,19 @@
 """Tables of OUMG: relative scores, how poems keep their form, poems side by side, and notes on a comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from core.example import Example
+from experiments.oumg.findings import KindFindings, SystemFindings
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 from oumg.form import Form, split_lines
 from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
 from oumg.relative import SCORES
 from oumg.songnet import tune_of
-
-if TYPE_CHECKING:
-    from experiments.oumg.experiment import KindFindings, SystemFindings
 
 CAPTION = (
     "Discriminators learned human texts against outputs of both systems and score inputs that they have not seen. "
@@ -84,7 +80,7 @@ def _columns(found: KindFindings, part: str, names: Mapping[str, str]) -> dict[s
     return {**columns, "seeds": list(found.discriminators), "by_seed": by_seed}
 
 
-def comparison_notes(found: SystemFindings, about: str = "") -> list[str]:
+def comparison_notes(found: SystemFindings) -> list[str]:
     """Templates that were removed, discriminators that are not above chance, and texts that lost tokens."""
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
@@ -98,7 +94,7 @@ def comparison_notes(found: SystemFindings, about: str = "") -> list[str]:
             )
         if each.judged.truncated:
             notes.append(f"{kind}: {each.judged.truncated} of {4 * len(found.comparison.test)} texts lost tokens")
-    return [f"{about}{note}" for note in notes]
+    return [f"{found.contest.about.format(*found.names)}{note}" for note in notes]
 
 
 def pair_counts(found: SystemFindings) -> dict[str, float]:

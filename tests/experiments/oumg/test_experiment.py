@@ -12,8 +12,10 @@ import pytest
 from core.example import Example
 from data.builtin.reviews import REVIEWS
 from data.files import write_examples
+from discriminators.discriminator import Discriminator
 from discriminators.vocabulary import load_vocabulary
-from experiments.oumg.experiment import part_pairs, write_summaries
+from experiments.oumg.experiment import write_summaries
+from experiments.oumg.findings import part_pairs
 from models.tiny import train_tokenizer
 from oumg.comparison import OutputPair
 from oumg.relative import SCORES
@@ -180,7 +182,13 @@ def test_summaries_differ_only_in_whether_they_fit_their_source() -> None:
     assert len({texts[0].context for texts in found.values()}) == 1
 
 
-def test_discriminators_read_the_source_or_not(run_here: Callable[..., int], tmp_path: Path) -> None:
+def test_discriminators_read_the_source_or_not_and_are_loaded_once(
+    run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, loaded = Discriminator.from_pretrained, []
+    monkeypatch.setattr(
+        Discriminator, "from_pretrained", lambda source, *more: loaded.append(source) or load(source, *more)
+    )
     toy = ("inputs=40", "seeds=[0]", "model.judges.bilstm.training.epochs=1", "logger=none", "trainer=cpu")
     assert run_here("+exp=oumg_summary", *toy, f"outputs={tmp_path}", f"run_dir={tmp_path}/run") == 0
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
@@ -189,3 +197,4 @@ def test_discriminators_read_the_source_or_not(run_here: Callable[..., int], tmp
         ("summary", "fitting", "contrary", 10),
     ]
     assert results["synthetic"]
+    assert len(loaded) == len(set(loaded)) == 2

@@ -14,6 +14,7 @@ from data.sets.songci import builtin_verse
 from experiments.oumg.poetry import (
     PoemInputs,
     PoetPlan,
+    Verse,
     choose_poems,
     find_characters,
     halve_inputs,
@@ -22,6 +23,7 @@ from experiments.oumg.poetry import (
 )
 from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
+from oumg.comparison import PairSettings
 from oumg.relative import SCORES
 from oumg.songnet import Poems, SongNetPlan
 
@@ -155,7 +157,7 @@ def poem(number: int, tune: str, text: str) -> Example:
 
 TRAIN = tuple(poem(i, "甲", text) for i, text in enumerate(("春花。", "春月。", "花月。", "春楼。")))
 HELD_OUT = tuple(poem(4 + i, "乙", text) for i, text in enumerate(("花春。", "月春。", "楼春。")))
-DATA = Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True)
+VERSE = Verse(Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True), POET, PoemInputs("poem"), PairSettings("characters"))
 
 
 def test_a_data_set_says_what_one_input_is(
@@ -186,15 +188,16 @@ def test_a_data_set_says_what_one_input_is(
 
 
 def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -> None:
-    known = find_characters(POET, DATA)
+    known = find_characters(VERSE)
     assert known == {*"甲春花月"}  # 楼 occurs once
-    poems, notes = choose_poems(DATA, POET, PoemInputs("poem"), known, fewest=2)
+    poems, notes = choose_poems(VERSE, known, fewest=2)
     assert [each.text for each in poems] == ["花春。", "月春。"]
     assert "1 of 3 held_out poems are left out: they hold a character that the generator cannot write" in notes
 
 
 def test_poems_can_be_those_that_the_generator_learned() -> None:
-    poems, _ = choose_poems(DATA, POET, PoemInputs("poem", poems="train"), find_characters(POET, DATA), fewest=2)
+    verse = replace(VERSE, human=PoemInputs("poem", poems="train"))
+    poems, _ = choose_poems(verse, find_characters(verse), fewest=2)
     assert [each.text for each in poems] == ["春花。", "春月。", "花月。"]
 
 

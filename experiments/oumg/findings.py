@@ -1,0 +1,214 @@
+"""Findings of OUMG: discriminators that learned human texts against outputs judge pairs that they have not seen."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from core.example import Example
+from core.scores import Scores
+from core.settings import Seed, Several, Text, checked_dataclass
+from core.signature import MODEL_LIBRARIES, signature
+from discriminators.discriminator import Discriminator
+from discriminators.explanations import explain_parts
+from experiments.contracts import Run
+from experiments.report.texts import find_worst
+from experiments.training import DiscriminatorPlan, Trained, find_or_train
+from meta_eval.scored_set import ScoredSet
+from oumg.comparison import Comparison, JudgedPairs, OutputPair, judge_pairs, label_pairs
+from oumg.relative import RelativeScores, relative_scores
+
+log = logging.getLogger(__name__)
+
+PLACES = {"human": (0, 1), "g1": (2,), "g2": (3,)}  # of the texts of each origin in a pair
+
+
+@checked_dataclass
+class DiscriminatorGrid:
+    """The discriminators that judge two systems: each of the kinds with each of the seeds."""
+
+    # how they are trained, by kind
+    judges: Mapping[str, DiscriminatorPlan]
+    # some of them
+    kinds: Several[Text]
+    # of initial weights, order of batches, dropout and the choice of validation inputs
+    seeds: Several[Seed]
+    # where the trained discriminators score
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if unknown := {*self.kinds} - {*self.judges}:
+            raise ValueError(f"kinds must be some of {', '.join(self.judges)}, but {unknown.pop()!r} is among them")
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Two systems to compare, and how the results show it."""
+
+    comparison: Comparison
+    # of the systems, where their outputs do not name them
+    names: tuple[str, str] = ("g1", "g2")
+    # of the names of the trainings in the loggers
+    prefix: str = ""
+    # begins its notes; {} are the two systems
+    about: str = ""
+    # the setting of the signature that holds the identity of its discriminators, beside those of the first contest
+    signed: str | None = None
+    # columns of its rows, before and after the scores
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """The names of the systems."""
+        return name_systems(self.comparison, self.names)
+
+
+@dataclass(frozen=True)
+class KindFindings:
+    """The findings of the discriminators of one kind."""
+
+    # by seed
+    discriminators: Mapping[int, Trained]
+    # that of the first seed, which explains its logits
+    first: Discriminator
+    # the logits of all
+    judged: JudgedPairs
+    # of each part of the test pairs, see `part_pairs`
+    scores: Mapping[str, RelativeScores]
+
+
+@dataclass(frozen=True)
+class SystemFindings:
+    """The findings of a contest by kind of discriminator."""
+
+    contest: Contest
+    kinds: Mapping[str, KindFindings]
+
+    @property
+    def comparison(self) -> Comparison:
+        """The pairs."""
+        return self.contest.comparison
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Those of the two systems."""
+        return self.contest.systems
+
+    @property
+    def parts(self) -> dict[str, list[int]]:
+        """The indices of the test pairs of each part."""
+        return part_pairs(self.comparison.test)
+
+    @property
+    def models(self) -> dict[str, Trained]:
+        """All discriminators, by kind and seed."""
+        return {
+            f"discriminator_{kind}_seed_{seed}": trained
+            for kind, found in self.kinds.items()
+            for seed, trained in found.discriminators.items()
+        }
+
+
+def judge_systems(run: Run, contest: Contest, discriminators: DiscriminatorGrid) -> SystemFindings:
+    """Trains discriminators on the training pairs and scores the test pairs, the same for all, with them."""
+    comparison = contest.comparison
+    log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
+    texts = label_pairs(comparison.train)
+    parts = part_pairs(comparison.test)
+    kinds: dict[str, KindFindings] = {}
+    for kind in discriminators.kinds:
+        plan = discriminators.judges[kind]
+        trained = {
+            seed: find_or_train(run, f"{contest.prefix}{kind}_seed_{seed}", plan, texts, seed=seed)
+            for seed in discriminators.seeds
+        }
+        with run.timed(f"judging by {kind}"):
+            loaded = (Discriminator.from_pretrained(each.source, discriminators.device) for each in trained.values())
+            first = next(loaded)
+            judged = judge_pairs(comparison.test, chain([first], loaded))
+        scores = {part: score_pairs(judged, comparison.test, which) for part, which in parts.items()}
+        kinds[kind] = KindFindings(trained, first, judged, scores)
+    return SystemFindings(contest, kinds)
+
+
+def part_pairs(pairs: Sequence[OutputPair]) -> dict[str, list[int]]:
+    """The indices of all pairs; where a text lost more than half to the common length, of these and of the others."""
+    halved = [max(pair.lost) > 0.5 for pair in pairs]
+    parts = {"all": [*range(len(pairs))]}
+    if any(halved):
+        parts["more than half lost"] = [i for i in parts["all"] if halved[i]]
+        parts["at most half lost"] = [i for i in parts["all"] if not halved[i]]
+    return {part: which for part, which in parts.items() if which}
+
+
+def score_pairs(judged: JudgedPairs, pairs: Sequence[OutputPair], which: Sequence[int]) -> RelativeScores:
+    """The relative scores of some of the pairs."""
+    some = judged.take(which)
+    inputs = [pairs[i].input for i in which]
+    return relative_scores(some.human, some.first, some.second, inputs, [name for name in inputs for _ in range(2)])
+
+
+def name_systems(comparison: Comparison, otherwise: tuple[str, str]) -> tuple[str, str]:
+    """The `system` of the outputs, where all of a side have one and the sides differ."""
+    pairs = (*comparison.train, *comparison.test)
+    sides = {pair.first.system for pair in pairs}, {pair.second.system for pair in pairs}
+    first, second = (side.pop() if len(side) == 1 else None for side in sides)
+    return (first or otherwise[0], second or otherwise[1]) if first != second else otherwise
+
+
+def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
+    """The different texts at these places of the pairs, by pair and place.
+
+    A human text of several pairs stands once for each way it was cut.
+    """
+    found = {
+        (example.id, place < 2, tuple(pair.segments[place])): ((i, place), example)
+        for i, pair in enumerate(pairs)
+        for place, example in enumerate(pair.texts)
+        if place in places
+    }
+    return dict(found.values())
+
+
+def score_origins(found: SystemFindings, synthetic: bool = False) -> list[ScoredSet]:
+    """The logits of the test texts of each origin, by kind and seed."""
+    sets: list[ScoredSet] = []
+    for name, places in PLACES.items():
+        texts = distinct_texts(found.comparison.test, places)
+        scores = {
+            f"{kind}_seed_{seed}": Scores({"logit": each.judged.logits_of(texts)[number]}, sign_logits(trained))
+            for kind, each in found.kinds.items()
+            for number, (seed, trained) in enumerate(each.discriminators.items())
+        }
+        sets.append(ScoredSet(name, tuple(texts.values()), scores, synthetic))
+    return sets
+
+
+def find_misjudged(found: SystemFindings, synthetic: bool = False) -> ScoredSet:
+    """The test texts, rated 1 for human and 0 for machine, with the logits of the first discriminator of each kind.
+
+    The texts that a discriminator misclassifies most clearly are explained: what each sentence adds to the logit.
+    """
+    pairs = found.comparison.test
+    texts = distinct_texts(pairs, range(4))
+    rated = [replace(text, ratings={"human": float(place < 2)}) for (_, place), text in texts.items()]
+    segments = [tuple(pairs[i].segments[place]) for i, place in texts]
+    scores: dict[str, Scores] = {}
+    for kind, each in found.kinds.items():
+        seed, trained = next(iter(each.discriminators.items()))
+        logits = each.judged.logits_of(texts)[0]
+        explanations: list[dict[str, Any]] = [{} for _ in texts]
+        ratings = ScoredSet("human or machine", tuple(rated), {}).ratings("human")
+        if worst := [i for i, *_ in find_worst(ratings, logits)]:
+            explained_texts = explain_parts(each.first.logits_or_nan, [segments[i] for i in worst], "sentence")
+            for i, explained in zip(worst, explained_texts, strict=True):
+                explanations[i] = explained
+        scores[f"{kind}_seed_{seed}"] = Scores({"logit": logits}, sign_logits(trained), explanations=explanations)
+    return ScoredSet("human or machine", tuple(rated), scores, synthetic)
+
+
+def sign_logits(discriminator: Trained) -> str:
+    """The signature of a discriminator's logits."""
+    return signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=discriminator.identity)
