@@ -1,7 +1,7 @@
 """Discriminative CDM: the step-wise contrastive momentum of a dialogue, pooled into one score (CDM, section 3.4.2)."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -228,37 +228,11 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
     return float(reduce(values))
 
 
-def pool_scores(
-    steps: Sequence[Steps],
-    pooling: MomentumPooling,
-    name: str,
-    pooler: ClassifierPooler | None = None,
-    explanations: Sequence[dict[str, Any]] = (),
-    notes: tuple[str, ...] = (),
-) -> Scores:
-    """Scores of dialogues whose steps are known; a dialogue without tokens is NaN.
-
-    `explanations` are those of `explain_steps`, `notes` those of the scores. With classifier pooling each explanation
-    also gets what every feature adds to the score.
-    """
-    if pooling == "classifier" and pooler is not None:
-        added = ({"features": pooler.contributions(s)} if len(s.turn) else {} for s in steps)
-        explanations = [{**known, **more} for known, more in zip(explanations, added, strict=False)]
-    return Scores(
-        values={"quality": np.array([pool(s, pooling, pooler) if len(s.turn) else np.nan for s in steps])},
-        signature=name,
-        reasons=[None if len(s.turn) else "no tokens" for s in steps],
-        dropped_tokens=[s.dropped for s in steps],
-        explanations=explanations,
-        notes=notes,
-    )
-
-
 @dataclass(frozen=True)
 class DiscriminativeCDM:
     """The contrast of a large and a small model, pooled to one number per dialogue (CDM); higher is better.
 
-    Turns and tokens explain it.
+    Turns and tokens explain it, and with classifier pooling what every feature adds.
     """
 
     requires = fields("turns")
@@ -266,6 +240,8 @@ class DiscriminativeCDM:
     pooling: MomentumPooling = "average"
     pooler: ClassifierPooler | None = None
     token_budget: int = 16_384
+    explain: bool = True
+    find: Callable[[Pair, TokenisedDialogues, int], list[Steps]] = find_steps  # an experiment keeps what it finds
 
     @classmethod
     def from_pretrained(
@@ -305,6 +281,17 @@ class DiscriminativeCDM:
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         tokenised = self.pair.tokenise(get_turns(examples))
-        steps = find_steps(self.pair, tokenised, self.token_budget)
-        explained = explain_steps(self.pair, tokenised, steps)
-        return pool_scores(steps, self.pooling, self.signature, self.pooler, explained, self.pair.expert.notes)
+        steps = self.find(self.pair, tokenised, self.token_budget)
+        explanations = explain_steps(self.pair, tokenised, steps) if self.explain else []
+        if self.pooling == "classifier" and self.pooler is not None:
+            for explanation, found in zip(explanations, steps, strict=False):
+                explanation["features"] = self.pooler.contributions(found) if len(found.turn) else {}
+        quality = [pool(found, self.pooling, self.pooler) if len(found.turn) else np.nan for found in steps]
+        return Scores(
+            values={"quality": np.array(quality)},
+            signature=self.signature,
+            reasons=[None if len(found.turn) else "no tokens" for found in steps],
+            dropped_tokens=[found.dropped for found in steps],
+            explanations=explanations,
+            notes=self.pair.expert.notes,
+        )

@@ -22,12 +22,11 @@ from cdm.concepts import check_exchangeable, exchange_concepts
 from cdm.discriminative import (
     POOLINGS,
     ClassifierPooler,
+    DiscriminativeCDM,
     MomentumPooling,
     Steps,
-    explain_steps,
     find_steps,
     load_steps,
-    pool_scores,
     save_steps,
 )
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
@@ -71,12 +70,10 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     sampled = get_negatives(run, trained, data, plan)
     discriminators = train_discriminators(run, trained, sampled, data, plan)
     pooler = get_pooler(run, trained, data, plan.pooler, plan.negatives)
-    generative = load_generative(discriminators, plan)
-    steps = [get_steps(run, trained, *each) for each in zip(data.rated, tokenised, strict=True)]
-    scored = [
-        score_set(run, *each, trained.pair, generative, pooler)
-        for each in zip(data.rated, tokenised, steps, strict=True)
-    ]
+    find = keep_steps(run, trained)
+    metrics = {**load_generative(discriminators, plan), **make_discriminative(trained.pair, pooler, find)}
+    steps = [find(trained.pair, each) for each in tokenised]
+    scored = [score_set(run, *each, metrics, trained.pair) for each in zip(data.rated, steps, strict=True)]
     contrasts = [found for each in zip(scored, steps, strict=True) if (found := list_contrasts(*each))]
     return present(
         run,
@@ -293,41 +290,47 @@ def load_generative(discriminators: Mapping[str, Trained], plan: CdmPlan) -> dic
     }
 
 
-def get_steps(run: Run, trained: TrainedPair, rated: RatedSet, tokenised: TokenisedDialogues) -> list[Steps]:
-    """The log-probabilities of all tokens of a rated set under the pair."""
+def keep_steps(run: Run, trained: TrainedPair) -> Callable[..., list[Steps]]:
+    """`find_steps` with its results as kept stages."""
 
-    def build(folder: Path) -> None:
-        save_steps(folder / "steps.npz", find_steps(trained.pair, tokenised))
+    def find(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
+        def build(folder: Path) -> None:
+            save_steps(folder / "steps.npz", find_steps(pair, tokenised, token_budget))
 
-    depends = {**trained.identity, "dialogues": fingerprint(get_turns(rated.examples))}
-    with run.timed(f"momentum {rated.name}"):
-        folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
-        return load_steps(folder / "steps.npz")
+        depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
+        with run.timed("momentum"):
+            folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
+            return load_steps(folder / "steps.npz")
+
+    return find
+
+
+def make_discriminative(pair: Pair, pooler: Path, find: Callable[..., list[Steps]]) -> dict[str, Metric]:
+    """Discriminative CDM by row name, a row for each pooling."""
+    fitted = ClassifierPooler.load(pooler / "pooler.json")
+    return {
+        f"cdm_discriminative_{pooling}": DiscriminativeCDM(
+            pair, pooling, fitted if pooling == "classifier" else None, explain=pooling in EXPLAINED, find=find
+        )
+        for pooling in POOLINGS
+    }
 
 
 def score_set(
-    run: Run,
-    rated: RatedSet,
-    tokenised: TokenisedDialogues,
-    steps: Sequence[Steps],
-    pair: Pair,
-    generative: Mapping[str, Metric],
-    pooler: Path,
+    run: Run, rated: RatedSet, steps: Sequence[Steps], metrics: Mapping[str, Metric], pair: Pair
 ) -> ScoredSet:
     """One rated set under every metric: both CDM scores, their mean rank, baselines, and published scores."""
-    fitted, explanations = ClassifierPooler.load(pooler / "pooler.json"), explain_steps(pair, tokenised, steps)
     with run.timed(f"scoring {rated.name}"):
-        scores: dict[str, Scores] = {name: metric.score(rated.examples) for name, metric in generative.items()}
-        for pooling in POOLINGS:
-            name = f"cdm_discriminative_{pooling}"
-            explained = explanations if pooling in EXPLAINED else ()
-            scores[name] = pool_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), fitted, explained)
-        for name in [name for name in generative if name.startswith("cdm_")]:
+        scores: dict[str, Scores] = {name: metric.score(rated.examples) for name, metric in metrics.items()}
+        for name in [name for name in metrics if name.startswith("cdm_") and "discriminative" not in name]:
             both = f"{name}_and_classifier"
             scores[both] = average_ranks(both, scores[name], scores["cdm_discriminative_classifier"])
         dropped = [s.dropped for s in steps]
-        for name, rows in (("amateur", [s.amateur for s in steps]), ("expert", [s.expert for s in steps])):
-            line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES)
+        for name, lm, rows in (
+            ("amateur", pair.amateur, [s.amateur for s in steps]),
+            ("expert", pair.expert, [s.expert for s in steps]),
+        ):
+            line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
             scores[f"{name}_likelihood"] = likelihood_scores(rows, dropped, line)
         scores["word_count"] = WordCount().score(rated.examples)
         scores |= {f"{metric}_published": found for metric, found in rated.published_scores().items()}
@@ -347,7 +350,7 @@ def average_ranks(name: str, first: Scores, second: Scores) -> Scores:
     values[known] = np.mean([(rankdata(each[known]) - 0.5) / known.sum() for each in scored], axis=0)
     reasons = [None if is_known else "one of the two metrics has no score" for is_known in known]
     dropped = [max(counts) for counts in zip(first.dropped_tokens, second.dropped_tokens, strict=True)]
-    line = signature(name, libraries=MODEL_LIBRARIES)
+    line = f"mean of ranks|{first.signature}|{second.signature}"
     return Scores({"quality": values}, line, reasons=reasons, dropped_tokens=dropped)
 
 

@@ -10,19 +10,19 @@ from transformers import AutoTokenizer
 
 from baselines.bartscore import BartScore
 from baselines.bleurt import Bleurt
+from baselines.dis_score import DisScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.perturbation import perturb_as_union, perturb_for_discriminator
 from baselines.word_count import WordCount
-from core.example import Example
 from core.faults import SettingFault
-from core.scores import Metric, Scores, fields
+from core.scores import Metric, Scores
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights
 from ctrl_eval.frequency import FILE_NAME, VERSION, WordFrequencies, count_frequencies
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
 from data.sentences import split_english
-from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
+from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.plots import plot_analyses
@@ -249,37 +249,9 @@ def make_baselines(
         found["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
     quality, label, union = (models.get(f"{DISCRIMINATOR}{kind}") for kind in ("quality", "label", "union"))
     if quality and label and union:
-        found["discriminator"] = lambda: DisScore(
-            DiscriminatorScore.from_pretrained(quality.source, device),
-            LabelDiscriminatorScore.from_pretrained(label.source, device),
-        )
+        found["discriminator"] = lambda: DisScore.from_pretrained(quality.source, label.source, device)
         found["union"] = lambda: DiscriminatorScore.from_pretrained(union.source, device)
     return {**found, "word_count": WordCount}
-
-
-@dataclass(frozen=True)
-class DisScore:
-    """The discriminator score of the paper: one discriminator for the quality of texts and one for their labels."""
-
-    requires = fields("label")
-    quality: DiscriminatorScore
-    label: LabelDiscriminatorScore
-
-    @property
-    def signature(self) -> str:
-        """The signatures of both discriminators."""
-        return f"{self.quality.signature} + {self.label.signature}"
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """All three aspects; NaN for a blank text, and without label."""
-        quality, label = self.quality.score(examples), self.label.score(examples)
-        logits, probabilities = quality.values["quality"], label.values["quality"]
-        return Scores(
-            {"coherence": logits, "consistency": logits, "attribute_relevance": probabilities},
-            self.signature,
-            [of_text or of_label for of_text, of_label in zip(quality.reasons, label.reasons, strict=True)],
-            [max(lost) for lost in zip(quality.dropped_tokens, label.dropped_tokens, strict=True)],
-        )
 
 
 def score_sets(

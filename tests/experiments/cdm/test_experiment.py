@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from cdm.discriminative import Steps
+from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps
 from cdm.infilling import SEPARATOR, Pair, PartialOrder, TokenisedDialogues
 from cdm.negatives import Negatives
 from cdm.rules import Rule, make_rule_negatives
@@ -29,6 +29,8 @@ from experiments.cdm.experiment import (
     cut_dialogues,
     get_negatives,
     get_pooler,
+    keep_steps,
+    make_discriminative,
     split_held_out,
     train_discriminators,
 )
@@ -268,6 +270,22 @@ def test_amr_multi_needs_a_file_of_graphs_and_no_other_strategy_reads_one() -> N
         NegativesPlan("mixed-multi", Sampling(), 10, graphs="graphs.amr")
     with pytest.raises(InputFaults, match=r"missing: model\.negatives.graphs must name a file, but there is none"):
         NegativesPlan("amr-multi", Sampling(), 10, graphs="missing").read_graphs()
+
+
+def test_a_row_is_the_metric_that_users_load(kept: Run, trained: TrainedPair) -> None:
+    pooler = get_pooler(kept, trained, CORPUS, PoolerPlan(6), SAMPLED)
+    rows = make_discriminative(trained.pair, pooler, keep_steps(kept, trained))
+    fitted = ClassifierPooler.load(pooler / "pooler.json")
+    for name, alone in (
+        ("average", DiscriminativeCDM(trained.pair, "average")),
+        ("classifier", DiscriminativeCDM(trained.pair, "classifier", fitted)),
+    ):
+        found, expected = (metric.score(EXAMPLES[:3]) for metric in (rows[f"cdm_discriminative_{name}"], alone))
+        assert found.signature == expected.signature
+        assert trained.pair.amateur.identity in found.signature
+        np.testing.assert_array_equal(found.values["quality"], expected.values["quality"])
+        assert found.explanations == expected.explanations
+    assert len([*kept.stages.root.glob("momentum-*")]) == 2  # with its lock: kept once for all poolings
 
 
 def test_a_rule_that_changes_no_dialogue_is_refused(kept: Run, trained: TrainedPair) -> None:

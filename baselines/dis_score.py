@@ -1,0 +1,46 @@
+"""DisScore, the discriminator baseline of CTRLEval's tables (Ke et al. 2022, section 4.3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.example import Example
+from core.scores import Scores, fields
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
+
+
+@dataclass(frozen=True)
+class DisScore:
+    """One discriminator for the quality of texts and one for their labels; higher is better.
+
+    Coherence and consistency are the logit of the first, attribute relevance the probability that the second gives to
+    the label of the example.
+    """
+
+    requires = fields("label")
+    quality: DiscriminatorScore
+    label: LabelDiscriminatorScore
+
+    @classmethod
+    def from_pretrained(cls, quality: str | Path, label: str | Path, device: str = "cpu") -> "DisScore":
+        """Raises InputFaults for a folder without such a discriminator."""
+        return cls(
+            DiscriminatorScore.from_pretrained(quality, device), LabelDiscriminatorScore.from_pretrained(label, device)
+        )
+
+    @property
+    def signature(self) -> str:
+        """The signatures of both discriminators."""
+        return f"{self.quality.signature} + {self.label.signature}"
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """All three aspects; NaN for a blank text, and without label."""
+        quality, label = self.quality.score(examples), self.label.score(examples)
+        logits, probabilities = quality.values["quality"], label.values["quality"]
+        return Scores(
+            {"coherence": logits, "consistency": logits, "attribute_relevance": probabilities},
+            self.signature,
+            [of_text or of_label for of_text, of_label in zip(quality.reasons, label.reasons, strict=True)],
+            [max(lost) for lost in zip(quality.dropped_tokens, label.dropped_tokens, strict=True)],
+            notes=tuple(dict.fromkeys((*quality.notes, *label.notes))),
+        )
