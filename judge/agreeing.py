@@ -234,7 +234,7 @@ def measure_rows(
     rated: ScoredSet, aspect: str, comparison: Comparison, resampling: Resampling, has_cues: bool
 ) -> list[Agreement]:
     """The agreement of every metric with an aspect of a rated set, by grouping; over all examples also beyond cues."""
-    beyond = rated.beyond_cues(aspect, resampling.resamples, resampling.seed) if has_cues else {}
+    beyond = rated.beyond_cues(aspect, resampling.resamples, resampling.seed, resampling.confidence) if has_cues else {}
     rows = []
     for grouping in list_groupings(rated.layout, comparison.expand(rated.layout)[0].one_grouping):
         for name in rated.scores:

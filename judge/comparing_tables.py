@@ -140,8 +140,8 @@ def pair_table(
             else ""
         )
         + (
-            "beyond_cues: the part of the difference that cheap cues (length, repetition, overlap) do not explain, by "
-            "regression over inputs. "
+            "beyond_cues: the part of the difference beyond additive effects of cheap cues (length, repetition, "
+            "overlap), by regression over inputs. "
             if has_cues
             else ""
         )

@@ -112,7 +112,8 @@ def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling) -> Tab
     """The table of agreement of metrics with ratings."""
     caption = (
         "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. beyond_cues is the "
-        "partial correlation with the ratings when cheap cues (length, repetition, overlap) are held fixed. The row "
+        "partial correlation with the ratings beyond additive effects of cheap cues (length, repetition, overlap, "
+        "punctuation, case, counts of a dialogue); cues that act together, or others, may still explain it. The row "
         "cheap_cues is what counting alone tells: a prediction that is fitted (cross-fitted) to these ratings, as "
         "metrics are not. A metric that does not vary within a system or an input agrees by 0 there. "
         f"Intervals: {format_share(resampling.confidence)}, drawn over {resampling.over}; beyond_cues over inputs."

@@ -30,8 +30,8 @@ class Agreement:
         metric, set, aspect: what was compared.
         n: number of examples with a score and a rating; the correlations use these.
         pearson, spearman, kendall: Pearson's r, Spearman's rho, Kendall's tau-b.
-        beyond_cues: the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement that
-            length, repetition and overlap do not explain.
+        beyond_cues: the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement beyond
+            additive effects of length, repetition, overlap and the like.
         unscored: number of rated examples that the metric could not score.
         truncated: number of rated examples that lost tokens.
         synthetic: whether this project generated the set and its ratings.
@@ -107,6 +107,7 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
         if row.spearman.low > 0 and row.beyond_cues.low <= 0 and row.metric != CHEAP_CUES:
             only.setdefault(row.set, []).append(f"{row.metric} ({row.aspect})")
     return [
-        f"{name}: no agreement beyond cheap cues (length, repetition, overlap) is shown for {', '.join(metrics)}"
+        f"{name}: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for "
+        f"{', '.join(metrics)}"
         for name, metrics in only.items()
     ]

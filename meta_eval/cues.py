@@ -4,8 +4,10 @@ Length, repetition and overlap explain much of the agreement of metrics with peo
 `combine_cues` predicts the ratings by the cues alone, and `agreement_beyond_cues` is the correlation of a metric with
 the ratings that remains when the cues are held fixed.
 
-All ranks become normal scores (van der Waerden). With many texts the squares of the cues' normal scores count as cues
-too: a linear fit leaves a remainder, in which a metric that only counts would seem to agree with people.
+All ranks become normal scores z (van der Waerden). The size of z counts as a cue too, so that a metric that likes a
+middle length does not seem to agree with people; with many texts so do the parts of z beyond `KNOT` on either side.
+What is held fixed is a sum of curves, one of each cue. Functions of several cues together (a product, the smaller of
+two) and cues that are not counted here are not: simulated, metrics of this kind keep an agreement beyond the cues.
 """
 
 import re
@@ -27,7 +29,10 @@ SENTENCE_END = re.compile(r"[.!?。！？…]+")
 FOLDS = 10  # of the cross-fitted prediction by cues
 TEXTS_PER_CUE = 8  # that a fit of cues needs
 INPUTS_PER_COLUMN = 4  # that a fit of differences needs for each cue, and for its normal scores
-TEXTS_PER_SQUARE = 20  # for each cue; with fewer texts, squares cost more power than they remove bias
+TEXTS_PER_CURVE = 20  # for each cue; with fewer texts a line and a size must do
+KNOT = 0.8  # normal scores beyond which the line of a cue may bend; about a fifth of the texts on either side
+LESSER_SIDE = 0.1  # of the inputs, on which the sign of a cue's difference must be the rarer one, or 0
+VERSION = 2  # of what is held fixed
 TOLERANCE = 1e-9  # of a variance; below it nothing is left
 BLOCK = 2_000_000  # numbers held at once: 16 MB
 
@@ -199,25 +204,27 @@ def agreement_beyond_cues(
     cues: Cues,
     groups: Sequence[Hashable] | None = None,
     *,
+    confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Estimate]:
     """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
 
-    All columns are normal scores. Those of the cues, and their squares where there are `TEXTS_PER_SQUARE` texts for
-    each cue, are held fixed; they are fitted anew in each resample of whole groups. 0: the metric agrees with people
-    only as far as the cues do.
+    All columns are normal scores. Those of the cues and their sizes are held fixed, and where there are
+    `TEXTS_PER_CURVE` texts for each cue, curves of the cues; they are fitted anew in each resample of whole groups. 0:
+    the metric agrees with people only as far as a sum of such curves does.
 
     Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than `TEXTS_PER_CUE`
     texts for each cue, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups.
-    Simulated for metrics that are noisy cues (30 to 700 inputs of 1 to 8 outputs, 9 to 14 cues), intervals cover 0 in
-    92 to 98 %.
+    Simulated for metrics that are noisy cues, or a curve of one (80 to 700 inputs of 1 to 8 outputs, 9 to 14 cues),
+    intervals cover 0 in 90 to 98 %.
 
     Args:
         scores: by metric, each of shape (n,).
         ratings: of shape (n,).
         cues: of the n texts.
         groups: the input of each text.
+        confidence: of the interval.
         resamples: of the interval.
         seed: of the draws.
     """
@@ -241,7 +248,7 @@ def agreement_beyond_cues(
             return dict(zip(together, correlate_beyond(x, rated, z, weights).T, strict=True))  # noqa: B023
 
         units = number_groups(len(y), groups)[kept]
-        found |= bootstrap(beyond, units, resamples=resamples, seed=seed, fewest=FEWEST_UNITS)
+        found |= bootstrap(beyond, units, confidence=confidence, resamples=resamples, seed=seed, fewest=FEWEST_UNITS)
     fixed = Estimate.undefined("the cues fix the scores or the ratings")
     nothing = {metric for together in columns.values() for metric in together if np.isnan(found[metric].value)}
     return {metric: fixed if metric in nothing else found[metric] for metric in scores}
@@ -257,8 +264,10 @@ def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues, *,
     depends on the cues. Simulated for differences that come from cues alone, along lines and curves (32 to 1000 inputs,
     3 to 14 cues with their normal scores), it covers 0 in 94 to 96 %.
 
-    NaN with a reason where there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or where a cue differs by the
-    same amount at every input; no interval below `FEWEST_UNITS` inputs.
+    NaN with a reason where there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or where a cue is larger (or
+    smaller) in one system at nearly every input (`LESSER_SIDE`): texts with equal cues then lie outside the data.
+    Simulated for a metric that is the logarithm of length, intervals cover 0 in .93 or more where a tenth of the inputs
+    lies on the other side, in .68 where 3 % do, and never where none does. No interval below `FEWEST_UNITS` inputs.
 
     Args:
         differences: of the scores of the first system minus those of the second, of shape (inputs,), finite.
@@ -266,13 +275,16 @@ def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues, *,
         confidence: of the interval.
     """
     y, gaps = np.asarray(differences, dtype=np.float64), first.values - second.values
-    gaps = gaps[:, (gaps != 0).any(axis=0)]
+    differs = (gaps != 0).any(axis=0)
+    gaps, names = gaps[:, differs], [name for name, is_kept in zip(first.names, differs, strict=True) if is_kept]
     needed = max(INPUTS_PER_COLUMN * gaps.shape[1], 2)
     if len(gaps) < needed:
         reason = f"{gaps.shape[1]} cues (with normal scores) need at least {needed} inputs, but there are {len(gaps)}"
         return Estimate.undefined(reason)
-    if (np.ptp(gaps, axis=0) == 0).any():
-        return Estimate.undefined("a cheap cue differs by the same amount at every input")
+    sides = np.minimum((gaps <= 0).mean(axis=0), (gaps >= 0).mean(axis=0))
+    if (beyond := sides < LESSER_SIDE).any():
+        share, name = 1 - sides[beyond][0], names[int(np.argmax(beyond))]
+        return Estimate.undefined(f"{name} differs in one direction at {share:.0%} of the inputs: too few are alike")
     x = np.column_stack([np.ones(len(y)), gaps / np.sqrt((gaps**2).mean(axis=0))])
     values, vectors = np.linalg.eigh(x.T @ x)
     kept = values > TOLERANCE * values[-1]  # cues may repeat one another
@@ -320,7 +332,7 @@ def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Flo
         weights: how often each resample holds each example, of shape (resamples, n).
     """
     cues = cues[:, _vary(cues)]
-    block = max(1, BLOCK // (len(y) * (2 * cues.shape[1] + x.shape[1] + 1)))
+    block = max(1, BLOCK // (len(y) * (4 * cues.shape[1] + x.shape[1] + 1)))
     parts = [_correlate_block(x, y, cues, weights[i : i + block]) for i in range(0, len(weights), block)]
     return np.concatenate(parts)
 
@@ -352,9 +364,11 @@ def _normal_scores(x: Floats, weights: Floats) -> Floats:
 
 
 def _expand(scores: Floats, texts: int) -> Floats:
-    """The columns, and their squares where there are enough texts."""
-    has_squares = texts >= TEXTS_PER_SQUARE * scores.shape[-1]
-    return np.concatenate([scores, scores**2], axis=-1) if has_squares else scores
+    """The columns and their sizes; where there are enough texts, also how far they lie beyond `KNOT` on either side."""
+    parts = [scores, np.abs(scores)]
+    if texts >= TEXTS_PER_CURVE * scores.shape[-1]:
+        parts += [np.maximum(scores - KNOT, 0.0), np.maximum(-scores - KNOT, 0.0)]
+    return np.concatenate(parts, axis=-1)
 
 
 def _spans(words: Sequence[str]) -> list[tuple[str, ...]]:

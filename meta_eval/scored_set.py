@@ -15,7 +15,7 @@ from core.example import Example
 from core.scores import Scores
 from meta_eval.agreement import CHEAP_CUES, Agreement, agree
 from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.cues import FOLDS, Cues, agreement_beyond_cues, combine_cues, count_cues
+from meta_eval.cues import FOLDS, VERSION, Cues, agreement_beyond_cues, combine_cues, count_cues
 from meta_eval.grouping import Layout, lay_out
 
 
@@ -142,14 +142,22 @@ class ScoredSet:
         """The cheap cues of the examples."""
         return count_cues(self.examples)
 
-    def beyond_cues(self, aspect: str, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+    def beyond_cues(
+        self, aspect: str, resamples: int = 1000, seed: int = 0, confidence: float = 0.95
+    ) -> dict[str, Estimate]:
         """The agreement of every metric with the ratings of an aspect that cheap cues do not explain.
 
         Intervals draw inputs `resamples` times, from `seed` on.
         """
         scores = {metric: self.values(metric, aspect) for metric in self.scores if metric != CHEAP_CUES}
         found = agreement_beyond_cues(
-            scores, self.ratings(aspect), self.cues, self.groups, resamples=resamples, seed=seed
+            scores,
+            self.ratings(aspect),
+            self.cues,
+            self.groups,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
         )
         return {CHEAP_CUES: Estimate.undefined("these are the cues"), **found}
 
@@ -168,7 +176,7 @@ class ScoredSet:
             values[aspect][known] = combine_cues(rated.cues, rated.ratings(aspect), rated.groups, seed=seed)
         is_rated = [len(example.ratings) == len(self.aspects) for example in self.examples]
         reasons = [None if every else "not rated for every aspect" for every in is_rated]
-        line = f"{CHEAP_CUES}|folds={FOLDS}|seed={seed}|cues={len(self.cues.names)}"
+        line = f"{CHEAP_CUES}|version={VERSION}|folds={FOLDS}|seed={seed}|cues={len(self.cues.names)}"
         return replace(self, scores={**self.scores, CHEAP_CUES: Scores(values, line, reasons)}) if values else self
 
     def by_metric(self, aspect: str) -> dict[str, Agreement]:

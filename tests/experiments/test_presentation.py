@@ -30,7 +30,7 @@ def test_agreement_stands_beside_that_of_cheap_cues() -> None:
     assert outcome.rows[1].beyond_cues.low > 0.3
     assert "|cues=ridge-10|" in outcome.signature
     assert outcome.notes == [
-        "toys: no agreement beyond cheap cues (length, repetition, overlap) is shown for length (q)"
+        "toys: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for length (q)"
     ]
     assert list(outcome.scored[0].scores) == ["length", "quality", "noise"]
 

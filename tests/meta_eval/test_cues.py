@@ -63,7 +63,7 @@ def test_the_kind_of_the_examples_decides_which_cues_there_are() -> None:
     assert not any("system" in name for name in dialogue.names)
 
 
-@pytest.mark.parametrize("n", [50, 130])  # without and with squares
+@pytest.mark.parametrize("n", [50, 130])  # without and with knots
 def test_the_partial_correlation_equals_one_of_residuals(n: int) -> None:
     rng = np.random.default_rng(0)
     cues = rng.standard_normal((n, 3)).round(1)
@@ -136,6 +136,37 @@ def test_a_metric_that_only_counts_agrees_with_nothing_beyond_cues(inputs: int, 
     assert 0.92 < covered / 300 < 0.98
 
 
+SHAPES = {
+    "additive": (lambda z: z[:, 0] + 0.5 * z[:, 1], 0.0, 0.08),
+    "curved": (lambda z: np.exp(z[:, 0]) + np.minimum(z[:, 1], 0.3), 0.0, 0.08),
+    "inverted U": (lambda z: -(np.abs(z[:, 0] - 0.3) ** 1.5), 0.0, 0.1),
+    "smaller of two": (lambda z: np.minimum(z[:, 0], z[:, 1]), 0.3, 1.0),  # what passes, as the module says
+    "product": (lambda z: z[:, 0] * z[:, 1], 0.7, 1.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("inputs", "number"), [(80, 9), (200, 9), (300, 14)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_which_functions_of_cues_agree_with_people_beyond_them(inputs: int, number: int, shape: str) -> None:
+    """Metric and ratings are noisy versions of one function of the cues; the share of intervals above 0."""
+    (function, least, most), rng, rounds, above, powerful = SHAPES[shape], np.random.default_rng(inputs), 100, 0, 0
+    names = tuple(map(str, range(number)))
+    for _ in range(rounds):
+        mixing = 0.3 * rng.standard_normal((number, number)) + np.eye(number)
+        values = np.exp(0.5 * rng.standard_normal((inputs, number)) @ mixing).round(2)
+        by_cues = function(norm.ppf((rankdata(values, axis=0) - 0.5) / inputs))
+        by_cues = (by_cues - by_cues.mean()) / by_cues.std()
+        quality, *noise = rng.standard_normal((3, inputs))
+        ratings = np.clip(np.round(3 + by_cues + quality), 1, 5)
+        metrics = {"counts": by_cues + 0.5 * noise[0], "sees": by_cues + 0.8 * quality + 0.8 * noise[1]}
+        found = agreement_beyond_cues(metrics, ratings, Cues(names, values), resamples=200)
+        above, powerful = above + (found["counts"].low > 0), powerful + (found["sees"].low > 0)
+    print(f"{shape}, {inputs} x {number}: {above / rounds}, power {powerful / rounds}")
+    assert least <= above / rounds <= most
+    assert powerful / rounds >= 0.9
+
+
 def test_a_known_part_beyond_cues_comes_back() -> None:
     rng = np.random.default_rng(2)
     cues = rng.standard_normal((2000, 4))
@@ -168,7 +199,8 @@ def partial_of_drawn(x: np.ndarray, y: np.ndarray, cues: np.ndarray, weights: np
         return norm.ppf((rankdata(column[drawn]) - 0.5) / len(drawn))
 
     z = np.column_stack([normal(column) for column in cues.T])
-    design = np.column_stack([np.ones(len(drawn)), z, *([z**2] if len(x) >= 60 else [])])
+    knots = [np.where(z > 0.8, z - 0.8, 0), np.where(z < -0.8, -z - 0.8, 0)] if len(x) >= 60 else []
+    design = np.column_stack([np.ones(len(drawn)), z, np.where(z < 0, -z, z), *knots])
     residuals = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (normal(x), normal(y))]
     return float(np.asarray(np.corrcoef(np.stack(residuals)))[0, 1])
 
@@ -206,11 +238,32 @@ def test_the_interval_beyond_cues_is_hc2() -> None:
 def test_differences_that_cues_cannot_be_told_from() -> None:
     values, gap = np.arange(40.0)[:, None], np.arange(40.0)
     longer = difference_beyond_cues(gap, Cues(("words",), values + 5), Cues(("words",), values))
-    assert longer.reason == "a cheap cue differs by the same amount at every input"
+    assert longer.reason == "words differs in one direction at 100% of the inputs: too few are alike"
+    mixed = np.where(np.arange(40) < 4, -1.0, 2.0)[:, None]  # a tenth lies on the other side
+    assert not math.isnan(difference_beyond_cues(gap, Cues(("words",), mixed), Cues(("words",), 0 * mixed)).value)
+    mixed[0] = 2
+    assert math.isnan(difference_beyond_cues(gap, Cues(("words",), mixed), Cues(("words",), 0 * mixed)).value)
     few = difference_beyond_cues(gap[:3], Cues(("words",), values[:3]), Cues(("words",), values[2::-1]))
     assert few.reason == "1 cues (with normal scores) need at least 4 inputs, but there are 3"
     same = difference_beyond_cues(gap, Cues(("words",), values), Cues(("words",), values))
     assert same.value == pytest.approx(gap.mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ratio", "is_shown"), [(1.2, 1.0), (1.35, 1.0), (2.0, 0.0), (3.0, 0.0)])
+def test_no_difference_beyond_cues_is_extrapolated(ratio: float, is_shown: float) -> None:
+    """A metric that is the logarithm of length, and a system whose texts are longer by a ratio."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(500):
+        base = 3 + 0.3 * rng.normal(size=200)
+        words = [np.round(longer * np.exp(base + 0.25 * rng.normal(size=200))) for longer in (ratio, 1.0)]
+        cues = add_normal_scores(Cues(("words",), np.concatenate(words)[:, None]))
+        first, second = (Cues(cues.names, half) for half in np.split(cues.values, 2))
+        gap = np.log(words[0]) - np.log(words[1]) + 0.1 * rng.normal(size=200)
+        found.append(difference_beyond_cues(gap, first, second))
+    shown = [each for each in found if not math.isnan(each.value)]
+    assert len(shown) / len(found) == pytest.approx(is_shown, abs=0.02)
+    assert not shown or np.mean([each.low <= 0 <= each.high for each in shown]) > 0.92
 
 
 @pytest.mark.slow

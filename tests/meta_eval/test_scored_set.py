@@ -132,7 +132,7 @@ def test_agreement_beyond_cues_is_that_of_what_no_cue_shows() -> None:
     assert found["cheap_cues"].spearman.low > 0.4
     assert found["cheap_cues"].beyond_cues.reason == "these are the cues"
     assert note_cues([*found.values()]) == [
-        "toys: no agreement beyond cheap cues (length, repetition, overlap) is shown for length (q)"
+        "toys: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for length (q)"
     ]
 
 
