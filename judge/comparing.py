@@ -20,6 +20,7 @@ from judge.comparing_tables import (
     agreement_table,
     answer_question,
     corpus_table,
+    difference_table,
     example_table,
     mean_table,
     pair_table,
@@ -32,7 +33,7 @@ from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Result, Table, join_names, shorten
 from meta_eval.cues import add_normal_scores
 from meta_eval.intervals import Resampling
-from meta_eval.prediction_powered import PoweredEstimate, powered_mean, powered_win_rate
+from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean, powered_win_rate
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 from meta_eval.systems import (
@@ -84,7 +85,9 @@ class SystemsCompared(Result):
         corpus: corpus scores by name; empty without references.
         largest: the inputs with the largest differences between the best system and the next.
         powered_means: by aspect and metric, the mean rating of each system, for aspects that are rated in part.
+        powered_differences: the same for the difference of each pair of systems.
         powered_wins: the same for how often people rate the first system of a pair higher.
+        confidence: of the intervals.
         level: of significance.
         margins: by metric, where a margin of equivalence was asked for.
         notes: warnings, and the answer in one sentence.
@@ -97,7 +100,9 @@ class SystemsCompared(Result):
     corpus: Mapping[str, CorpusScores]
     largest: Sequence[InputDifference]
     powered_means: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]
+    powered_differences: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
     powered_wins: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
+    confidence: float
     level: float
     margins: Margins
     notes: tuple[str, ...]
@@ -111,8 +116,9 @@ class SystemsCompared(Result):
             corpus_table(self.corpus),
             pair_table(self.means, self.pairs, self.level, self.margins),
             example_table(self.largest, self.means, self.pairs),
-            powered_table(self.powered_means),
-            win_table(self.powered_wins),
+            powered_table(self.powered_means, self.confidence),
+            difference_table(self.powered_differences, self.confidence),
+            win_table(self.powered_wins, self.confidence),
         ]
         return [table for table in tables if table.rows]
 
@@ -214,6 +220,7 @@ def compare_scored(
         found = compare_pairs(grid.systems, values, resampling, permutations, margins.get(name), level)
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, name, features, resampling.confidence) if features else found
+    confidence = resampling.confidence
     powered = [(aspect, name) for aspect in partly for name in grid.scores]
     corpora = list_corpora(grid, scored.examples, corpus)
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
@@ -229,8 +236,14 @@ def compare_scored(
         else [],
         corpus=corpora,
         largest=[each for name in grid.columns for each in find_largest(grid, scored.examples, name, means[name])],
-        powered_means={(aspect, name): estimate_means(grid, aspect, name) for aspect, name in powered},
-        powered_wins={(aspect, name): estimate_win_rates(grid, aspect, name) for aspect, name in powered},
+        powered_means={(aspect, name): estimate_means(grid, aspect, name, confidence) for aspect, name in powered},
+        powered_differences={
+            (aspect, name): estimate_pairs(grid, aspect, name, confidence, by_wins=False) for aspect, name in powered
+        },
+        powered_wins={
+            (aspect, name): estimate_pairs(grid, aspect, name, confidence, by_wins=True) for aspect, name in powered
+        },
+        confidence=confidence,
         level=level,
         margins=margins,
         notes=(
@@ -325,21 +338,24 @@ def note_limits(
         yield f"corpus BLEU, chrF and TER of more than {FEW_TEXTS} texts take minutes: ask with corpus=[bleu,chrf,ter]"
 
 
-def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, PoweredEstimate]:
+def estimate_means(grid: Grid, aspect: str, name: str, confidence: float) -> dict[str, PoweredEstimate]:
     """The mean rating of each system from its rated part and all its scores."""
-    return {
-        system: powered_mean(grid.ratings[aspect][i], grid.scores[name][i]) for i, system in enumerate(grid.systems)
-    }
+    ratings, scores = grid.ratings[aspect], grid.scores[name]
+    return {system: powered_mean(ratings[i], scores[i], confidence) for i, system in enumerate(grid.systems)}
 
 
-def estimate_win_rates(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], PoweredEstimate]:
-    """How often people rate the first system of a pair higher, from the inputs where both are rated."""
-    found = {}
+def estimate_pairs(
+    grid: Grid, aspect: str, name: str, confidence: float, by_wins: bool
+) -> dict[tuple[str, str], PoweredEstimate]:
+    """The difference of mean ratings of each pair of systems, or how often people rate the first one higher."""
+    ratings, scores, found = grid.ratings[aspect], grid.scores[name], {}
     for i, j in combinations(range(len(grid.systems)), 2):
-        ratings = grid.ratings[aspect]
-        preferences = (np.sign(settle_ties(ratings[i] - ratings[j], ratings)) + 1) / 2
-        gaps = grid.scores[name][i] - grid.scores[name][j]
-        found[grid.systems[i], grid.systems[j]] = powered_win_rate(preferences, gaps)
+        pair = grid.systems[i], grid.systems[j]
+        if by_wins:
+            preferences = (np.sign(ratings[i] - ratings[j]) + 1) / 2
+            found[pair] = powered_win_rate(preferences, scores[i] - scores[j], confidence)
+        else:
+            found[pair] = powered_difference(ratings[i], ratings[j], scores[i], scores[j], confidence)
     return found
 
 

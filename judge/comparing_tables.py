@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from judge.tables import MOST_NAMED, Table, format_cell, format_number, join_names, tabulate
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import FEWEST_UNITS
-from meta_eval.prediction_powered import FEWEST_PREFERENCES, PoweredEstimate
+from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
 from meta_eval.systems import UNCOUNTED, Pairs, SystemAgreement, SystemComparison, SystemMean
 from meta_eval.ties import settle_ties
@@ -256,11 +256,12 @@ def example_table(
     return Table("Largest differences", caption, rows, " ".join(said))
 
 
-def powered_table(found: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]) -> Table:
+def powered_table(found: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]], confidence: float) -> Table:
     """The table of human means from few ratings."""
     caption = (
-        "Prediction-powered mean rating (PPI++) beside that of the ratings alone, with 95 % t intervals, which are "
-        "approximate for few or skewed ratings. saved: the ratings that the metric's scores replaced."
+        f"Prediction-powered mean rating (PPI++) beside that of the ratings alone, with {confidence:.0%} t intervals, "
+        f"which are approximate for skewed ratings; those helped by scores need {FEWEST_UNITS} ratings. saved: the "
+        "ratings that the metric's scores replaced; 0 for a system that is rated everywhere."
     )
     named = [
         ({"aspect": aspect, "metric": name, "system": system}, each)
@@ -270,12 +271,28 @@ def powered_table(found: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]
     return _tabulate_powered("Human means from few ratings", caption, named, "mean")
 
 
-def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]) -> Table:
+def difference_table(
+    found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]], confidence: float
+) -> Table:
+    """The table of differences of human means from few ratings."""
+    caption = (
+        "Prediction-powered difference of mean ratings, system_a minus system_b, beside that of the ratings alone, "
+        f"with {confidence:.0%} t intervals; paired where both systems are rated on an input."
+    )
+    named = [
+        ({"aspect": aspect, "metric": name, "system_a": a, "system_b": b}, each)
+        for (aspect, name), pairs in found.items()
+        for (a, b), each in pairs.items()
+    ]
+    return _tabulate_powered("Human differences from few ratings", caption, named, "difference")
+
+
+def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]], confidence: float) -> Table:
     """The table of human win rates from few ratings."""
     caption = (
         "Prediction-powered share of inputs where people rate system_a higher, ties counted half, beside that of the "
-        "ratings alone. Score intervals at 95 % (Wilson's where nothing ties); the prediction-powered one takes as "
-        f"many preferences as its estimate is worth, and needs {FEWEST_PREFERENCES}."
+        f"ratings alone. Score intervals at {confidence:.0%} (Wilson's where nothing ties); the prediction-powered one "
+        f"takes as many preferences as its estimate is worth, and needs {FEWEST_UNITS}."
     )
     named = [
         ({"aspect": aspect, "metric": name, "system_a": a, "system_b": b}, each)

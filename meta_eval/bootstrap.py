@@ -1,8 +1,8 @@
 """Percentile bootstrap intervals of any statistic of weighted examples.
 
 The intervals are Hesterberg's expanded percentile intervals ("What Teachers Should Know About the Bootstrap", 2015):
-plain percentiles of few units are too narrow, in the way of a normal interval in place of Student's t. Agreement and
-the tools show no interval below `FEWEST_UNITS` units: simulated at 20, those of rank correlations cover up to .99.
+plain percentiles of few units are too narrow, in the way of a normal interval in place of Student's t. There is no
+interval below `FEWEST_UNITS` units: simulated at 20, those of rank correlations cover up to .99.
 """
 
 import math
@@ -84,7 +84,6 @@ def bootstrap(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    fewest: int = 2,
 ) -> dict[str, Estimate]:
     """Estimates statistics of weighted examples, by name; whole units are drawn with replacement.
 
@@ -93,7 +92,7 @@ def bootstrap(
     (examples, seeds) is `(weights @ x).mean(1) / weights.sum(1)`. Resamples equal those of
     `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed, and intervals equal its intervals
     at the confidence of `expand`. Resamples on which a statistic is NaN are left out. If their share exceeds
-    1 - confidence, or if there are fewer units than `fewest`, the interval is NaN.
+    1 - confidence, or if there are fewer units than `FEWEST_UNITS`, the interval is NaN.
 
     Args:
         statistics: takes weights of shape (resamples, n), returns for each name an array of shape (resamples,).
@@ -101,7 +100,6 @@ def bootstrap(
         confidence: of the intervals.
         resamples: number of resamples.
         seed: the same seed gives the same intervals.
-        fewest: units that an interval needs, at least 2; `FEWEST_UNITS` where its coverage matters.
 
     >>> x = np.arange(31.0)
     >>> bootstrap(lambda weights: {"mean": weights @ x / weights.sum(1)}, np.arange(31), resamples=200)["mean"].value
@@ -115,8 +113,8 @@ def bootstrap(
     values = {name: float(found[0]) for name, found in statistics(np.ones((1, n))).items()}
     present, units = np.unique(units, return_inverse=True)
     number = len(present)
-    if number < fewest:
-        reason = explain_few("groups" if number < n else "examples", number, fewest)
+    if number < FEWEST_UNITS:
+        reason = explain_few("groups" if number < n else "examples", number)
         return {name: Estimate(value, math.nan, math.nan, reason) for name, value in values.items()}
     parts = list(resample(lambda weights: statistics(weights[:, units]), [number], [True], n, resamples, seed))
     return {

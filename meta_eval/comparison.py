@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, number_groups
+from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
 from meta_eval.correlation import explain_undefined, keep_scored, pearson, spearman
 from meta_eval.grouping import Statistic
 
@@ -63,7 +63,6 @@ def difference(
         confidence=confidence,
         resamples=resamples,
         seed=seed,
-        fewest=FEWEST_UNITS,
     )
     return estimates["difference"]
 

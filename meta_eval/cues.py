@@ -248,7 +248,7 @@ def agreement_beyond_cues(
             return dict(zip(together, correlate_beyond(x, rated, z, weights).T, strict=True))  # noqa: B023
 
         units = number_groups(len(y), groups)[kept]
-        found |= bootstrap(beyond, units, confidence=confidence, resamples=resamples, seed=seed, fewest=FEWEST_UNITS)
+        found |= bootstrap(beyond, units, confidence=confidence, resamples=resamples, seed=seed)
     fixed = Estimate.undefined("the cues fix the scores or the ratings")
     nothing = {metric for together in columns.values() for metric in together if np.isnan(found[metric].value)}
     return {metric: fixed if metric in nothing else found[metric] for metric in scores}

@@ -343,7 +343,6 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resa
         confidence=confidence,
         resamples=resampling.resamples,
         seed=resampling.seed,
-        fewest=FEWEST_UNITS,
     )["kappa"]
     if math.isnan(estimate.value):
         estimate = Estimate.undefined("all outcomes are ties: kappa is not defined")

@@ -86,7 +86,7 @@ def check_paired(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class RelativeScores:
-    """Two systems under discriminators of one kind: means over seeds, with 95 % bootstrap intervals over inputs.
+    """Two systems under discriminators of one kind: means over seeds, with bootstrap intervals over 30 or more inputs.
 
     Attributes:
         accuracy: of the discriminators on human texts and outputs; near 0.5 the other scores mean little.

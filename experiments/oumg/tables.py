@@ -21,7 +21,7 @@ CAPTION = (
     "hsr 2. ur: share of inputs where the first system's output is closer to human than the second's; ties: where "
     "both are equal. texts cut: of the judged human texts and outputs (4 in a pair), those that were cut to the common "
     "length of their pair. pairs: all; where some text lost more than half of itself, these pairs and the others have "
-    "rows of their own. Means over seeds, 95 % bootstrap intervals over inputs."
+    "rows of their own. Means over seeds, 95 % bootstrap intervals over inputs, from 30 of them on."
 )
 ANCHORED_CAPTION = (
     "Each system was compared with one fixed opponent, the anchor, by discriminators that learned human texts against "
@@ -87,7 +87,10 @@ def comparison_notes(found: SystemFindings) -> list[str]:
         for where, template in found.comparison.templates
     ]
     for kind, each in found.kinds.items():
-        if not each.scores["all"].accuracy.low > 0.5:
+        accuracy = each.scores["all"].accuracy
+        if accuracy.reason:
+            notes.append(f"{kind}: whether it tells human texts from outputs is not known: {accuracy.reason}")
+        elif not accuracy.low > 0.5:
             notes.append(
                 f"{kind}: its accuracy is not above chance; it cannot tell human texts from outputs, and its other "
                 "scores say little"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.prediction_powered import powered_mean, powered_win_rate, tune_weight
+from meta_eval.prediction_powered import powered_difference, powered_mean, powered_win_rate, tune_weight
 
 NAN = math.nan
 RATINGS = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
@@ -38,11 +38,11 @@ def test_by_hand():
 
 
 def test_the_interval_is_wider_than_the_normal_one_by_students_t_and_two_parameters():
-    found = powered_mean(*both(), confidence=0.9)
-    weight = found.weight
-    residuals = float((RATINGS - weight * RATED).var()) * 10 / 8 / 10
-    imputed = weight**2 * float(UNRATED.var()) / 12
-    half = stats.t.ppf(0.95, 8) * math.sqrt(residuals + imputed)
+    y, rated, unrated = np.tile(RATINGS, 3), np.tile(RATED, 3) + np.linspace(0, 1, 30), UNRATED
+    found = powered_mean(*both(y, rated, unrated), confidence=0.9)
+    residuals = float((y - found.weight * rated).var()) * 30 / 28 / 30
+    imputed = found.weight**2 * float(unrated.var()) / 12
+    half = stats.t.ppf(0.95, 28) * math.sqrt(residuals + imputed)
     assert found.estimate.high - found.estimate.value == pytest.approx(half)
 
 
@@ -102,7 +102,7 @@ def test_win_rate():
     assert (found.estimate.value, found.weight, found.saved) == (mean.estimate.value, mean.weight, mean.saved)
     assert found.classical.value == pytest.approx(3.5 / 6)
     assert found.estimate.reason == (
-        "a prediction-powered win rate needs at least 20 preferences for an interval, but there are 6"
+        "an interval over ratings helped by scores needs at least 30 of them, but there are 6"
     )
 
 
@@ -117,9 +117,9 @@ def preferred(wins: int, losses: int, hits: float, seed: int = 0) -> tuple[np.nd
 
 
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("wins", [17, 19, 20])
+@pytest.mark.parametrize("wins", [25, 29, 30])
 def test_a_win_rate_and_its_intervals_lie_in_the_unit_interval(wins, seed):
-    found = powered_win_rate(*preferred(wins, 20 - wins, 0.8, seed))
+    found = powered_win_rate(*preferred(wins, 30 - wins, 0.8, seed))
     for estimate in (found.estimate, found.classical):
         assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
         assert estimate.low < estimate.high
@@ -127,13 +127,13 @@ def test_a_win_rate_and_its_intervals_lie_in_the_unit_interval(wins, seed):
 
 
 def test_a_win_rate_has_wilsons_interval_for_the_preferences_that_it_is_worth():
-    found = powered_win_rate(*preferred(14, 6, 0.9))
-    plain = stats.binomtest(14, 20).proportion_ci(method="wilson")
+    found = powered_win_rate(*preferred(21, 9, 0.9))
+    plain = stats.binomtest(21, 30).proportion_ci(method="wilson")
     assert (found.classical.low, found.classical.high) == pytest.approx((plain.low, plain.high), abs=1e-9)
     share, n, z = found.estimate.value, found.effective_n, 1.959964
     centre = (share + z**2 / 2 / n) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / 4 / n**2)
-    assert 20 < n < 200
+    assert 30 < n < 300
     assert (found.estimate.low, found.estimate.high) == pytest.approx((centre - half, centre + half), abs=1e-6)
 
 
@@ -142,6 +142,70 @@ def test_equal_preferences_have_the_interval_of_the_preferences_alone():
     plain = stats.binomtest(20, 20).proportion_ci(method="wilson")
     assert found.estimate == found.classical
     assert (found.estimate.low, found.estimate.high) == pytest.approx((plain.low, plain.high), abs=1e-9)
+
+
+def test_an_example_that_is_rated_needs_no_help():
+    every = powered_mean(RATINGS, RATED)
+    assert every.estimate == every.classical == powered_mean(*both()).classical
+    assert (every.saved, every.unrated) == (0.0, 0)
+    wins = powered_win_rate([1.0, 1, 0, 0.5, 1], [1.0, 2, -1, 0, 3])
+    assert wins.estimate == wins.classical
+    few = powered_mean(*both())
+    assert (few.estimate.value, few.estimate.reason) == (
+        pytest.approx(4.34183559),
+        "an interval over ratings helped by scores needs at least 30 of them, but there are 10",
+    )
+
+
+def test_a_difference_by_hand():
+    """People rate a on all seven inputs and b on five, both 1 on average; b's other scores are higher by 4 - 1."""
+    a, b = [0.0, 2, 0, 2, 1, 1, 1], [1.0, 0, 0, 1, 3, NAN, NAN]
+    found = powered_difference(a, b, range(7), [1, 0, 0, 1, 3, 0, 8])
+    ratings = np.array([-1, 1, -1, 1, 0, 0, 0]) / 7 - np.array([0, -1, -1, 0, 2, 0, 0]) / 5
+    shift = np.array([0, -1, -1, 0, 2, 5 * 2, -5 * 2]) / 5  # minus that of b
+    weight = -(ratings @ shift) / (shift @ shift)
+    assert found.estimate.value == pytest.approx(1 - 1 - weight * 3)
+    assert found.standard_error == pytest.approx(math.sqrt(((ratings + weight * shift) ** 2).sum()))
+    assert (found.rated, found.unrated) == (12, 2)
+
+
+def test_a_difference_without_unrated_outputs_is_the_paired_t_test():
+    other = RATINGS[::-1] - 1
+    low, high = stats.ttest_rel(RATINGS, other).confidence_interval(0.95)
+    found = powered_difference(RATINGS, other, RATED, RATED)
+    assert found.estimate == found.classical
+    assert (found.estimate.value, found.estimate.low, found.estimate.high) == pytest.approx((1.0, low, high))
+    few = powered_difference(RATINGS, np.where(np.arange(10) < 4, other, NAN), RATED, RATED)
+    assert few.estimate.reason == (
+        "a difference needs at least 5 examples of each system with a rating and a score, but one has 4"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rated", "inputs"), [(30, 200), (100, 300)])
+@pytest.mark.parametrize("where", ["same", "apart", "half", "full"])
+def test_differences_cover(rated, inputs, where):
+    """Five-point ratings that share half their variance; people rated the same inputs, others, or all of one system."""
+
+    def study(rng, n):
+        quality = rng.normal(size=n)
+        y = [np.clip(np.round(3 + 0.7 * quality + s + 0.9 * rng.normal(size=n)), 1, 5) for s in (0.3, 0.0)]
+        return y, [each + 0.8 * rng.normal(size=n) for each in y]
+
+    (many_a, many_b), _ = study(np.random.default_rng(1), 1_000_000)
+    truth, rng, covered, widths = float((many_a - many_b).mean()), np.random.default_rng(0), 0, []
+    for _ in range(1000):
+        (a, b), scores = study(rng, inputs)
+        kept = {"same": (0, rated), "apart": (inputs - rated, inputs), "half": (rated // 2, rated // 2 + rated)}
+        start, end = kept.get(where, (0, rated))
+        b[:start], b[end:] = NAN, NAN
+        a[rated if where != "full" else inputs :] = NAN
+        found = powered_difference(a, b, *scores)
+        covered += found.estimate.low <= truth <= found.estimate.high
+        widths.append((found.estimate.high - found.estimate.low) / (found.classical.high - found.classical.low))
+    print(f"difference, {rated} of {inputs}, {where}: {covered / 1000}, width {np.mean(widths):.2f}")
+    assert 0.93 <= covered / 1000 <= 0.975
+    assert np.mean(widths) < 0.85
 
 
 def test_examples_without_a_score_are_left_out():
@@ -154,7 +218,7 @@ def test_undefined_cases():
     few = powered_mean([1, 2, 3, 4, NAN, NAN], range(6))
     assert math.isnan(few.estimate.value)
     assert few.estimate.reason is not None
-    assert few.estimate.reason.endswith("with a score alone, but there are 4 and 2")
+    assert few.estimate.reason == "this needs at least 5 examples with a rating and a score, but has 4"
     constant = powered_mean([2, 2, 2, 2, 2, NAN, NAN], range(7))
     assert constant.estimate.value == 2
     assert constant.estimate.reason == "all 5 ratings are 2: without variation there is no interval"

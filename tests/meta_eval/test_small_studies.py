@@ -207,8 +207,8 @@ def test_comparisons_of_clustered_inputs():
     check("30 x 8", comparisons_of((30, 8), 0.0, 60), 60)
 
 
-def test_win_rates_from_twenty_preferences():
-    check("20 preferences", powered_of(20, 1.0, 300), 300)
+def test_win_rates_from_thirty_preferences():
+    check("30 preferences", powered_of(30, 1.0, 300), 300)
 
 
 def test_damage_of_clustered_texts():
@@ -245,7 +245,7 @@ def test_raters(study: Study):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ties", [0.0, 0.2])
-@pytest.mark.parametrize("rated", [20, 100])
+@pytest.mark.parametrize("rated", [30, 100])
 def test_powered_win_rates(rated: int, ties: float):
     """Win rates of .5, .69, .84 and .93."""
     found = [powered_of(rated, shift, ROUNDS, ties) for shift in (0.0, 0.5, 1.0, 1.5)]
@@ -262,7 +262,7 @@ def test_groupings(over: Drawn, grouping: Grouping):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rated", [20, 100, 1000])
+@pytest.mark.parametrize("rated", [30, 100, 1000])
 @pytest.mark.parametrize("noise", [0.3, 1.0, 5.0])
 def test_powered_means(rated: int, noise: float):
     """A tenth of the ratings; these are skewed, and the metric is on another scale."""

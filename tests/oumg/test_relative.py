@@ -188,3 +188,12 @@ def test_exchanging_the_systems_turns_the_scores_round(logits: list[tuple[int, i
 def test_logits_that_cannot_be_compared_are_refused(logits: Any, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         scores(*logits, **settings)
+
+
+def test_few_inputs_have_no_interval() -> None:
+    """Six upgrades of six are no proof that every input is one."""
+    found = scores(np.ones(6), np.ones(6), np.zeros(6))
+    assert (found.ur.value, found.ur.reason) == (
+        1.0,
+        "an interval over groups needs at least 30 of them, but there are 6",
+    )

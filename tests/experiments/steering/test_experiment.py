@@ -57,7 +57,7 @@ def test_sentiment_and_one_prompt_by_its_models(run: Run, tmp_path: Path) -> Non
     for r in rows:
         assert r["n"] == (24 if r["label"] == "all" else 12)
         for name in ("accuracy", "perplexity"):
-            assert r[f"{name}_interval"][0] <= r[name] <= r[f"{name}_interval"][1]
+            assert r[f"{name}_interval"] == [None, None]  # of 12 inputs
         assert r["overhead"] > 0
     assert rows[0]["accuracy"] == 0.5  # unguided, both labels are asked of the same texts
     samples = read_examples(tmp_path / "first/samples.jsonl")

@@ -31,7 +31,7 @@ def table_of(folder: Path) -> list[dict]:
 
 
 def test_systems_and_few_ratings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    quality = write_study(tmp_path / "in.jsonl", rated=20)
+    quality = write_study(tmp_path / "in.jsonl", rated=30)
     assert run_here("+exp=compare", "data.path=in.jsonl", "metric=word_count", "run_dir=here", *FAST) == 0
     sentence = "m: b scores above a"
     assert sentence in " ".join(capsys.readouterr().out.split())
@@ -48,13 +48,17 @@ def test_systems_and_few_ratings(run_here: Here, tmp_path: Path, capsys: pytest.
     assert pairs["word_count", "a", "b"]["ties"] == 60
     means = {(row["metric"], row["system"]): row for row in table if "mean_by_ratings" in row}
     helped = means["m", "b"]
-    assert (helped["rated"], helped["unrated"]) == (20, 40)
+    assert (helped["rated"], helped["unrated"]) == (30, 30)
     assert helped["saved"] > 5
     assert np.diff(helped["mean_interval"]) < np.diff(helped["mean_by_ratings_interval"])
     assert helped["mean_interval"][0] < 2 * quality[1].mean() < helped["mean_interval"][1]
     assert means["word_count", "b"]["saved"] == 0  # a constant score says nothing
     wins = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "win_rate_by_ratings" in row}
     assert wins["m", "a", "b"]["win_rate_interval"][1] < 0.5
+    differences = {(r["metric"], r["system_a"], r["system_b"]): r for r in table if "difference_by_ratings" in r}
+    found = differences["m", "a", "b"]
+    assert np.diff(found["difference_interval"]) < np.diff(found["difference_by_ratings_interval"])
+    assert found["difference_interval"][0] < 2 * (quality[0] - quality[1]).mean() < found["difference_interval"][1]
     assert (tmp_path / "here" / "plots" / "m.png").is_file()
 
 
