@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import logging
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
-from string import Formatter
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from baselines.chat import CachedChat, Chat, ChatFault, EndpointChat, LocalChat, Reply
+from baselines.chat import CachedChat, Chat
+from baselines.endpoint import Asking, ChatFault, EndpointChat, EndpointFault, Reply
+from baselines.verdicts import read_choice, read_rating
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Field, Scores, fields_by_settings
@@ -26,25 +27,24 @@ from core.selection import find_lack, references_of, score_complete
 from core.settings import Count, Several, Text, check
 from core.signature import signature
 from core.stages import fingerprint
+from core.templates import fill_template, names_in, read_template
 from meta_eval.preferences import Verdicts
 
 log = logging.getLogger(__name__)
 
+Found = TypeVar("Found")
+
 PROMPTS = Path(__file__).parent / "prompts"
-NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?![\d.]*\d)")
-TIE = re.compile(r"\b(?:tie|neither|equally)\b", re.I)
-CHOICE = re.compile(r"\b[ABC]\b")
-CHOICES = {"A": 1.0, "B": 0.0, "C": 0.5}
-OF_A_TEXT = ("text", "low", "high")  # names in prompts beside those of fields of an Example
-OF_A_PAIR = ("first", "second")
+SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
 
 
 @dataclass(frozen=True)
 class LLMJudge:
     """A chat model's rating per aspect, on the scale of the prompt; higher is better.
 
-    Where the model gives probabilities, the score is the mean of the scale's numbers weighted by them (G-Eval's
-    sum of p(s) s, over the numbers of the scale alone). Otherwise it is the first number in the answer.
+    The rating is the last well-formed one of the answer (`baselines.verdicts`). Where the model gives probabilities,
+    the score is the mean of the scale's numbers weighted by those at the rating (G-Eval's sum of p(s) s, over the
+    numbers of the scale alone).
 
     Attributes:
         chat: the model.
@@ -56,13 +56,14 @@ class LLMJudge:
         parallel: questions that wait for an answer at once.
     """
 
-    requires = fields_by_settings(lambda prompts=None, aspects=(): fields_in(read_prompts(prompts, aspects)))
+    requires = fields_by_settings(lambda prompts=None, aspects=(): fields_in(read_prompts(prompts, aspects).values()))
     chat: Chat
     aspects: tuple[str, ...]
     prompts: str | None = None
     scale: tuple[int, int] = (1, 5)
     parallel: int = 1
     spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
+    failed: list[ChatFault] = field(default_factory=list, compare=False)
 
     @classmethod
     def from_settings(
@@ -92,7 +93,15 @@ class LLMJudge:
         check(Count, parallel=parallel)
         low, high = check_scale(scale)
         read_prompts(prompts, aspects)  # before a model is loaded
-        chat: Chat = LocalChat(model, device, dtype) if base_url is None else EndpointChat(model, base_url, **endpoint)
+        if base_url is None:
+            asked = {each.name: each.default for each in fields(Asking)}
+            if unread := sorted(name for name, value in endpoint.items() if value not in (asked.get(name), None)):
+                raise SettingFault(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
+            from baselines.local_chat import LocalChat  # an endpoint needs no torch
+
+            chat: Chat = LocalChat(model, device, dtype)
+        else:
+            chat = EndpointChat(model, base_url, **endpoint)
         if cache is not None:
             chat = CachedChat(chat, Path(cache))
         return cls(chat, tuple(aspects), prompts, (low, high), parallel)
@@ -108,7 +117,7 @@ class LLMJudge:
         Raises ExampleFaults where no example has the fields that the prompts name, SettingFault where the endpoint
         refuses the key or the model.
         """
-        return score_complete(examples, fields_in(self.templates), "llm_judge", self._score)
+        return score_complete(examples, fields_in(self.templates.values()), "llm_judge", self._score)
 
     def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
         """Which text of each pair is better, asked in both orders; the input is that of the first.
@@ -117,8 +126,8 @@ class LLMJudge:
         """
         if len(self.aspects) > 1:
             raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.aspects)}")
-        (template,) = read_prompts(self.prompts, self.aspects, "pairs", OF_A_PAIR).values()
-        needed = fields_in({"pair": template})
+        (template,) = read_prompts(self.prompts, self.aspects, "pairs").values()
+        needed = fields_in([template])
         lacking = [find_lack(a, needed, "llm_judge") or find_lack(b, needed, "llm_judge") for a, b in pairs]
         shown = [(show(a), show(b)) for a, b in pairs]
         questions = [
@@ -126,8 +135,7 @@ class LLMJudge:
             for (a, _), texts in zip(pairs, shown, strict=True)
         ]
         asked = dict.fromkeys(q for both, lack in zip(questions, lacking, strict=True) if not lack for q in both)
-        with ThreadPoolExecutor(self.parallel) as pool:
-            found = dict(zip(asked, pool.map(self._choose, asked), strict=True))
+        found = dict(zip(asked, self._ask_all(self._choose, list(asked)), strict=True))
         answers = [
             [lack, lack] if lack else [found[question] for question in both]
             for both, lack in zip(questions, lacking, strict=True)
@@ -149,8 +157,7 @@ class LLMJudge:
             for template in self.templates.values()
             for example in examples
         ]
-        with ThreadPoolExecutor(self.parallel) as pool:
-            answers = list(pool.map(self._rate, questions))
+        answers = self._ask_all(self._rate, questions)
         n = len(examples)
         rated = {aspect: answers[i * n : (i + 1) * n] for i, aspect in enumerate(self.templates)}
         values = {
@@ -168,13 +175,15 @@ class LLMJudge:
 
     @property
     def signature(self) -> str:
-        """One line: model, prompts and scale."""
+        """One line: model, prompts, scale, and whether probabilities of tokens are asked for."""
+        depends = self.chat.depends
         return signature(
             "llm_judge",
             model=self.chat.name.replace("|", " "),
             prompts=fingerprint(self.templates),
             scale=f"{self.scale[0]}-{self.scale[1]}",
-            source=fingerprint(self.chat.depends),
+            logprobs=bool(depends.get("logprobs", True)),
+            source=fingerprint(depends),
         )
 
     def _rate(self, question: str) -> tuple[float | str, dict[str, Any]]:
@@ -183,113 +192,109 @@ class LLMJudge:
         if isinstance(reply, str):
             return reply, {}
         explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
-        rating = read_rating(reply, self.scale)
+        rating = rate(reply, self.scale)
         low, high = self.scale
-        if rating is None:
-            return f"the judge gave no number from {low} to {high}, but {reply.text.strip()[:60]!r}", explained
-        return rating, explained
+        return _describe_lack(f"number from {low} to {high}", reply) if rating is None else rating, explained
 
     def _choose(self, question: str) -> float | str:
         """Whether the first text is better: 1, 0, .5 for a tie, or why there is no answer."""
         reply = self._ask(question)
         if isinstance(reply, str):
             return reply
-        choice = read_choice(reply.text)
-        return f"the judge answered neither A, B nor C, but {reply.text.strip()[:60]!r}" if choice is None else choice
+        choice = read_choice(reply.text, reply.is_cut)
+        return _describe_lack("choice of A, B or C", reply) if choice is None else choice
+
+    def _ask_all(self, ask: Callable[[str], Found], questions: Sequence[str]) -> list[Found]:
+        """What `ask` finds, several questions at once. Raises EndpointFault where the endpoint answered none."""
+        pool, before = ThreadPoolExecutor(self.parallel), len(self.failed)
+        try:
+            found = list(pool.map(ask, questions))
+        finally:
+            pool.shutdown(cancel_futures=True)
+        failed = self.failed[before:]
+        if questions and len(failed) == len(questions) and all(fault.cause for fault in failed):
+            raise EndpointFault(f"none of {len(questions)} questions got an answer: {failed[-1]}")
+        return found
 
     def _ask(self, question: str) -> Reply | str:
         """The reply, or why there is none."""
         try:
             reply = self.chat.ask(question)
         except ChatFault as fault:
+            self.failed.append(fault)
             return str(fault)
         self.spent["prompt_tokens"] += reply.prompt_tokens
         self.spent["answer_tokens"] += reply.answer_tokens
         return reply
 
 
-def read_choice(answer: str) -> float | None:
-    """1 for A, 0 for B, .5 for C or a tie in words, None for anything else.
+def rate(reply: Reply, scale: tuple[int, int]) -> float | None:
+    """The rating of an answer, weighted by probabilities where the reply has them; None without a rating.
 
-    >>> read_choice("A"), read_choice("Text B."), read_choice("A tie"), read_choice("I cannot say")
-    (1.0, 0.0, 0.5, None)
+    >>> four = (("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2)))
+    >>> rate(Reply(text="4", alternatives=(four,)), (1, 5)), rate(Reply(text="I give 3.5 of 5"), (1, 5))
+    (4.25, 3.5)
     """
-    if TIE.search(answer):
-        return CHOICES["C"]
-    found = CHOICE.search(answer)
-    return CHOICES[found[0]] if found else None
+    if (found := read_rating(reply.text, scale, reply.is_cut)) is None:
+        return None
+    rating, later = found
+    alike = [each for each in reply.alternatives if max(each, key=itemgetter(1))[0].strip() == f"{rating:g}"]
+    if len(alike) <= later:
+        return rating
+    weights = dict.fromkeys(range(scale[0], scale[1] + 1), 0.0)
+    for token, log_probability in alike[-1 - later]:
+        if token.strip().isdecimal() and int(token) in weights:
+            weights[int(token)] += math.exp(log_probability)
+    total = sum(weights.values())
+    return round(sum(number * p for number, p in weights.items()) / total, 12) if total else rating
 
 
-def read_rating(reply: Reply, scale: tuple[int, int]) -> float | None:
-    """The weighted mean of the scale's numbers at the first token that is one of them, else the number in the answer.
-
-    >>> read_rating(Reply("4", [[("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2))]], 0, 0), (1, 5))
-    4.25
-    >>> read_rating(Reply("I give 3.5 of 5", [], 0, 0), (1, 5)), read_rating(Reply("I cannot.", [], 0, 0), (1, 5))
-    (3.5, None)
-    """
-    low, high = scale
-    numbers = {str(number) for number in range(low, high + 1)}
-    for tokens in reply.alternatives:
-        if not tokens or max(tokens, key=lambda token: token[1])[0].strip() not in numbers:
-            continue  # words before the number
-        weights = dict.fromkeys(numbers, 0.0)
-        for token, log_probability in tokens:
-            if token.strip() in numbers:
-                weights[token.strip()] += math.exp(log_probability)
-        return round(sum(int(number) * p for number, p in weights.items()) / sum(weights.values()), 12)
-    found = NUMBER.search(reply.text)
-    return float(found[0]) if found and low <= float(found[0]) <= high else None
+def _describe_lack(verdict: str, reply: Reply) -> str:
+    if reply.is_cut:
+        return f"the judge's answer was cut after {reply.answer_tokens} tokens, before a {verdict}"
+    text = " ".join(reply.text.split())
+    shown = text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
+    return f"the judge gave no {verdict}, but {shown!r}"
 
 
-def read_prompts(
-    folder: str | None, aspects: Sequence[str], within: str = "", names: Sequence[str] = OF_A_TEXT
-) -> dict[str, str]:
-    """The prompt of each aspect. Raises SettingFault where there is none, or it names what is unknown here.
+def read_prompts(folder: str | None, aspects: Sequence[str], within: str = "") -> dict[str, str]:
+    """The prompt of each aspect. Raises SettingFault where there is none, InputFaults for a file that is no text.
 
     Args:
         folder: of the prompts, or None for those of this repository.
         aspects: names of files.
         within: the folder inside it.
-        names: what a prompt may name beside fields of an Example.
     """
     check(Several[Text], aspects=list(aspects))
     place = (PROMPTS if folder is None else Path(folder)) / within
-    known = {*get_args(Field), *names}
     templates = {}
     for aspect in aspects:
         file = place / f"{Path(aspect).name}.txt"
         if not file.is_file():
             there = ", ".join(sorted(path.stem for path in place.glob("*.txt"))) or "none"
             raise SettingFault(f"aspects: {place} has no prompt {Path(aspect).name}.txt; prompts there: {there}")
-        templates[aspect] = file.read_text(encoding="utf-8")
-        if unknown := sorted(set(names_in(templates[aspect])) - known):
-            raise SettingFault(f"{file}: a prompt may name {', '.join(sorted(known))} in braces, but has {unknown}")
+        templates[aspect] = read_template(file)
     return templates
 
 
-def fields_in(templates: Mapping[str, str]) -> tuple[Field, ...]:
+def fields_in(templates: Iterable[str]) -> tuple[Field, ...]:
     """The fields of an Example that some prompt names, apart from the text."""
-    named = {name for template in templates.values() for name in names_in(template)}
-    return tuple(name for name in get_args(Field) if name in named)
-
-
-def names_in(template: str) -> list[str]:
-    """The names in braces."""
-    return [name for _, name, _, _ in Formatter().parse(template) if name is not None]
+    known = get_args(Field)
+    named = {name for template in templates for name in names_in(template, known)}
+    return tuple(name for name in known if name in named)
 
 
 def fill_prompt(template: str, example: Example, **further: str | int) -> str:
     """The question about an example, with further names that the template may hold."""
-    return template.format(
-        text=show(example),
-        turns=_show_turns(example),
-        context=example.context or "",
-        prefix=example.prefix or "",
-        label=example.label or "",
-        references="\n".join(references_of(example)),
-        **further,
-    )
+    values = {
+        "text": show(example),
+        "turns": _show_turns(example),
+        "context": example.context or "",
+        "prefix": example.prefix or "",
+        "label": example.label or "",
+        "references": "\n".join(references_of(example)),
+    }
+    return fill_template(template, {**values, **further})
 
 
 def show(example: Example) -> str:

@@ -13,10 +13,10 @@ from transformers import BertForSequenceClassification
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleu import Bleu
-from baselines.chat import LocalChat
 from baselines.chrf import ChrF
 from baselines.comet import Comet
 from baselines.llm_judge import LLMJudge
+from baselines.local_chat import LocalChat
 from baselines.meteor import Meteor
 from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.baselines.test_llm_judge import Server, answer_with, completion, serve
+from tests.baselines.test_endpoint import Server, answer_with, completion, serve
 
 Here = Callable[..., int]
 __all__ = ["serve"]  # a fixture
@@ -39,12 +39,13 @@ def test_people_and_metrics(run_here: Here, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("study")
 @pytest.mark.filterwarnings("default")
 def test_a_chat_model_that_always_names_the_first_text(run_here: Here, tmp_path: Path, serve: Callable[..., Server]):
-    pytest.importorskip("openai")
     server = serve(answer_with(200, completion("A")))
     settings = ("metric=llm_judge", "metric.model=toy", f"metric.base_url={server.url}", "data.path=summaries.jsonl")
     for _ in range(2):
         assert run_here("+exp=preferences", *settings, "resamples=50", "run_dir=here", "outputs=kept") == 0
-    assert len(server.requests) == 20  # ten pairs in both orders; the second run asks nothing
+    questions = [request["messages"][0]["content"] for request in server.requests]
+    assert len(questions) == 22  # ten pairs in both orders; the second run asks only what the endpoint takes
+    assert questions[0] == questions[-1] == "Answer with the number 1."
     results = json.loads((tmp_path / "here" / "results.json").read_text())
     (row,) = [row for row in results["table"] if row["table"] == "The judge"]
     assert (row["pairs"], row["unanswered"], row["same_in_both_orders"], row["position_effect"]) == (10, 0, 0, 0.5)

@@ -1,0 +1,436 @@
+"""An OpenAI-compatible endpoint, which may only answer: no redirects, one deadline, a bounded and checked reply.
+
+Python's own HTTP client asks, through the proxy of the environment where there is one.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, fields
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import Annotated, Any, Literal
+from urllib.error import URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import AbstractHTTPHandler, OpenerDirector, ProxyHandler, Request
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.faults import SettingFault, broken_rules, check_names, printable
+from core.settings import Count, NonNegative, Positive, Seed, Size, Text, check, checked_dataclass
+
+LARGEST = 1_000_000  # bytes of an answer
+LONGEST = 10_000  # characters of a reply that are kept: its last ones
+CONNECTING = 2.0  # seconds of attempts to reach an endpoint that has not answered yet
+GIVEN_UP = 20  # questions without an answer for the same cause, before any answer
+AGAIN = {408, 409, 429}  # statuses after which a question is asked again; those from 500 on too
+SHORTEST_SECRET = 4  # characters
+REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
+TOP = 20  # alternatives asked for; the most that hosted endpoints give
+
+
+class ChatFault(Exception):  # noqa: N818, a reason why there is no score
+    """There is no answer to a question; the message says why. `cause` is equal for questions that fail alike."""
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        self.cause = cause
+        super().__init__(message)
+
+
+class EndpointFault(RuntimeError):  # noqa: N818 (as ChatFault)
+    """The endpoint answers no question, so the run stops; the message is the endpoint's."""
+
+
+class _Answer(BaseModel):
+    """Part of an answer; what nothing reads may hold anything."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class _Token(_Answer):
+    token: str
+    logprob: Annotated[float, Field(allow_inf_nan=False, le=1e-3)]  # a rounded 0 may lie above it
+
+
+class _Position(_Answer):
+    top_logprobs: list[_Token] | None = None
+
+
+class _Positions(_Answer):
+    content: list[_Position] | None = None
+
+
+class _Message(_Answer):
+    content: str | None = None
+
+
+class _Choice(_Answer):
+    message: _Message
+    logprobs: _Positions | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(_Answer):
+    prompt_tokens: Annotated[int, Field(ge=0)] = 0
+    completion_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+class _Completion(_Answer):
+    choices: Annotated[list[_Choice], Field(min_length=1)]
+    usage: _Usage | None = None
+
+
+class Reply(_Answer):
+    """What a chat model answered; nothing else of an answer is read or kept."""
+
+    # the last LONGEST characters; where a local model was asked, its likeliest next token
+    text: str
+    # at each likeliest token that is a number, the likeliest ones with their log-probabilities; in order
+    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
+    # what the question and the answer cost
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    # whether the answer ended at the greatest number of tokens
+    is_cut: bool = False
+
+
+def read_reply(body: bytes) -> Reply:
+    """The reply in the body of an answer. Raises ChatFault for anything but a chat completion."""
+    try:
+        found = _Completion.model_validate_json(body)
+    except ValidationError as error:
+        place, rule, _ = next(broken_rules(error))  # the value may hold a key
+        what = f"{'.'.join(map(str, place))} {rule}".strip()
+        raise ChatFault(f"the endpoint's answer cannot be read: {what}", "unreadable") from None
+    choice, usage = found.choices[0], found.usage or _Usage()
+    positions = (choice.logprobs and choice.logprobs.content) or ()
+    likeliest = [[(each.token, each.logprob) for each in position.top_logprobs or ()] for position in positions]
+    return Reply(
+        text=(choice.message.content or "")[-LONGEST:],
+        alternatives=tuple(tuple(each) for each in likeliest if each and is_number(max(each, key=itemgetter(1))[0])),
+        prompt_tokens=usage.prompt_tokens,
+        answer_tokens=usage.completion_tokens,
+        is_cut=choice.finish_reason == "length",
+    )
+
+
+@checked_dataclass
+class Asking:
+    """What a question is sent with. None leaves a setting out, for endpoints that refuse it."""
+
+    # the most tokens of an answer, those of its reasoning included where the endpoint counts them
+    answer_tokens: Count | None = 1024
+    temperature: NonNegative | None = 0.0
+    # whether to ask for the probabilities of tokens; auto: unless the endpoint refuses, which one question finds out
+    logprobs: bool | Literal["auto"] = "auto"
+    # of a reasoning model, such as low
+    reasoning_effort: Text | None = None
+    # an instruction before the question
+    system: Text | None = None
+    seed: Seed | None = None
+    # further keys of the request's body, such as {max_completion_tokens: 2048}
+    extra: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if taken := sorted({"model", "messages", "stream", "n"} & set(self.extra or {})):
+            raise ValueError(f"extra must not have the keys {', '.join(taken)}")
+
+    def body(self, model: str, question: str, logprobs: bool) -> bytes:
+        """The body of a request."""
+        system = [] if self.system is None else [{"role": "system", "content": self.system}]
+        settings = {
+            "temperature": self.temperature,
+            "max_tokens": self.answer_tokens,
+            "reasoning_effort": self.reasoning_effort,
+            "seed": self.seed,
+            **({"logprobs": True, "top_logprobs": TOP} if logprobs else {}),
+        }
+        sent = {key: value for key, value in settings.items() if value is not None}
+        messages = [*system, {"role": "user", "content": question}]
+        return json.dumps({"model": model, "messages": messages, **sent, **(self.extra or {})}).encode()
+
+
+def is_number(token: str) -> bool:
+    """Whether a token is a whole number."""
+    return token.strip().isdecimal()
+
+
+class EndpointChat:
+    """A model behind an OpenAI-compatible endpoint (vLLM, llama.cpp, `transformers serve`, hosted ones).
+
+    A question is asked again after 408, 409, 429, 5xx and cut connections. The key is read from an environment variable
+    and never written: where the endpoint repeats it, the reply has the variable's name in its place.
+
+    Args:
+        model: its name at the endpoint.
+        base_url: of the endpoint, such as http://localhost:8000/v1. The key goes there and nowhere else.
+        key_variable: the environment variable that holds the key; a local server without a key needs none.
+        retries, timeout: how often a question is asked again, and the seconds within which the whole answer must come.
+        requests_per_minute: None for no limit.
+        asking: settings of `Asking`.
+
+    Raises SettingFault for a URL that is none, and for other settings.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        *,
+        key_variable: str = "OPENAI_API_KEY",
+        retries: int = 5,
+        timeout: float = 60.0,
+        requests_per_minute: float | None = None,
+        **asking: Any,
+    ) -> None:
+        check(Size, retries=retries)
+        check(Positive, timeout=timeout)
+        check(Positive | None, requests_per_minute=requests_per_minute)
+        check_names(asking, [each.name for each in fields(Asking)], "an endpoint")
+        self.asking = Asking(**asking)
+        self.model = self.name = model
+        self.url, self.place, authority = _split_url(base_url)
+        self.key_variable, self.retries, self.timeout = key_variable, retries, timeout
+        key = os.environ.get(key_variable, "").strip()
+        self.secrets = dict.fromkeys(_written_forms(key), key_variable)
+        self.headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        if authority:
+            self.headers["Authorization"] = f"Basic {authority}"
+            for part in (authority, urlsplit(base_url).password or ""):
+                self.secrets |= dict.fromkeys(_written_forms(part), "password")
+        elif key:
+            self.headers["Authorization"] = f"Bearer {key}"
+        self.pause = 0.0 if requests_per_minute is None else 60.0 / requests_per_minute
+        self.trying, self.lock, self.next_time, self.stopped = (
+            threading.Lock(),
+            threading.Lock(),
+            0.0,
+            threading.Event(),
+        )
+        self.is_reached, self.has_answered, self.failed = False, False, dict[str, int]()
+
+    @property
+    def depends(self) -> dict[str, Any]:
+        """What answers depend on besides the question. Raises as `has_logprobs`."""
+        settings = {**asdict(self.asking), "logprobs": self.has_logprobs}
+        return {"model": self.model, "endpoint": self.place, **settings}
+
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether probabilities of tokens are asked for; with `auto` one question finds out what the endpoint takes.
+
+        Raises EndpointFault where it does not answer that, SettingFault where it refuses key or model.
+        """
+        with self.trying:
+            return self._has_logprobs
+
+    @cached_property
+    def _has_logprobs(self) -> bool:
+        if self.asking.logprobs != "auto":
+            return self.asking.logprobs
+        try:
+            self._send(self.asking.body(self.model, "Answer with the number 1.", logprobs=True))
+        except ChatFault as fault:
+            if fault.cause in REFUSED:
+                return False
+            raise EndpointFault(f"{self.place} does not answer: {fault}") from fault
+        return True
+
+    def ask(self, question: str) -> Reply:
+        """The reply. Raises ChatFault where there is none, SettingFault where key or model are refused.
+
+        EndpointFault where the endpoint cannot be reached, and where the first GIVEN_UP questions fail alike.
+        """
+        body = self.asking.body(self.model, question, self.has_logprobs)
+        try:
+            reply = self._redact(read_reply(self._send(body)))
+        except ChatFault as fault:
+            with self.lock:
+                self.failed[fault.cause] = self.failed.get(fault.cause, 0) + 1
+                if not self.has_answered and self.failed[fault.cause] >= GIVEN_UP:
+                    self._stop(f"{self.place} answered none of {GIVEN_UP} questions: {fault}")
+            raise
+        self.has_answered = True
+        return reply
+
+    def _send(self, body: bytes) -> bytes:
+        """The body of the endpoint's answer."""
+        started, fault = time.monotonic(), ChatFault("the run has stopped", "connection")
+        for attempt in range(self.retries + 1):
+            self._wait_for_turn()
+            pause = min(0.5 * 2**attempt, 8.0)
+            try:
+                status, after, answer = post(self.url, body, self.headers, self.timeout, self.is_reached)
+            except ConnectionError as error:  # cut, or never made
+                fault = ChatFault(f"the endpoint failed: {self._shown(str(error))}", "connection")
+                if not self.is_reached and time.monotonic() - started + pause > CONNECTING:
+                    self._stop(f"{self.place} cannot be reached: {self._shown(str(error))}")
+            else:
+                self.is_reached = True
+                if status < 300:
+                    return answer
+                fault = self._status_fault(status, answer)
+                if status not in AGAIN and status < 500:
+                    raise fault
+                pause = pause if after is None else min(after, 60.0)
+            if attempt < self.retries and self.stopped.wait(pause):
+                break
+        raise fault
+
+    def _status_fault(self, status: int, answer: bytes) -> ChatFault:
+        """What a status says. Raises SettingFault where it says so of every question."""
+        said = self._shown(answer.decode("utf-8", "replace"))
+        if status in (401, 403):
+            raise SettingFault(f"{self.place} refuses the key in {self.key_variable} ({status})")
+        if status == 404:
+            raise SettingFault(f"{self.place} has no model {self.model} (404)")
+        if status < 400:
+            what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
+            return ChatFault(f"the endpoint {what} ({status})", str(status))
+        return ChatFault(f"the endpoint failed with status {status}: {said}", str(status))
+
+    def _stop(self, message: str) -> None:
+        self.stopped.set()  # for the questions of other threads
+        raise EndpointFault(message)
+
+    def _redact(self, reply: Reply) -> Reply:
+        """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""
+        text = self._hide(reply.text)
+        return reply if text == reply.text else reply.model_copy(update={"text": text, "alternatives": ()})
+
+    def _hide(self, text: str) -> str:
+        for form in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(form, f"<{self.secrets[form]}>")
+        return text
+
+    def _shown(self, text: str) -> str:
+        return shorten(self._hide(text))
+
+    def _wait_for_turn(self) -> None:
+        if not self.pause:
+            return
+        with self.lock:
+            now = time.monotonic()
+            turn = max(now, self.next_time)
+            self.next_time = turn + self.pause
+        self.stopped.wait(turn - now)
+
+
+def shorten(text: str) -> str:
+    """The beginning of a text on one line, printable."""
+    return printable(" ".join(text.split())[:200])
+
+
+def _split_url(base_url: str) -> tuple[str, str, str]:
+    """Where to ask, its name without a user or password, and these as HTTP's basic authorization, or nothing."""
+    try:
+        parts = urlsplit(base_url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError as error:
+        raise SettingFault(f"base_url must be a URL, but is {base_url!r}: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingFault(f"base_url must begin with http:// or https:// and a host, but is {base_url!r}")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    path = quote(parts.path.rstrip("/"), safe="/%")
+    query = f"?{parts.query}" if parts.query else ""
+    user = f"{parts.username}:{parts.password or ''}" if parts.username else ""
+    url = f"{parts.scheme}://{host}{port}{path}/chat/completions{query}"
+    return url, f"{parts.hostname}:{parts.port}{parts.path}", base64.b64encode(user.encode()).decode()
+
+
+def _written_forms(secret: str) -> set[str]:
+    """How a secret may be written in an answer: as it is, and as JSON, Python and URLs write it."""
+    forms = {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret, safe="")}
+    return forms if len(secret) >= SHORTEST_SECRET else set()
+
+
+# ---- one request -----------------------------------------------------------------------------------------------------
+
+
+def post(
+    url: str, body: bytes, headers: Mapping[str, str], timeout: float, is_reached: bool = True
+) -> tuple[int, float | None, bytes]:
+    """Status, seconds to wait by `Retry-After`, and body of the answer.
+
+    Redirects are not followed, nothing is decompressed. Raises ConnectionError where the connection fails, ChatFault
+    for an answer that is not whole after `timeout` seconds, larger than LARGEST, or compressed. An endpoint that is not
+    `is_reached` yet has 2 CONNECTING seconds for the connection.
+    """
+    opener, opened, is_late = OpenerDirector(), list[socket.socket](), threading.Event()
+    opener.add_handler(ProxyHandler())
+    opener.add_handler(_Watched(opened, timeout if is_reached else min(timeout, 2 * CONNECTING)))
+
+    def end() -> None:
+        is_late.set()
+        for each in opened:
+            with suppress(OSError):  # the endpoint may have ended it
+                each.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(timeout, end)
+    timer.start()
+    try:
+        with opener.open(Request(url, body, dict(headers), method="POST"), timeout=timeout) as answer:
+            kind = answer.headers.get("Content-Encoding", "identity").lower()
+            content = answer.read(LARGEST + 1)
+            after, length = answer.headers.get("Retry-After", ""), answer.headers.get("Content-Length", "")
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if is_late.is_set() or isinstance(error, TimeoutError):
+            if not opened:
+                raise ConnectionError("no connection in time") from None
+            raise ChatFault(f"the endpoint gave no whole answer in {timeout:g} seconds", "timeout") from None
+        reason = error.reason if isinstance(error, URLError) else error
+        raise ConnectionError(f"{type(reason).__name__}: {reason}") from None
+    finally:
+        timer.cancel()
+        for each in opened:
+            each.close()
+    if is_late.is_set():
+        raise ChatFault(f"the endpoint gave no whole answer in {timeout:g} seconds", "timeout")
+    if len(content) > LARGEST:
+        raise ChatFault(f"the endpoint's answer has more than {LARGEST} bytes", "size")
+    if kind != "identity":
+        raise ChatFault("the endpoint's answer is compressed, which was not asked for", "compressed")
+    if length.isdigit() and len(content) < int(length):
+        raise ConnectionError("the connection was cut")
+    return answer.status, float(after) if after.isdigit() else None, content
+
+
+class _Watched(AbstractHTTPHandler):
+    """Opens connections whose sockets are known, so that a deadline can end them at any point."""
+
+    http_request = https_request = AbstractHTTPHandler.do_request_
+
+    def __init__(self, opened: list[socket.socket], connecting: float) -> None:
+        super().__init__()
+        self.opened, self.connecting = opened, connecting
+
+    def http_open(self, request: Request) -> Any:
+        connect: Any = partial(self._connect, http.client.HTTPConnection)
+        return self.do_open(connect, request)
+
+    def https_open(self, request: Request) -> Any:
+        secure = partial(http.client.HTTPSConnection, context=ssl.create_default_context())
+        connect: Any = partial(self._connect, secure)
+        return self.do_open(connect, request)
+
+    def _connect(self, kind: Any, host: str, timeout: float) -> Any:
+        """A connection that is not made yet."""
+
+        def create(address: tuple[str, int], *_: object) -> socket.socket:
+            made = socket.create_connection(address, self.connecting)
+            made.settimeout(timeout)
+            self.opened.append(made.dup())  # TLS takes the other one over
+            return made
+
+        connection = kind(host, timeout=timeout)
+        connection._create_connection = create
+        return connection

@@ -1,0 +1,192 @@
+"""Verdicts: what a chat model's answer says, a rating or the better of two texts.
+
+The last well-formed verdict outside the model's reasoning counts: `[[B]]`, `Rating: 4`, `{"score": 4}`, `4/5`, or a
+line that is a number or a letter alone. A sentence that merely contains A or 2 is no verdict. A verdict with an
+alternative (`4 or 5`) is none, and an answer that was cut has one only where it begins with it and says nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+Value = TypeVar("Value", float, str)
+
+THOUGHTS = "(?:think|thinking|thought|reasoning|analysis)"
+THOUGHT = re.compile(rf"<{THOUGHTS}>|(?P<end></{THOUGHTS}>|<\|message\|>)", re.I)
+MARKDOWN = re.compile(
+    r"[*`#$~]|(?<!\w)_+|_+(?!\w)|\\(?:boxed|text|mathrm|mathbf)(?=\{)|^[ \t]*(?:>|-[ \t]|•)[ \t]*", re.M
+)
+LINE = re.compile(r"[^\n]+")
+SENTENCE = re.compile(r"(?:[^\n.!?。;]|\.(?=\d))+")  # a dot before a digit is part of a number
+
+WORD = "A-Za-zÀ-ÿА-яЁё"
+RATED = (
+    "rating|rate|score|grade|mark|verdict|result|answer|"
+    "bewertung|punktzahl|wertung|note|antwort|puntuación|puntuacion|calificación|calificacion|nota|respuesta|"
+    "évaluation|réponse|punteggio|voto|valutazione|risposta|pontuação|avaliação|resposta|"
+    "оценка|балл|рейтинг|ответ|ocena|wynik|beoordeling|cijfer|betyg|puan|"
+    "评分|分数|得分|评级|打分|答案|評分|分數|評価|スコア|点数|評点|回答|평점|점수|답변|التقييم|الدرجة|रेटिंग|स्कोर"
+)
+CHOSEN = (
+    "answer|verdict|choice|winner|preference|decision|better one|better text|better|response|result|conclusion|"
+    "judgment|judgement|antwort|entscheidung|wahl|gewinner|respuesta|elección|ganador|réponse|choix|gagnant|risposta|scelta|"
+    "vincitore|resposta|escolha|vencedor|ответ|выбор|победитель|odpowiedź|wybór|antwoord|"
+    "答案|选择|回答|结论|結論|胜者|勝者|選擇|選択|答え|정답|선택|답변|الإجابة|उत्तर"
+)
+ASIDE = r"(?:[ \t]*\([^()\n]{0,60}\)|[ \t]+on a scale (?:of|from) \d+ ?(?:to|-) ?\d+)?"
+SEPARATOR = r"[\"']?[ \t]*(?::|=|->|→|–|—|-|\||>|\])[ \t]*"
+COPULA = r"(?:[ \t]+(?:is|was|would be|ist|est|es|è|é|jest)[ \t]+|[ \t]*(?:は|为|為|是|은|는)[ \t]*)"
+OPEN, CLOSE = r"[\[({<\"'“「【]{0,2}[ \t]*", r"[ \t]*[\])}>\"'”」】]{0,2}"
+UNIT = r"(?:[ \t]?(?:points?|stars?|punkten?|sterne|puntos|pontos|punti|étoiles|estrellas|баллов|балла|балл|分|点|점))?"
+NUMBER = (
+    r"(?<![\d.,+-])(?P<value>\d{1,6}(?:[.,]\d{1,6})?)(?![\d%]|[.,]\d)"
+    r"(?:[ \t]*(?:/|out of|of|von|sur|de|su|em|из|van|av|z)[ \t]*(?P<most>\d{1,6})(?:\.0)?(?![\d%]|[.,/]\d))?" + UNIT
+)
+TIE = (
+    "a tie|tie|a draw|draw|neither|both|equal|equally good|平局|平手|引き分け|무승부|unentschieden|gleich gut|égalité|"
+    "empate|pareggio|ничья|remis|gelijkspel"
+)
+TEXT = (
+    "(?i:(?:the )?(?:text|option|response|answer|assistant|candidate|version|output|texte|texto|testo|текст|"
+    "文本|テキスト|텍스트))"
+)
+LETTER = rf"(?:{TEXT}[ \t]*)?(?P<value>(?i:{TIE})|[ABC])(?![{WORD}0-9]|['’]s)"
+CHOICES = {"A": 1.0, "B": 0.0}  # anything else is a tie
+FORMS = {"number": NUMBER, "letter": LETTER}
+BETTER = (
+    r"(?:is|seems|reads)(?: the)?(?: slightly| clearly| much| significantly| a bit)?"
+    rf" (?:better|superior|stronger|best)(?: one| text| overall)*(?: than (?:{TEXT} )?[ABC])?"
+)
+SO = r"(?i:(?:so|thus|overall|therefore|hence|in conclusion|in summary|finally),? )?"
+PREFERRED = re.compile(
+    rf"{SO}(?:(?:I|i) (?:prefer|choose|pick|select|vote for) {LETTER}|{LETTER.replace('value', 'better')} {BETTER}|"
+    rf"(?i:it is|it's|it’s|this is) (?i:{TIE})|"
+    r"(?i:neither is better|(?:both|they|both texts|the texts|the two texts) are (?:equally \w+|equal)))"
+)
+GIVEN = re.compile(
+    rf"(?:on a scale (?:of|from) \d+ (?:to|-) \d+,? )?(?:[^\d]{{0,40}}(?<![{WORD}]))?"
+    rf"(?:rate|give|score|assign)(?:s|d)?(?![{WORD}])[^\d]{{0,60}}{NUMBER}",
+    re.I,
+)
+DOUBTED = re.compile(r"\b(?:if|unless|not|cannot|never|almost|could|might|would have)\b|n't\b", re.I)
+BECAUSE = re.compile(rf"(?:because|since|as|weil|da|porque|parce|perché|потому|is better|for)(?![{WORD}])", re.I)
+OR = "or|oder|ou|o|или|或|或者|または|또는"
+BETWEEN = re.compile(rf"[\d.A-Z]{{1,7}}[\])\"' \t]*(?:[,/|]|(?:,[ \t]*)?(?:{OR}))[ \t]*[\[(\"']*", re.I)
+OTHERWISE = re.compile(rf"[\s,(]*(?:{OR}|to|bis|and|/|-|–|—|~|,)\s*(?:maybe |perhaps |text )?(?:\d|[ABC](?!\w))", re.I)
+
+
+def read_rating(answer: str, scale: tuple[int, int], is_cut: bool = False) -> tuple[float, int] | None:
+    """The rating on the scale, and how often its number stands in the rest of the answer; None without a verdict.
+
+    >>> read_rating("I see 2 faults. Rating: 4/5", (1, 5))
+    (4.0, 0)
+    >>> read_rating("There are 2 faults.", (1, 5)), read_rating("Rating: 4 or 5", (1, 5)), read_rating("7", (1, 5))
+    (None, None, None)
+    """
+    low, high = scale
+
+    def to_value(found: re.Match[str]) -> float | None:
+        value, most = float(found["value"].replace(",", ".")), found["most"]
+        return value if low <= value <= high and (most is None or int(most) == high) else None
+
+    text = clean(answer)
+    if (last := _last(list(_find(text, "number", RATED, to_value)), text, is_cut)) is None:
+        return None
+    place, value = last
+    shown = re.compile(rf"(?<!\d){value:g}(?!\d)")
+    return value, max(0, len(shown.findall(text, place)) - 1)
+
+
+def read_choice(answer: str, is_cut: bool = False) -> float | None:
+    """1 for A, 0 for B, .5 for C or a tie in words; None without a verdict.
+
+    >>> read_choice("Text A is shorter, whereas text B flows. [[B]]"), read_choice("A tie"), read_choice("A is nice.")
+    (0.0, 0.5, None)
+    """
+    text = clean(answer)
+    found = list(_find(text, "letter", CHOSEN, lambda each: CHOICES.get(each["value"].upper(), 0.5)))
+    last = _last(found, text, is_cut)
+    return None if last is None else last[1]
+
+
+def clean(answer: str) -> str:
+    """The answer without reasoning and markdown, wide characters as usual ones.
+
+    >>> clean("<think>2 faults</think>**Rating:** ４")
+    'Rating: 4'
+    """
+    kept, start, is_thought = list[str](), 0, False
+    for tag in THOUGHT.finditer(answer):
+        if tag["end"] is None:
+            kept += [] if is_thought else [answer[start : tag.start()]]
+        elif not is_thought:
+            kept = []  # the beginning of the reasoning is not in the answer
+        start, is_thought = tag.end(), tag["end"] is None
+    kept += [] if is_thought else [answer[start:]]
+    return MARKDOWN.sub("", unicodedata.normalize("NFKC", "".join(kept)).replace("\r", "\n"))
+
+
+def _last(found: list[tuple[int, float | None]], text: str, is_cut: bool) -> tuple[int, float] | None:
+    """The last verdict with its place; None where it is ambiguous, or the answer was cut before it was certain."""
+    place = max((at for at, _ in found), default=0)
+    values = {value for at, value in found if at == place}
+    value = values.pop() if len(values) == 1 else None
+    others = [at for at, other in found if other != value]
+    if value is None or (others and BETWEEN.fullmatch(text[max(others) : place])):
+        return None
+    if is_cut and (others or re.search(r"[.!?。\n]", text[: min(at for at, _ in found)].strip())):
+        return None
+    return place, value
+
+
+def _find(
+    text: str, form: str, labels: str, to_value: Callable[[re.Match[str]], float | None]
+) -> Iterator[tuple[int, float | None]]:
+    """Every verdict with its place; None for one that is ambiguous or out of range."""
+    value = FORMS[form]
+    for found in re.finditer(rf"\[\[[ \t]*{value}[ \t]*\]\]", text):
+        yield found.start("value"), to_value(found)
+    key = rf"[\"'](?:[\w ]{{0,30}}[_ ])?(?:{labels})[\"'][ \t]*:[ \t]*[\"']?{value}[\"']?(?=\s*[,}}])"
+    for found in re.finditer(key, text, re.I):
+        yield found.start("value"), to_value(found)
+    marked = re.compile(rf"{ASIDE}(?:(?P<separator>{SEPARATOR})|(?P<copula>{COPULA})|[ \t]+){OPEN}{value}{CLOSE}", re.I)
+    label = re.compile(rf"(?<![{WORD}])(?:{labels})(?![{WORD}])", re.I)
+    for sentence in SENTENCE.finditer(text):
+        whole = sentence[0]
+        for named in label.finditer(whole):
+            if (found := marked.match(whole, named.end())) is not None:
+                rest = whole[found.end() :].strip()
+                if OTHERWISE.match(rest):
+                    yield sentence.start() + found.start("value"), None
+                elif not rest or (found["separator"] and (rest[0] in ",:()|–—-\"'}]<" or BECAUSE.match(rest))):
+                    yield sentence.start() + found.start("value"), to_value(found)
+        if form == "number":
+            stated = GIVEN.fullmatch(whole.strip(" \t,:"))
+            shared = re.search(rf"(?<![\d/]){value}{CLOSE}[ \t]*$", whole) if "/" in whole else None
+            if stated and not DOUBTED.search(whole):
+                yield sentence.start() + whole.rindex(stated["value"]), to_value(stated)
+            elif shared and shared["most"]:
+                yield sentence.start() + shared.start("value"), to_value(shared)
+        elif stated := PREFERRED.fullmatch(whole.strip(" \t,:\"'")):
+            yield sentence.start(), CHOICES.get(stated["value"] or stated["better"], 0.5)
+    yield from _find_alone(text, value, to_value)
+
+
+def _find_alone(
+    text: str, value: str, to_value: Callable[[re.Match[str]], float | None]
+) -> Iterator[tuple[int, float | None]]:
+    """Lines that are a verdict alone; a first line that begins with a verdict, then a reason, if no other line does."""
+    alone = re.compile(rf"[ \t]*\\?{OPEN}{value}{CLOSE}[ \t]*\\?[\])}}]?[.!。]?[ \t]*")
+    begun = re.compile(rf"[ \t]*{OPEN}{value}{CLOSE}[ \t]*(?:[,:(–—-]|(?={BECAUSE.pattern}))")
+    begins = list[tuple[int, float | None]]()
+    for line in LINE.finditer(text):
+        if found := alone.fullmatch(line[0]):
+            yield line.start() + found.start("value"), to_value(found)
+        elif found := begun.match(line[0]):
+            rest = line[0][found.end("value") :]
+            begins.append((line.start() + found.start("value"), None if OTHERWISE.match(rest) else to_value(found)))
+    if len(begins) == 1 and not text[: begins[0][0]].strip(" \t\n([{\"'"):
+        yield begins[0]

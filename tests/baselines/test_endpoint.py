@@ -1,0 +1,397 @@
+"""An endpoint may only answer: a scripted server on this machine tries everything else."""
+
+import gzip
+import json
+import math
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baselines.chat import CachedChat
+from baselines.endpoint import LARGEST, ChatFault, EndpointChat, EndpointFault, Reply
+from baselines.llm_judge import LLMJudge
+from core.example import Example
+from core.faults import SettingFault
+
+TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
+KEY = "sk-planted-0123456789"
+Answer = Callable[[BaseHTTPRequestHandler], object]
+
+
+@dataclass
+class Server:
+    """A local HTTP server; `answers` are tried in turn, the last one again and again."""
+
+    answers: list[Answer]
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    url: str = ""
+
+
+def answer_with(status: int, body: str | bytes, **headers: str) -> Answer:
+    content = body if isinstance(body, bytes) else body.encode()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        sent = {"Content_Type": "application/json", "Content_Length": str(len(content)), "Retry_After": "0", **headers}
+        for name, value in sent.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return answer
+
+
+def completion(text: Any, alternatives: list[tuple[Any, Any]] | None = None, **more: Any) -> str:
+    tokens = [{"token": t, "logprob": p, "bytes": None} for t, p in alternatives or ()]
+    given = {"content": [{**tokens[0], "top_logprobs": tokens}], "refusal": None} if tokens else None
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": given}
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+    whole = {"id": "x", "object": "chat.completion", "created": 0, "model": "toy", "choices": [choice], "usage": usage}
+    return json.dumps({**whole, **more})
+
+
+def cut_off(handler: BaseHTTPRequestHandler) -> None:
+    handler.connection.close()
+
+
+def drip(what: str) -> Answer:
+    """Sends a byte each tenth of a second."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if what == "body":
+            handler.send_response(200)
+            handler.send_header("Content-Length", "100000")
+            handler.end_headers()
+        try:
+            for _ in range(100):
+                handler.wfile.write(b" " if what == "body" else b"H")
+                handler.wfile.flush()
+                time.sleep(0.1)
+        except OSError:
+            return
+
+    return answer
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    running: list[ThreadingHTTPServer] = []
+
+    def start(*answers: Answer) -> Server:
+        served = Server(list(answers))
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                served.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                served.keys.append(self.headers["Authorization"])
+                answer = served.answers.pop(0) if len(served.answers) > 1 else served.answers[0]
+                answer(self)
+
+            def do_GET(self) -> None:
+                served.requests.append({"path": self.path})
+
+            def log_message(self, format: str, *args: Any) -> None:
+                del format, args
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        running.append(server)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        served.url = f"http://127.0.0.1:{server.server_port}/v1"
+        return served
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+def chat(url: str, **settings: Any) -> EndpointChat:
+    return EndpointChat("toy", url, **{"retries": 0, "timeout": 5.0, "logprobs": True, **settings})
+
+
+def closed_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+# ---- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def test_an_endpoint_is_asked_with_the_key_of_the_environment(
+    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve(answer_with(200, completion("4", [("4", -0.1), ("5", -2.5)])))
+    reply = chat(server.url).ask("How good?")
+    expected = Reply(text="4", alternatives=((("4", -0.1), ("5", -2.5)),), prompt_tokens=9, answer_tokens=2)
+    assert reply == expected
+    assert server.keys == [f"Bearer {KEY}"]
+    assert server.requests == [
+        {
+            "model": "toy",
+            "messages": [{"role": "user", "content": "How good?"}],
+            "temperature": 0.0,
+            "max_tokens": 1024,
+            "logprobs": True,
+            "top_logprobs": 20,
+        }
+    ]
+    judge = LLMJudge(chat(server.url), ("coherence",))
+    assert KEY not in judge.signature + repr(judge)
+
+
+def test_settings_of_a_question(serve: Callable[..., Server]) -> None:
+    server = serve(answer_with(200, completion("4")))
+    settings = {"answer_tokens": None, "temperature": None, "logprobs": False, "reasoning_effort": "low"}
+    chat(server.url, **settings, system="Be fair.", seed=3, extra={"max_completion_tokens": 99}).ask("How good?")
+    assert server.requests == [
+        {
+            "model": "toy",
+            "messages": [{"role": "system", "content": "Be fair."}, {"role": "user", "content": "How good?"}],
+            "reasoning_effort": "low",
+            "seed": 3,
+            "max_completion_tokens": 99,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"answer_tokens": 0}, "answer_tokens must be"),
+        ({"temperature": math.nan}, "temperature must be"),
+        ({"logprobs": "yes"}, "logprobs"),
+        ({"extra": {"messages": []}}, "extra must not have the keys messages"),
+        ({"stream": True}, "stream is not a setting"),
+        ({"timeout": 0.0}, "timeout must be"),
+        ({"retries": -1}, "retries must be"),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], what: str) -> None:
+    with pytest.raises(SettingFault, match=what):
+        EndpointChat("toy", "http://127.0.0.1:9/v1", **settings)
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://x/v1", "localhost:8000", "http://", "http://[", "http://a:b"]
+)
+def test_what_is_no_url(url: str) -> None:
+    with pytest.raises(SettingFault, match="base_url must"):
+        EndpointChat("toy", url)
+
+
+def test_logprobs_are_asked_for_once(serve: Callable[..., Server]) -> None:
+    refused = answer_with(400, '{"error": {"message": "logprobs are not supported"}}')
+    server = serve(refused, answer_with(200, completion("4")))
+    refusing = LLMJudge(chat(server.url, logprobs="auto"), ("coherence",))
+    assert "|logprobs=false|" in refusing.signature
+    assert refusing.score(TEXTS).values["coherence"].tolist() == [4, 4]
+    assert ["logprobs" in request for request in server.requests] == [True, False, False]
+    giving = LLMJudge(chat(serve(answer_with(200, completion("4"))).url, logprobs="auto"), ("coherence",))
+    assert "|logprobs=true|" in giving.signature
+    assert refusing.signature.split("source=")[1] != giving.signature.split("source=")[1]
+
+
+def test_a_password_in_the_address_stays_out_of_the_signature(serve: Callable[..., Server]) -> None:
+    server = serve(answer_with(200, completion("4, not password")))
+    found = chat(server.url.replace("127.0.0.1", "user:password@127.0.0.1"), logprobs=False)
+    assert found.depends["endpoint"] == server.url.removeprefix("http://")
+    assert found.ask("How good?").text == "4, not <password>"
+    assert server.keys == ["Basic dXNlcjpwYXNzd29yZA=="]
+
+
+# ---- faults that pass, and faults that stay --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [answer_with(429, "{}"), answer_with(500, "{}"), cut_off])
+def test_a_fault_that_passes_is_tried_again(serve: Callable[..., Server], fault: Answer) -> None:
+    server = serve(fault, fault, answer_with(200, completion("4")))
+    assert chat(server.url, retries=2).ask("How good?").text == "4"
+    assert len(server.requests) == 3
+
+
+HOSTILE: dict[str, tuple[Answer, str]] = {
+    "slow down": (answer_with(429, '{"error": {"message": "slow down"}}'), "status 429: .*slow down"),
+    "a fault": (answer_with(500, "oops"), "status 500: oops"),
+    "too long": (answer_with(400, '{"error": {"message": "too long"}}'), "status 400: .*too long"),
+    "a cut": (cut_off, "RemoteDisconnected"),
+    "no JSON": (answer_with(200, "not JSON"), "cannot be read"),
+    "an empty object": (answer_with(200, "{}"), "choices is required"),
+    "a list": (answer_with(200, "[]"), "cannot be read"),
+    "no choices": (answer_with(200, completion("4", choices=[])), "choices"),
+    "choices as text": (answer_with(200, completion("4", choices="4")), "choices"),
+    "usage as text": (answer_with(200, completion("4", usage="much")), "usage"),
+    "negative usage": (answer_with(200, completion("4", usage={"prompt_tokens": -5})), "usage.prompt_tokens"),
+    "content as a list": (answer_with(200, completion(["4"])), "content"),
+    "content as a number": (answer_with(200, completion(4)), "content"),
+    "content as an object": (answer_with(200, completion({"text": "4"})), "content"),
+    "half a character": (answer_with(200, completion("4 \ud800")), "cannot be read"),
+    "a logprob of null": (answer_with(200, completion("4", [("4", None)])), "logprob"),
+    "a logprob as text": (answer_with(200, completion("4", [("4", "-1")])), "logprob"),
+    "an infinite logprob": (answer_with(200, completion("4", [("4", 777.5)]).replace("777.5", "1e999")), "logprob"),
+    "a logprob that is no number": (answer_with(200, completion("4", [("4", math.nan)])), "logprob"),
+    "a positive logprob": (answer_with(200, completion("4", [("4", 5000)])), "logprob"),
+    "an integer token": (answer_with(200, completion("4", [(4, -0.1)])), "token"),
+    "brackets": (answer_with(200, "[" * 200_000), "cannot be read"),
+    "nested content": (answer_with(200, '{"choices": ' + '[{"message":' * 50_000), "cannot be read"),
+    "a large answer": (answer_with(200, b" " * (LARGEST + 1)), "more than 1000000 bytes"),
+    "a compressed answer": (answer_with(200, gzip.compress(b"4" * 10**7), Content_Encoding="gzip"), "compressed"),
+    "a short answer": (answer_with(200, b"{}", Content_Length="900"), "connection|IncompleteRead"),
+    "a redirect": (answer_with(307, "", Location="http://127.0.0.1:9/v1"), r"sends the question elsewhere.*\(307\)"),
+    "no status": (lambda handler: handler.wfile.write(b"hello\r\n\r\n"), "BadStatusLine"),
+    "many headers": (
+        lambda handler: handler.wfile.write(b"HTTP/1.0 200 OK\r\n" + b"a: b\r\n" * 10_000),
+        "headers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_fault_that_stays_is_a_reason(name: str, serve: Callable[..., Server]) -> None:
+    answer, reason = HOSTILE[name]
+    server = serve(answer)
+    started = time.perf_counter()
+    with pytest.raises(ChatFault, match=reason):
+        chat(server.url).ask("How good?")
+    server = serve(answer, answer_with(200, completion("4")))
+    scores = LLMJudge(chat(server.url), ("coherence",)).score(TEXTS)
+    assert scores.values["coherence"].tolist() == [pytest.approx(math.nan, nan_ok=True), 4]
+    assert scores.reasons[0] is not None
+    with pytest.raises(EndpointFault, match=r"none of 2 questions got an answer: the endpoint"):
+        LLMJudge(chat(serve(answer).url), ("coherence",)).score(TEXTS)
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize("alternatives", [None, [("4", -9999.0)], [("4", 1e-9)]])
+def test_what_real_endpoints_send_is_read(
+    alternatives: list[tuple[Any, Any]] | None, serve: Callable[..., Server]
+) -> None:
+    server = serve(answer_with(200, completion("4", alternatives)))
+    assert LLMJudge(chat(server.url), ("coherence",)).score(TEXTS).values["coherence"].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"choices": [{"message": {"content": "4"}, "logprobs": {"content": [{"token": "4", "top_logprobs": None}]}}]},
+        {"choices": [{"message": {"content": "4"}, "logprobs": {"content": None}}]},
+        {"choices": [{"message": {"content": "4", "tool_calls": None}}], "usage": None},
+    ],
+)
+def test_what_may_be_absent(more: dict[str, Any], serve: Callable[..., Server]) -> None:
+    assert chat(serve(answer_with(200, completion("", **more))).url).ask("How good?").text == "4"
+
+
+def test_a_cut_answer_is_told(serve: Callable[..., Server]) -> None:
+    choice = {"message": {"content": "The text begins"}, "finish_reason": "length"}
+    server = serve(answer_with(200, completion("", choices=[choice])), answer_with(200, completion("4")))
+    scores = LLMJudge(chat(server.url), ("coherence",)).score(TEXTS)
+    cut = "coherence: the judge's answer was cut after 2 tokens, before a number from 1 to 5"
+    assert scores.reasons == (cut, None)
+
+
+def test_of_a_long_answer_the_end_is_kept(serve: Callable[..., Server]) -> None:
+    reply = chat(serve(answer_with(200, completion("1" * 60_000 + "..1\n4"))).url).ask("How good?")
+    assert len(reply.text) == 10_000
+    assert reply.text.endswith("\n4")
+
+
+@pytest.mark.parametrize("what", ["body", "headers"])
+def test_a_slow_answer_has_a_deadline(what: str, serve: Callable[..., Server]) -> None:
+    started = time.perf_counter()
+    with pytest.raises(ChatFault, match=r"no whole answer in 0\.5 seconds"):
+        chat(serve(drip(what)).url, timeout=0.5, retries=3).ask("How good?")
+    assert time.perf_counter() - started < 2
+
+
+def test_an_answer_without_end_is_cut(serve: Callable[..., Server]) -> None:
+    def flood(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        try:
+            for _ in range(800):
+                handler.wfile.write(b" " * 65_536)
+        except OSError:
+            return
+
+    with pytest.raises(ChatFault, match="more than"):
+        chat(serve(flood).url).ask("How good?")
+
+
+def test_a_redirect_takes_no_question_along(serve: Callable[..., Server]) -> None:
+    for status in (301, 302, 303, 307, 308):
+        other = serve(answer_with(200, completion("5")))
+        server = serve(answer_with(status, "", Location=f"{other.url}/chat/completions"))
+        with pytest.raises(ChatFault, match="elsewhere"):
+            chat(server.url).ask("How good?")
+        assert other.requests == []
+
+
+@pytest.mark.parametrize(("status", "message"), [(401, "refuses the key in OPENAI_API_KEY"), (404, "has no model toy")])
+def test_a_wrong_key_or_model_ends_the_run(serve: Callable[..., Server], status: int, message: str) -> None:
+    server = serve(answer_with(status, '{"error": {"message": "no"}}'))
+    with pytest.raises(SettingFault, match=message):
+        chat(server.url, retries=2).ask("How good?")
+    assert len(server.requests) == 1
+
+
+# ---- runs that stop --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("logprobs", [True, "auto"])
+def test_a_dead_port_is_told_at_once(logprobs: Any) -> None:
+    found = chat(f"http://127.0.0.1:{closed_port()}/v1", retries=5, timeout=60.0, logprobs=logprobs)
+    started = time.perf_counter()
+    with pytest.raises(EndpointFault, match=r"127\.0\.0\.1:\d+/v1 cannot be reached: .*refused"):
+        LLMJudge(found, ("coherence",), parallel=4).score([Example(str(i), text="x") for i in range(200)])
+    assert time.perf_counter() - started < 5
+
+
+def test_the_first_questions_that_fail_alike_end_the_run(serve: Callable[..., Server]) -> None:
+    texts = [Example(str(i), text=f"text {i}") for i in range(100)]
+    server = serve(answer_with(400, "no such setting"))
+    with pytest.raises(EndpointFault, match=r"answered none of 20 questions: .*no such setting"):
+        LLMJudge(chat(server.url), ("coherence",), parallel=2).score(texts)
+    assert len(server.requests) < 30
+    fault = answer_with(400, "no such setting")
+    server = serve(*[fault] * 19, answer_with(200, completion("4")), *[fault] * 30, answer_with(200, completion("4")))
+    scores = LLMJudge(chat(server.url), ("coherence",)).score(texts)
+    assert sum(reason is None for reason in scores.reasons) == 51
+
+
+# ---- the key ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_key_is_kept_nowhere(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secret = 'sk-"planted"/0123456789'
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    said = f"Bearer {secret} {json.dumps(secret)} sk-%22planted%22%2F0123456789\n4"
+    server = serve(answer_with(200, completion(said, [("4", -0.1)])), answer_with(400, said))
+    judge = LLMJudge(CachedChat(chat(server.url), tmp_path), ("coherence",))
+    scores = judge.score(TEXTS)
+    kept = "".join(path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file())
+    assert "planted" not in kept + repr(scores) + judge.signature
+    assert scores.explanations[0]["coherence"]["answer"].count("<OPENAI_API_KEY>") == 3
+    assert scores.values["coherence"][0] == 4
+
+
+def test_a_key_in_parts_is_not_kept(serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "4711")
+    parts = [{"token": part, "top_logprobs": [{"token": part, "logprob": -0.1}]} for part in ("47", "11", "4")]
+    choice = {"message": {"content": "4711\n4"}, "logprobs": {"content": parts}}
+    server = serve(answer_with(200, completion("", choices=[choice])))
+    assert chat(server.url).ask("How good?") == Reply(
+        text="<OPENAI_API_KEY>\n4", alternatives=(), prompt_tokens=9, answer_tokens=2
+    )
