@@ -86,7 +86,7 @@ def _write_depends(folder: Path, depends: Mapping[str, Any]) -> None:
 
 
 def find_damage(stage: Path) -> str | None:
-    """The name of a file of a finished stage that is missing or has changed; None if all are whole.
+    """The name of a file of a finished stage that is missing, has changed or was added; None if all are whole.
 
     It is `files.json` if this file does not list the stage's `depends.json`, which every stage has.
     """
@@ -97,12 +97,17 @@ def find_damage(stage: Path) -> str | None:
     if not isinstance(written, dict) or DEPENDS not in written:
         return FILES
     found = _digests(stage)
-    return next((name for name, digest in written.items() if found.get(name) != digest), None)
+    return next((name for name in sorted(written | found) if found.get(name) != written.get(name)), None)
 
 
 def _digests(stage: Path) -> dict[str, str]:
-    files = sorted(path for path in stage.rglob("*") if path.is_file() and path != stage / FILES)
-    return {path.relative_to(stage).as_posix(): file_sha256(path) for path in files}
+    """The sha256 of every file but `files.json`; empty for a link or a pipe, which no stage has."""
+    paths = sorted(path for path in stage.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {
+        path.relative_to(stage).as_posix(): file_sha256(path) if path.is_file() and not path.is_symlink() else ""
+        for path in paths
+        if path != stage / FILES
+    }
 
 
 def _refuse_links(folder: Path, what: str) -> None:

@@ -20,7 +20,7 @@ from core.configs import CONFIGS  # noqa: E402
 from core.faults import SettingFault, printable  # noqa: E402
 from experiments.runner.listing import descriptions, group_options  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
-from experiments.runner.terminal import open_streams, program  # noqa: E402
+from experiments.runner.terminal import open_streams, program, say  # noqa: E402
 
 
 def console() -> int:
@@ -34,13 +34,13 @@ def main(argv: Sequence[str]) -> int:
     """Runs the command line; returns the exit code: 0 success, 1 failure, 2 bad input or settings, 130 interrupted."""
     arguments = parser().parse_intermixed_args(argv)
     arguments.settings = name_experiment(arguments.settings)
-    folders = [CONFIGS, *(Path(folder).resolve() for folder in arguments.config_dir)]
+    folders = [CONFIGS, *(Path(os.path.realpath(folder)) for folder in arguments.config_dir)]
     if arguments.version:
         print(version("judging-generated-text"))
         return 0
     try:
         if arguments.help:
-            text = experiment_text(arguments.settings, folders, arguments.allow)
+            text = experiment_text(arguments.settings, folders)
             print(printable(redact(text or help_text(folders))))
             return 0
         return _run(arguments, folders)
@@ -73,11 +73,13 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
 
     config = compose_run(arguments.settings, folders, arguments.allow)
     from experiments.runner.execution import execute
-    from experiments.runner.trust import names_in
+    from experiments.runner.trust import list_reads
 
+    for read in list_reads(config, arguments.settings) if arguments.config_dir else ():
+        say(f"a file of --config-dir names what the run reads: {read}")
     more = [f"--config-dir={folder}" for folder in arguments.config_dir]
     more += [f"--allow={name}" for name in arguments.allow]
-    return execute(config, [*more, *arguments.settings], [*arguments.allow, *names_in(arguments.settings)])
+    return execute(config, [*more, *arguments.settings], arguments.allow)
 
 
 def is_experiment(setting: str) -> bool:
@@ -138,12 +140,11 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
     import hydra
 
     from experiments.runner.configuration import ROOT, compose_run, compose_settings, expand_metrics, search_path
-    from experiments.runner.trust import names_in, reading_environment
 
     if not any(flag.startswith(("--cfg", "--info", "--hydra-help", "--shell-completion")) for flag in flags):
         raise SettingFault(f"{' '.join(flags)} works only with --cfg job, which prints the configuration")
     if "--shell-completion" not in flags:  # this option takes Hydra's own settings, such as install=bash
-        (compose_run if "--resolve" in flags else compose_settings)(settings, folders, allow)
+        compose_run(settings, folders, allow) if "--resolve" in flags else compose_settings(settings, folders)
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=ROOT)
     def run(_: object) -> None:
@@ -152,7 +153,7 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
     sys.argv[1:] = [*flags, *expand_metrics(settings), *search_path(folders)]
     printed, faults = io.StringIO(), io.StringIO()
     try:
-        with redirect_stdout(printed), redirect_stderr(faults), reading_environment([*allow, *names_in(settings)]):
+        with redirect_stdout(printed), redirect_stderr(faults):
             run()
     except SystemExit as ended:
         return 2 if ended.code else 0
@@ -174,7 +175,7 @@ def usage(name: str = "NAME") -> str:
     return f"{' '.join(program())} {'' if program() == ('judge',) else '+exp='}{name} [setting=value ...]"
 
 
-def experiment_text(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[str]) -> str:
+def experiment_text(settings: Sequence[str], folders: Sequence[Path]) -> str:
     """The settings of the experiment with their values and comments; empty where none is named."""
     named = [setting.partition("=")[2] for setting in settings if is_experiment(setting)]
     if not named:
@@ -184,7 +185,7 @@ def experiment_text(settings: Sequence[str], folders: Sequence[Path], allow: Seq
     from experiments.runner.configuration import list_settings
 
     lines = [f"usage: {usage(named[0])}", descriptions(folders).get(named[0], "")]
-    for place, found in list_settings(settings, folders, allow).items():
+    for place, found in list_settings(settings, folders).items():
         lines += ["", f"{place.partition('/')[0]}={place.partition('/')[2]}" if "/" in place else "every experiment"]
         for key, (value, comment) in found.items():
             shown = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).partition("\n")[0]
@@ -212,8 +213,6 @@ Options (as in Hydra)
   --config-dir DIR          a folder with more experiments and settings, organised like configs/
   --allow PACKAGE           lets configurations name objects of this package in _target_; without it only those that
                             configs/ names. Give it only for code that you trust
-  --allow env:NAME          lets the files of --config-dir read this environment variable
-  --allow host:NAME         lets the files of --config-dir name this host (with network=true)
   --hydra-help              Hydra's own options, such as shell completion
   HYDRA_FULL_ERROR=1        (environment) print tracebacks on the terminal; run.log always has them"""
 

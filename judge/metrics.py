@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import Any, cast
@@ -22,6 +23,8 @@ from core.stages import fingerprint
 
 MetricFunction = Callable[..., "ArrayLike | Mapping[str, ArrayLike]"]
 REQUIRED = "???"  # the value of a setting that has no default
+# The packages of functions that a run's configuration may name; None in Python, where the caller names them
+importable: ContextVar[Collection[str] | None] = ContextVar("importable", default=None)
 
 
 def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False, **settings: Any) -> Metric:
@@ -125,7 +128,10 @@ class FunctionMetric:
 
     @classmethod
     def from_name(cls, name: str, settings: Mapping[str, Any] | None = None) -> FunctionMetric:
-        """The metric of `MODULE.FUNCTION`. Raises SettingFault where there is no such function."""
+        """The metric of `MODULE.FUNCTION`. Raises SettingFault where there is none, and where it is not allowed."""
+        allowed = importable.get()
+        if allowed is not None and not any(name.startswith(f"{package}.") for package in allowed):
+            raise SettingFault(f"name={name} is refused: --allow {name.partition('.')[0]} would trust this package")
         try:
             found = resolve_name(name)
         except (ImportError, AttributeError, ValueError) as error:

@@ -8,28 +8,39 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HERE = ("127.0.0.1", "localhost")
 
 
 class SameOrigin:
-    """Refuses what a page of another origin asks for: browsers name the origin of a page that asks."""
+    """Refuses what a page of another origin asks for, which browsers name, and keeps its own out of foreign frames.
+
+    A browser names the origin of a page that posts (`Origin`), and for each request whether it comes from the same site
+    (`Sec-Fetch-Site`; `none` where the user typed the address). Programs send neither.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] in ("http", "websocket") else {}
-        origin = headers.get("origin")
-        if origin is None or urlsplit(origin).netloc == headers.get("host"):
-            await self.app(scope, receive, send)
-        else:
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        is_own = origin is None or urlsplit(origin).netloc == headers.get("host")
+        if not is_own or site not in ("none", "same-origin"):
             await PlainTextResponse("a page of another origin must not ask", 403)(scope, receive, send)
+            return
+
+        async def send_unframed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["content-security-policy"] = "frame-ancestors 'none'"
+            await send(message)
+
+        await self.app(scope, receive, send_unframed)
 
 
 def guard(app: ASGIApp, hosts: tuple[str, ...]) -> ASGIApp:

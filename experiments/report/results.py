@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import numpy as np
@@ -165,8 +166,21 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
+def check_place(setting: str, folder: Path) -> None:
+    """Raises SettingFault where no folder can be: below a file, behind a ring of links, under too long a name."""
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingFault(f"{setting} cannot be {folder}: {error.strerror}") from error
+    if not S_ISDIR(found.st_mode):
+        raise SettingFault(f"{setting} must be a folder, but {folder} is none")
+
+
 def check_folder(folder: Path) -> None:
     """Raises SettingFault unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
+    check_place("run_dir", folder)
     if folder.is_dir():
         is_free = not any(folder.iterdir())
         is_free = is_free or ((folder / MARK).is_file() and not (folder / MARK).is_symlink())

@@ -28,13 +28,7 @@ from yaml import YAMLError
 from core.configs import CONFIGS
 from core.faults import SettingFault, suggest_similar
 from experiments.runner.listing import SCALES, group_options, setting_comments
-from experiments.runner.trust import (
-    BUILDING_PARTS,
-    check_hydra_trusted,
-    check_trusted,
-    names_in,
-    reading_environment,
-)
+from experiments.runner.trust import check_places, check_trusted, children, given_places, leaves, plugin_targets
 
 ROOT = "run"
 LONGEST_REASON = 300  # characters of what Hydra says about a setting that it cannot read
@@ -44,6 +38,8 @@ INSTEAD = {  # Hydra's settings that the runner refuses, and what to use instead
     "hydra.mode": "-m starts a sweep",
     "hydra.searchpath": "--config-dir=FOLDER adds a folder of configurations",  # Hydra would import a package
 }
+BUILT, LOGGED = ("launcher", "sweeper", "callbacks"), ("job_logging", "hydra_logging")  # parts of the key `hydra`
+LOGGING_OFF = {"version": 1, "root": None, "disable_existing_loggers": False}  # configs/run.yaml chooses it
 SEVERAL_METRICS = "+exp=score, +exp=compare and +exp=meta_eval take several: metrics=[bleu,rouge_l]"
 
 # The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`.
@@ -59,8 +55,7 @@ def compose_run(
     Raises SettingFault, also for a required value that is missing, for a reference to a value that does not exist, and
     for what is not trusted; `allow` holds further names that are (see `trust`).
     """
-    allow = [*allow, *names_in(settings)]
-    config = compose_settings(settings, folders, allow)
+    config = compose_settings(settings, folders)
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     if run.get("metrics") and OmegaConf.is_missing(run, "metric"):
         run.metric = None  # metrics=[NAME] takes its place
@@ -68,7 +63,7 @@ def compose_run(
     if missing:
         raise SettingFault("\n".join(_missing(key, folders) for key in sorted(missing)))
     try:
-        with _hydra_references(config), reading_environment(allow):
+        with _hydra_references(config):
             OmegaConf.resolve(run)
     except OmegaConfBaseException as error:
         raise (
@@ -78,44 +73,99 @@ def compose_run(
     return run
 
 
-def compose_settings(
-    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,), allow: Collection[str] = ()
-) -> DictConfig:
+def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
     """The configuration as Hydra composes it: with the key `hydra`, and before values are resolved.
 
     Args:
         settings: as on the command line, without sweeps.
         folders: the config folders, the one with `run.yaml` first.
-        allow: further names that are trusted (see `trust`).
 
     Raises SettingFault.
     """
-    allow = [*allow, *names_in(settings)]
-    with initialize_config_dir(str(folders[0]), version_base="1.3"), reading_environment(allow):
+    with _explained(folders):
+        settings = expand_metrics(settings)
+        config, parsed = _load(settings, folders, RunMode.RUN)
+        _check_added_keys(settings, parsed, config, folders)
+    return config
+
+
+@contextmanager
+def _explained(folders: Sequence[Path]) -> Iterator[None]:
+    """Hydra's start, and its errors as SettingFault."""
+    with initialize_config_dir(str(folders[0]), version_base="1.3"):
         try:
-            settings = expand_metrics(settings)
-            parsed = OverridesParser.create().parse_overrides(list(settings))
-            _check_hydra(parsed)
-            # hydra.compose would build Hydra's callbacks
-            loader = GlobalHydra.instance().config_loader()
-            config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.RUN, from_shell=False)
-            check_hydra_trusted(_hydra_parts(config), allow)
-            _check_added_keys(settings, parsed, config, folders)
+            yield
         except SettingFault:
             raise
         except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
             raise explain(error, folders) from error
-    return config
+
+
+def _load(settings: Sequence[str], folders: Sequence[Path], mode: RunMode) -> tuple[DictConfig, list[Override]]:
+    """The composed configuration, with everything checked but the targets of the experiment; and the parsed settings.
+
+    Hydra's own compose would build Hydra's callbacks.
+    """
+    parsed = OverridesParser.create().parse_overrides(list(settings))
+    for override in parsed:
+        if override.key_or_group in INSTEAD:
+            raise SettingFault(f"{override.input_line} is refused: {INSTEAD[override.key_or_group]}")
+    loader = GlobalHydra.instance().config_loader()
+    config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], mode, from_shell=False)
+    parts = _hydra_parts(config)
+    check_trusted({"hydra": {part: parts[part] for part in BUILT}}, more=plugin_targets())
+    for part in LOGGED:
+        if parts[part] != LOGGING_OFF:
+            raise SettingFault(f"hydra.{part} must stay as it is, because the runner writes run.log itself")
+    if folders[1:]:
+        given = given_places(parsed, config.hydra.runtime.choices)
+        check_places({key: node for key, node in _plain(config).items() if key != "hydra"}, given)
+        for value in _sweep_values(config):
+            check_places(value, given)
+        own = [line for line, override in zip(settings, parsed, strict=True) if override.is_hydra_override()]
+        if _hydra_settings(config) != _hydra_settings(loader.load_configuration(ROOT, own, mode, from_shell=False)):
+            raise SettingFault("of the key hydra, a file of --config-dir may set hydra.sweeper.params alone")
+    return config, parsed
+
+
+def _plain(config: DictConfig) -> dict[str, Any]:
+    return OmegaConf.to_container(config, resolve=False)  # pyright: ignore[reportReturnType]
+
+
+def _hydra_settings(config: DictConfig) -> dict[str, Any]:
+    """What Hydra is set to, but for the settings of a sweep and what it knows about this run."""
+    found = {
+        key: node for key, node in _plain(config.hydra).items() if key not in ("runtime", "overrides", "searchpath")
+    }
+    for part, key in (("sweeper", "params"), ("job", "override_dirname")):
+        found[part] = {name: value for name, value in (found[part] or {}).items() if name != key}
+    return found
+
+
+def _sweep_params(config: DictConfig) -> list[str]:
+    """The settings of a sweep that the configuration holds."""
+    return [f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items()]
+
+
+def _sweep_values(config: DictConfig) -> list[Any]:
+    """Each value of each setting of a sweep, under its place."""
+    found: list[Any] = []
+    for override in OverridesParser.create().parse_overrides(_sweep_params(config)):
+        is_drawn = override.is_sweep_override() and override.is_discrete_sweep()
+        values = list(override.sweep_iterator() if is_drawn else [override.value()])
+        places = (override.key_or_group.replace("/", "."), override.package)
+        found += [{place: value} for place in places if place for value in values]
+    return found
 
 
 def list_settings(
-    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,), allow: Collection[str] = ()
+    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)
 ) -> dict[str, dict[str, tuple[Any, str]]]:
     """The settings of a run with their values and comments, by the config file that sets them; the experiment first.
 
     Raises SettingFault as `compose_settings` does.
     """
-    values = OmegaConf.to_container(compose_settings(settings, folders, allow), resolve=False)
+    values = OmegaConf.to_container(compose_settings(settings, folders), resolve=False)
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
         given = [*expand_metrics(settings), *search_path(folders)]
@@ -178,7 +228,7 @@ def expand_metrics(settings: Sequence[str]) -> list[str]:
 def _hydra_parts(config: DictConfig) -> dict[str, Any]:
     """The parts of the key `hydra` that build objects, resolved."""
     with _hydra_references(config):
-        return {part: OmegaConf.to_container(config.hydra[part], resolve=True) for part in (*BUILDING_PARTS, "job")}
+        return {part: OmegaConf.to_container(config.hydra[part], resolve=True) for part in (*BUILT, *LOGGED)}
 
 
 @contextmanager
@@ -191,46 +241,40 @@ def _hydra_references(config: DictConfig) -> Iterator[None]:
         HydraConfig.instance().cfg = None
 
 
-def expand_sweep(
-    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,), allow: Collection[str] = ()
-) -> list[list[str]]:
+def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
     """The settings of every job of a sweep: all combinations; the last setting varies fastest.
 
     A sweeper other than Hydra's own chooses its jobs during the sweep. For such a sweeper this returns one possible
     job. Raises SettingFault.
     """
-    with initialize_config_dir(str(folders[0]), version_base="1.3"), reading_environment([*allow, *names_in(settings)]):
-        loader = GlobalHydra.instance().config_loader()
-        try:
-            settings = expand_metrics(settings)
-            _check_hydra(OverridesParser.create().parse_overrides(list(settings)))
-            config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.MULTIRUN)
-            sweeper = config.hydra.sweeper
-            params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
-            parsed = OverridesParser.create(config_loader=loader).parse_overrides([*params, *settings])
-            _check_hydra(parsed)
-            if sweeper._target_ != f"{BasicSweeper.__module__}.{BasicSweeper.__name__}":
-                if config.objective is None:
-                    raise SettingFault("a sweeper that optimises needs objective=FIGURE, the figure to optimise")
-                return [list({o.get_key_element(): _first_value(o) for o in parsed}.values())]
-            for override in parsed:
-                if override.is_sweep_override() and not override.is_discrete_sweep():
-                    raise SettingFault(
-                        f"{override.input_line}: an interval needs a sweeper that draws values from it, such as "
-                        "hydra/sweeper=optuna (pip install hydra-optuna-sweeper). Without one, list the values: "
-                        f"{override.get_key_element()}=VALUE,VALUE"
-                    )
-            return BasicSweeper.split_arguments(parsed, None)[0]
-        except SettingFault:
-            raise
-        except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
-            raise explain(error, folders) from error
+    with _explained(folders):
+        settings = expand_metrics(settings)
+        config, _ = _load(settings, folders, RunMode.MULTIRUN)
+        parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+        parsed = parser.parse_overrides([*_sweep_params(config), *settings])
+        if config.hydra.sweeper._target_ != f"{BasicSweeper.__module__}.{BasicSweeper.__name__}":
+            if config.objective is None:
+                raise SettingFault("a sweeper that optimises needs objective=FIGURE, the figure to optimise")
+            return [list({o.get_key_element(): _first_value(o) for o in parsed}.values())]
+        for override in parsed:
+            if override.is_sweep_override() and not override.is_discrete_sweep():
+                raise SettingFault(
+                    f"{override.input_line}: an interval needs a sweeper that draws values from it, such as "
+                    "hydra/sweeper=optuna (pip install hydra-optuna-sweeper). Without one, list the values: "
+                    f"{override.get_key_element()}=VALUE,VALUE"
+                )
+        return BasicSweeper.split_arguments(parsed, None)[0]
 
 
 def search_path(folders: Sequence[Path]) -> list[str]:
     """The Hydra override that adds the config folders after the first."""
-    more = ",".join(f"file://{folder}" for folder in folders[1:])
+    more = ",".join(quote(f"file://{folder}") for folder in folders[1:])
     return [f"hydra.searchpath=[{more}]"] if more else []
+
+
+def quote(text: str) -> str:
+    """The text in quotation marks, as Hydra reads a value with commas or brackets in it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,7 +327,7 @@ def check_targets(node: Any, path: str = "") -> None:
     """
     if isinstance(node, Mapping) and "_target_" in node:
         _check_target(node, path)
-    for key, value in _children(node, path):
+    for key, value in children(node, path):
         check_targets(value, key)
 
 
@@ -308,29 +352,6 @@ def _check_required(parameters: Iterable[inspect.Parameter], block: Mapping[str,
     required = (p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
     if lacking := [p.name for p in required if p.name not in block]:
         raise SettingFault(f"{where} needs {', '.join(lacking)} ({block['_target_']}), which the configuration lacks")
-
-
-def leaves(node: Any, path: str = "", keep_lists: bool = False) -> Iterator[tuple[str, Any]]:
-    """Every value at or below `node` that is neither a mapping nor a list, with its dotted path.
-
-    With `keep_lists`, a list and an empty mapping are values too.
-
-    >>> list(leaves({"a": {"b": 1, "c": [2, 3]}}))
-    [('a.b', 1), ('a.c[0]', 2), ('a.c[1]', 3)]
-    """
-    if not isinstance(node, Mapping | list) or (keep_lists and (isinstance(node, list) or not node)):
-        yield path, node
-        return
-    for key, value in _children(node, path):
-        yield from leaves(value, key, keep_lists)
-
-
-def _children(node: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The values of a mapping or a list with their dotted paths; nothing for any other value."""
-    if isinstance(node, Mapping):
-        yield from ((f"{path}.{key}" if path else str(key), value) for key, value in node.items())
-    elif isinstance(node, list):
-        yield from ((f"{path}[{i}]", value) for i, value in enumerate(node))
 
 
 def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
@@ -375,12 +396,6 @@ def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()
         return SettingFault(f"{key} is not a setting; {parent} has no settings of its own")
     more = f" (+{key}=VALUE adds another argument of its target)" if parent else ""
     return SettingFault(f"{key} is not a setting{suggest_similar(key, names)}; allowed there: {', '.join(names)}{more}")
-
-
-def _check_hydra(overrides: Sequence[Override]) -> None:
-    for override in overrides:
-        if override.key_or_group in INSTEAD:
-            raise SettingFault(f"{override.input_line} is refused: {INSTEAD[override.key_or_group]}")
 
 
 def _adds_to_root(override: Override) -> bool:

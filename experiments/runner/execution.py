@@ -28,7 +28,7 @@ from experiments.contracts import Outcome, Run
 from experiments.report import page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
-from experiments.runner.configuration import check_targets, complete_experiment, leaves
+from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.hardware import (
     build_trainer,
     check_devices,
@@ -38,14 +38,14 @@ from experiments.runner.hardware import (
 )
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
-from experiments.runner.trust import check_trusted
+from experiments.runner.trust import COPIES, check_trusted, leaves
+from judge.metrics import importable
 
 if TYPE_CHECKING:
     from experiments.runner.tracking import Tracking
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 CUES = ("ridge", "none")
-COPIES = ("experiment.", "engine.")  # these groups repeat settings of other groups
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,9 @@ def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str]
     Raises KeyboardInterrupt for Ctrl-C, even if a library has replaced it by another exception.
     """
     set_library_defaults(network=config.network)
-    folder = Path(config.run_dir).resolve()
+    folder = Path(os.path.realpath(config.run_dir))
     with ExitStack() as held, journal() as kept:
+        held.callback(importable.reset, importable.set(frozenset(allow)))
         try:
             _run(config, folder, tuple(overrides), allow, kept, held)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
@@ -190,8 +191,10 @@ def _build(config: DictConfig, plain: Mapping[str, Any], folder: Path, allow: Co
     check(Count, longest_line=config.longest_line)
     check(one_of(CUES), cues=config.cues)
     set_longest_line(config.longest_line)
+    check(bool, network=config.network)
     check_trusted(plain, allow)
     results.check_folder(folder)
+    results.check_place("stages_dir", Path(config.stages_dir))
     _check_paths(plain, folder)
     completed = complete_experiment(plain)  # imports the targets
     check_targets(plain["logger"], "logger")

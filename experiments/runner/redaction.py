@@ -1,8 +1,9 @@
 """Redaction: the values of secret environment variables never reach logs, configurations, results, pages or W&B.
 
-A variable is secret if its name has a word such as KEY, TOKEN or PASSWORD, if its value is a URL with a user's name or
-password, or if the configuration reads it (`${oc.env:NAME}`). Texts are redacted one by one before they are written as
-YAML, JSON or HTML, which would break a value into lines or escape it; messages and log lines are redacted as a whole.
+A variable is secret if its name has a word such as KEY, TOKEN or PASSWORD, also with a number (`API_KEY2`); if its
+value is a URL with a user's name or password, or has a random part (`is_random`); or if the configuration reads it
+(`${oc.env:NAME}`). Texts are redacted one by one before they are written as YAML, JSON or HTML, which would break a
+value into lines or escape it; messages and log lines are redacted as a whole.
 
 Limits: a value is not recognised if it is shorter than 4 characters, a word such as `none` or `true`, a number of fewer
 than 8 digits, or encoded (base64). A value of fewer than 8 characters is recognised as a whole word only. The texts
@@ -11,6 +12,7 @@ that a run reads and scores, names of files and folders, and the job files of a 
 
 import json
 import logging
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -21,12 +23,14 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 SECRET_NAME = re.compile(
-    r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?(_|$)"
-    r"|(^|_)(PASS|PAT|DSN|DATABASE_URL|CONNECTION_STRING)(_|$)",
+    r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|WEBHOOK)S?\d*(_|$)"
+    r"|(^|_)(PASS|PAT|DSN|DATABASE_URL|CONNECTION_STRING|COOKIE)\d*(_|$)|_PWD\d*$",  # PWD alone is the folder
     re.IGNORECASE,
 )
+RUN = re.compile(r"[A-Za-z0-9]{20,}")
+RANDOM = 3.5  # bits for each character; words of a language have less
 URL_WITH_USER = re.compile(r"://[^/?#\s]+@")
-PLAIN = re.compile(r"true|false|yes|none|null|auto|offline|online|[\d.]{1,7}", re.IGNORECASE)
+PLAIN = re.compile(r"true|false|yes|none|null|auto|offline|online|disabled|[\d.]{1,7}", re.IGNORECASE)
 SHORTEST, LONG = 4, 8  # characters; a value that is not long counts as a whole word only
 
 referenced: set[str] = set()  # variables that a configuration has read in this process (see `trust`)
@@ -73,7 +77,22 @@ def _redact_leaves(node: Any, hide: Callable[[str], str]) -> Any:
 def _is_secret(name: str, value: str) -> bool:
     if len(value.strip()) < SHORTEST or PLAIN.fullmatch(value.strip()):
         return False
-    return name in referenced or bool(SECRET_NAME.search(name) or URL_WITH_USER.search(value))
+    is_named = name in referenced or SECRET_NAME.search(name) is not None
+    return is_named or URL_WITH_USER.search(value) is not None or any(map(is_random, RUN.findall(value)))
+
+
+def is_random(run: str) -> bool:
+    """Whether letters and digits look drawn: mixed case, digits in at least two places, and `RANDOM` bits of entropy.
+
+    Words, versions, names of models, and hashes in hexadecimal, which results need, do not.
+
+    >>> is_random("a8Kq2ZtB7mWx4RfL9dYc"), is_random("0123456789abcdef0123"), is_random("AllMiniLMForSequences2")
+    (True, False, False)
+    """
+    if run in (run.lower(), run.upper()) or len(re.findall(r"[A-Za-z]\d", run)) < 2:
+        return False
+    shares = [run.count(each) / len(run) for each in set(run)]
+    return -sum(share * math.log2(share) for share in shares) >= RANDOM
 
 
 @cache

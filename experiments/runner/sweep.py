@@ -36,12 +36,20 @@ from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
 from experiments.report.tables import literal, terminal_table, to_markdown
 from experiments.runner import terminal
-from experiments.runner.configuration import ROOT, compose_run, expand_metrics, expand_sweep, explain, search_path
+from experiments.runner.configuration import (
+    ROOT,
+    compose_run,
+    expand_metrics,
+    expand_sweep,
+    explain,
+    quote,
+    search_path,
+)
 from experiments.runner.execution import FAILED, FINE, execute
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.terminal import open_streams
 from experiments.runner.tracking import is_first_process
-from experiments.runner.trust import names_in, reading_environment
+from experiments.runner.trust import list_reads
 from judge.tables import shown_columns
 
 RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json collects them at the end
@@ -54,9 +62,11 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[
     `trust`). Raises SettingFault.
     """
     options = [*(f"--config-dir={folder}" for folder in folders[1:]), *(f"--allow={name}" for name in allow)]
-    allow = [*allow, *names_in(settings)]
-    checked = [compose_run(job, folders, allow) for job in expand_sweep(settings, folders, allow)]
-    folder = Path(checked[0].run_dir).resolve()
+    checked = [compose_run(job, folders, allow) for job in expand_sweep(settings, folders)]
+    reads = (read for config in checked for read in list_reads(config, settings)) if folders[1:] else ()
+    for read in dict.fromkeys(reads):
+        terminal.say(f"a file of --config-dir names what the sweep reads: {read}")
+    folder = Path(os.path.realpath(checked[0].run_dir))
     with claim_folder(folder):
         return _run_jobs(expand_metrics(settings), folders, allow, options, checked, folder)
 
@@ -73,9 +83,9 @@ def _run_jobs(
     records = folder / RECORDS
     shutil.rmtree(records, ignore_errors=True)
     records.mkdir(parents=True)
-    place = 'hydra.sweep.dir="' + str(folder).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    place = f"hydra.sweep.dir={quote(str(folder))}"
     start_hydra = initialize_config_dir(str(folders[0]), version_base="1.3")
-    with start_hydra, reading_environment(allow), redacting_hydra():
+    with start_hydra, redacting_hydra():
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
         job = partial(run_job, options=options, allow=allow)
@@ -110,9 +120,8 @@ def run_job(config: DictConfig, options: Sequence[str], allow: Sequence[str]) ->
     open_streams()  # in another process
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
-    with reading_environment(allow):
-        OmegaConf.resolve(config)
-        task = list(hydra.overrides.task)
+    OmegaConf.resolve(config)
+    task = list(hydra.overrides.task)
     OmegaConf.update(config, "run_dir", str(folder))
     own = [setting for setting in task if not setting.startswith("run_dir=")]
     exit_code = execute(config, [*options, *own], allow)

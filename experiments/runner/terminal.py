@@ -1,7 +1,7 @@
 """Terminal: standard streams, consoles and progress bars.
 
 Results go to standard output, everything else to standard error. A finished run does not fail because nobody reads what
-it prints.
+it prints, or because the disk is full to which it prints its tables.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 class StandardStream(io.TextIOWrapper):
-    """Standard output or standard error. What nobody reads any more (`| head -1`) is dropped."""
+    """Standard output or standard error. What nobody reads any more (`| head -1`), or no disk holds, is dropped."""
 
     def write(self, text: str, /) -> int:
         """Writes a text, or drops it."""
         try:
             return super().write(text)
-        except BrokenPipeError:
+        except OSError:
             drop(self)
             return len(text)
 
@@ -90,7 +90,7 @@ class StandardStream(io.TextIOWrapper):
         """Writes what is left, or drops it."""
         try:
             super().flush()
-        except BrokenPipeError:
+        except OSError:
             drop(self)
 
 

@@ -36,7 +36,6 @@ from meta_eval.scored_set import ScoredSet
 log = logging.getLogger(__name__)
 
 JOINED = "scores.jsonl"  # of the run folder
-LONGEST_NAME = 200  # bytes of the name of an output; files beside it have longer ones
 LOG_INTERVAL = 30  # seconds between progress messages
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples on the page
@@ -62,12 +61,16 @@ def output_file(path: str, given: Source, endings: Sequence[str] = ENDINGS, stan
         raise InputFaults([f"output must be a regular file, found {special}{hint}"])
     if not file.name.lower().endswith(tuple(endings)):
         raise InputFaults([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
-    if len(os.fsencode(file.name)) > LONGEST_NAME:
-        raise InputFaults([f"the name of output must have at most {LONGEST_NAME} bytes, found {file.name}"])
     if os.path.realpath(file) in map(os.path.realpath, InputFile.of(given).files):
         raise InputFaults([f"output and data.path must be different files, found {file} for both"])
     if not file.parent.is_dir():
         raise InputFaults([f"output must be in an existing folder, but there is no {file.parent}"])
+    probe = file.with_name(f".{file.name}.meta.json.{os.getpid()}.partial")  # the longest name beside it
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputFaults([f"output cannot be {file}: {error.strerror}"]) from error
     if file.suffix.lower() == ".parquet":
         import_pyarrow(file)
     return file

@@ -59,6 +59,14 @@ def lose_a_file(stage: Path) -> None:
     (stage / "inner" / "weights").unlink()
 
 
+def plant_a_file(stage: Path) -> None:
+    (stage / "inner" / "adapter_config.json").write_text("{}")
+
+
+def plant_a_link(stage: Path) -> None:
+    (stage / "inner" / "note.txt").symlink_to("/etc/passwd")
+
+
 def empty(stage: Path) -> None:
     for path in sorted(stage.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
@@ -80,9 +88,13 @@ def list_as(content: str) -> Callable[[Path], object]:
 
 
 @pytest.mark.parametrize(
-    "damage", [lose_a_file, empty, change_without_a_list, list_as("{}"), list_as("[]"), replace_by_a_file]
+    "damage",
+    [
+        *(lose_a_file, plant_a_file, plant_a_link, empty),
+        *(change_without_a_list, list_as("{}"), list_as("[]"), replace_by_a_file),
+    ],
 )
-def test_a_stage_without_its_files_or_their_list_is_built_again(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+def test_a_stage_that_differs_from_its_list_is_built_again(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     built: list[int] = []
     find = partial(Stages(tmp_path).get, "model", {"a": 1}, partial(build, built), version=1)
     damage(kept := find())

@@ -54,34 +54,6 @@ def test_the_command_line_cannot_call_other_objects(refuse: Callable[..., str], 
     assert "Traceback" not in refuse(*SCORE, *settings)
 
 
-FILES = {
-    "a target": "metric:\n  _target_: os.system\n  command: touch planted\n",
-    "a target made by a reference": "metric: '${oc.create:{_target_: os.system, command: \"touch planted\"}}'\n",
-    "a reference that is resolved twice": "metric:\n  x: '\\${oc.create:{_target_: os.system}}'\n",
-    "a callback of Hydra": "hydra:\n  callbacks:\n    x:\n      _target_: os.system\n      command: touch planted\n",
-    "a callback made by a reference": "hydra:\n  callbacks:\n    x: '${oc.create:{_target_: os.system}}'\n",
-    "a handler of logging": "hydra:\n  job_logging:\n    handlers:\n      x: {'()': os.system}\n",
-    "a launcher": "hydra:\n  launcher:\n    x:\n      _target_: os.system\n      command: touch planted\n",
-}
-
-
-IN_THE_EXPERIMENT = tuple(FILES)[:3]
-
-
-@pytest.mark.parametrize(("what", "multirun"), [*((what, []) for what in FILES), ("a handler of logging", ["-m"])])
-def test_the_file_of_another_person_cannot_call_other_objects(
-    refuse: Callable[..., str], tmp_path: Path, what: str, multirun: list[str]
-) -> None:
-    folder = tmp_path / "mine" / "sweep"
-    folder.mkdir(parents=True)
-    (folder / "planted.yaml").write_text(f"# @package _global_\n{FILES[what]}", encoding="utf-8")
-    settings = ("--config-dir", "mine", *multirun, *SCORE, "+sweep=planted")
-    assert "Traceback" not in refuse(*settings)
-    if not multirun:
-        assert main(["--cfg=job", *settings]) == (0 if what in IN_THE_EXPERIMENT else 2)  # only prints
-    assert not list(tmp_path.rglob("planted"))
-
-
 @pytest.mark.parametrize("scheme", ["pkg://", "structured://", "file://"])
 @pytest.mark.parametrize("options", [[], ["-m"], ["--cfg=job"], ["--info=searchpath"], ["--config-dir", "."]], ids=str)
 def test_only_config_dir_adds_a_folder_and_no_package_is_imported(
@@ -93,21 +65,6 @@ def test_only_config_dir_adds_a_folder_and_no_package_is_imported(
     for mark in ("", "+", "++"):
         said = refuse(*options, *SCORE, f"{mark}hydra.searchpath=[{scheme}planted_package]")
         assert "is refused: --config-dir=FOLDER adds a folder" in said
-    assert "planted_package" not in sys.modules
-
-
-def test_a_sweeper_of_a_file_cannot_add_a_package(
-    refuse: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mine" / "sweep").mkdir(parents=True)
-    (tmp_path / "mine" / "planted_package").mkdir()
-    (tmp_path / "mine" / "planted_package" / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path / "mine")
-    planted = (
-        "# @package _global_\nhydra:\n  sweeper:\n    params:\n      hydra.searchpath: '[pkg://planted_package]'\n"
-    )
-    (tmp_path / "mine" / "sweep" / "planted.yaml").write_text(planted, encoding="utf-8")
-    assert "is refused" in refuse("--config-dir", "mine", "-m", *SCORE, "+sweep=planted")
     assert "planted_package" not in sys.modules
 
 

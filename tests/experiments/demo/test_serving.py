@@ -46,9 +46,25 @@ def test_a_page_of_another_origin_gets_nothing(client: Any, origin: str, method:
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_the_page_itself_and_a_named_host_get_an_answer(client: Any) -> None:
-    for headers in ({}, {"origin": HERE}, {"host": "lab.example", "origin": "https://lab.example"}):
-        assert client.get("/", headers=headers).text == "secret"
+@pytest.mark.parametrize("site", ["cross-site", "same-site", ""])
+def test_a_link_or_a_picture_of_another_site_gets_nothing(client: Any, site: str) -> None:
+    assert client.get("/", headers={"sec-fetch-site": site}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": HERE, "sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+        {"host": "lab.example", "origin": "https://lab.example"},
+    ],
+)
+def test_the_page_itself_and_a_named_host_get_an_answer_that_no_frame_shows(
+    client: Any, headers: dict[str, str]
+) -> None:
+    answer = client.get("/", headers=headers)
+    assert (answer.text, answer.headers["content-security-policy"]) == ("secret", "frame-ancestors 'none'")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

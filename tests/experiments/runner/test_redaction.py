@@ -3,15 +3,17 @@
 import base64
 import json
 import logging
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
 import yaml
 
-from experiments.runner.redaction import RedactingFormatter, redact, redact_leaves, referenced
+from experiments.runner.redaction import RedactingFormatter, is_random, redact, redact_leaves, referenced
 
 TOKEN = "hf_Planted0123456789"
 SHORT = "s3cr3t"
@@ -47,6 +49,47 @@ def test_values_are_replaced_by_their_names() -> None:
     assert redact(f"Bearer {TOKEN}, Planted Street 12") == "Bearer <HF_TOKEN>, Planted Street 12"
     for name, value in VALUES.items():
         assert redact(f"x {value.strip()} x") == f"x <{name}> x"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "plain words") for name in ("MYSQL_PWD", "OPENAI_API_KEY2", "SLACK_WEBHOOK_URL", "TOKEN_1", "COOKIE")),
+        ("SERVICE", "sk-proj-a8Kq2ZtB7mWx4RfL9dYc"),
+        ("HOOK", "https://hooks.example/services/T0AB/B1CD/x9Kq2ZtB7mWx4RfL9dYc"),
+    ],
+)
+def test_a_secret_is_known_by_its_name_or_by_a_random_part(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert redact(f"x {value} x") == f"x <{name}> x"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PWD", "/home/me/work"),
+        ("OLDPWD", "/home/me/elsewhere"),
+        ("KEYBOARD", "german"),
+        ("GIT_COMMIT", "2cb1bc4f0e9d8c7b6a5f4e3d2c1b0a9f8e7d6c5b"),
+        ("SHA", "53AA5117D9DB53AA5117D9DB53AA5117D9DB"),
+        ("MODEL", "sentence-transformers/all-MiniLM-L6-v2"),
+        ("CLASS", "BertForSequenceClassification2"),
+        ("RUN_ID", "123e4567-e89b-12d3-a456-426614174000"),
+        ("STAGE", "discriminator_bert-0123456789abcdef"),
+    ],
+)
+def test_words_names_and_hashes_stay(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert redact(f"x {value} x") == f"x {value} x"
+
+
+def test_most_drawn_keys_are_random() -> None:
+    rng = random.Random(0)
+    drawn = {n: ["".join(rng.choices(ascii_letters + digits, k=n)) for _ in range(1000)] for n in (20, 32, 48)}
+    shares = {n: sum(map(is_random, keys)) / len(keys) for n, keys in drawn.items()}
+    assert (shares[20] > 0.75, shares[32] > 0.95, shares[48] > 0.99) == (True, True, True), shares
 
 
 def test_a_short_value_is_replaced_as_a_whole_word() -> None:

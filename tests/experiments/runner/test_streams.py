@@ -37,6 +37,18 @@ def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
     assert (done.returncode, done.stdout) == (0, b"\\u2588\n"), done.stderr
 
 
+def test_tables_that_no_disk_holds_are_dropped_and_results_are_not(
+    run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n')
+    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "logger=none")
+    for output, code in (("out.jsonl", 0), ("-", 1)):
+        with StandardStream(Path("/dev/full").open("wb", buffering=0), "utf-8") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            assert run_here(*settings, f"output={output}", f"run_dir=run{code}") == code
+    assert (tmp_path / "run0" / "results.json").is_file()
+
+
 @pytest.mark.parametrize("output", ["out.jsonl", "-"])
 def test_a_finished_run_succeeds_though_nobody_reads(
     run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: StandardStream, output: str
