@@ -36,16 +36,13 @@ FEWEST_INPUTS = 4  # two to learn from, one to validate on, one to test on
 
 @dataclass(frozen=True)
 class TextSet:
-    """Texts of one origin: human texts, or the outputs of a system.
+    """Texts of one origin: human texts, or the outputs of a system."""
 
-    Attributes:
-        name: for messages: the file, or the origin.
-        examples: `group` names the input, or `id` where there is no group; an input may have several texts.
-        lines: the line of each example in its file, from 1.
-    """
-
+    # for messages: the file, or the origin
     name: str
+    # `group` names the input, or `id` where there is no group; an input may have several texts
     examples: tuple[Example, ...]
+    # the line of each example in its file, from 1
     lines: tuple[int, ...]
 
     @classmethod
@@ -70,40 +67,34 @@ class TextSet:
 
 @checked_dataclass
 class PairSettings:
-    """How texts are paired.
+    """How texts are paired."""
 
-    Attributes:
-        tokens: the unit of length: `characters`, `jieba` words, or words and marks (anything else).
-        source: whether the discriminator reads the input too (`context`, the same for all texts of an input).
-        match_length: whether the texts of a pair are cut to one length.
-        test_fraction: share of the inputs to test on.
-        seed: of the split, of the human texts of each pair, and of lengths.
-    """
-
+    # the unit of length: `characters`, `jieba` words, or words and marks (anything else)
     tokens: str
+    # whether the discriminator reads the input too (`context`, the same for all texts of an input)
     source: bool = False
+    # whether the texts of a pair are cut to one length
     match_length: bool = True
+    # share of the inputs to test on
     test_fraction: Fraction = 0.25
+    # of the split, of the human texts of each pair, and of lengths
     seed: Size = 0
 
 
 @dataclass(frozen=True)
 class OutputPair:
-    """An output of each system for one input, and two human texts for it.
+    """An output of each system for one input, and two human texts for it."""
 
-    Attributes:
-        input: its name.
-        human: two human texts, the same one twice where the input has only one.
-        first, second: the outputs.
-        segments: of these four in this order, as a discriminator reads them: (source, text) or (text,).
-        lost: the share of its pieces that each of these four lost to the common length.
-    """
-
+    # its name
     input: str
+    # two human texts, the same one twice where the input has only one
     human: tuple[Example, Example]
+    # the outputs
     first: Example
     second: Example
+    # of these four in this order, as a discriminator reads them: (source, text) or (text,)
     segments: tuple[Segments, ...]
+    # the share of its pieces that each of these four lost to the common length
     lost: tuple[float, ...]
 
     @property
@@ -114,28 +105,22 @@ class OutputPair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems, ready to be compared.
+    """Two systems, ready to be compared."""
 
-    Attributes:
-        train, test: pairs of different inputs.
-        templates: removed from all texts, as (`start` or `end`, text).
-    """
-
+    # pairs of different inputs
     train: tuple[OutputPair, ...]
     test: tuple[OutputPair, ...]
+    # removed from all texts, as (`start` or `end`, text)
     templates: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Logits of pairs by discriminators of several seeds.
+    """Logits of pairs by discriminators of several seeds."""
 
-    Attributes:
-        logits: of shape (seeds, pairs, 4), in the order of `OutputPair.texts`.
-        truncated: texts that lost tokens with some seed.
-    """
-
+    # of shape (seeds, pairs, 4), in the order of `OutputPair.texts`
     logits: Float[NDArray[np.float64], "seeds pairs 4"]
+    # texts that lost tokens with some seed
     truncated: int
 
     @property

@@ -27,18 +27,15 @@ class SlotKind(IntEnum):
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one token in a poem.
+    """The place of one token in a poem."""
 
-    Attributes:
-        kind: SongNet's C.
-        phrase: the number of the phrase, from 1 (SongNet's S); 0 for the end.
-        left: how many characters of the phrase are left, this one included (SongNet's P, counting down); 0 for marks.
-        mark: the mark, where the token is one.
-    """
-
+    # SongNet's C
     kind: SlotKind
+    # the number of the phrase, from 1 (SongNet's S); 0 for the end
     phrase: int
+    # how many characters of the phrase are left, this one included (SongNet's P, counting down); 0 for marks
     left: int
+    # the mark, where the token is one
     mark: str = ""
 
 

@@ -32,24 +32,21 @@ INCOMPLETE = "\ufffd"  # stands for the first bytes of a character whose other b
 
 @checked_dataclass
 class TextSampling:
-    """How texts are sampled.
+    """How texts are sampled."""
 
-    Attributes:
-        inputs: maximum number of prompts.
-        samples: texts of each prompt, seed, label, strength and k.
-        new_tokens: maximum number of new tokens of a text.
-        batch_size: texts generated at once.
-        seeds: of the draws.
-        prompts: None for the prefixes of the data, or the first words of its held-out texts.
-        prompt_words: the words of such a prompt, where the data has no prefixes.
-    """
-
+    # maximum number of prompts
     inputs: Count
+    # texts of each prompt, seed, label, strength and k
     samples: Count
+    # maximum number of new tokens of a text
     new_tokens: Count
+    # texts generated at once
     batch_size: Count
+    # of the draws
     seeds: Several[Seed]
+    # None for the prefixes of the data, or the first words of its held-out texts
     prompts: Several[Text] | None = None
+    # the words of such a prompt, where the data has no prefixes
     prompt_words: Count = 3
 
 
@@ -181,34 +178,28 @@ def measure_overhead(
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the k likeliest next tokens.
+    """One of the k likeliest next tokens."""
 
-    Attributes:
-        text: what it spells.
-        before, after: its probability among the k, without and with guidance.
-        attribute: the guide's probability that a text which goes on like this has the label; None without guidance.
-    """
-
+    # what it spells
     text: str
+    # its probability among the k, without and with guidance
     before: float
     after: float
+    # the guide's probability that a text which goes on like this has the label; None without guidance
     attribute: float | None
 
 
 @dataclass(frozen=True)
 class WrittenToken:
-    """A token of a text that a language model writes.
+    """A token of a text that a language model writes."""
 
-    Attributes:
-        text: what it adds to the text; the end token adds nothing.
-        chosen: the index of its candidate.
-        moved: how far guidance moved its log-probability among the candidates, in nats; above 0 if it became likelier.
-        candidates: the likeliest without guidance first.
-    """
-
+    # what it adds to the text; the end token adds nothing
     text: str
+    # the index of its candidate
     chosen: int
+    # how far guidance moved its log-probability among the candidates, in nats; above 0 if it became likelier
     moved: float
+    # the likeliest without guidance first
     candidates: tuple[Candidate, ...]
 
 

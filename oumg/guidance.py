@@ -156,18 +156,15 @@ def _read_tokens(guide: CausalGuide | Discriminator, tokenizer: PreTrainedTokeni
 
 @dataclass(frozen=True)
 class GuidedStep:
-    """One step of guided decoding, likeliest candidate first.
+    """One step of guided decoding, likeliest candidate first."""
 
-    Attributes:
-        candidates: token ids.
-        before: the generator's scores.
-        judged: the guide's logits.
-        after: the scores under guidance.
-    """
-
+    # token ids
     candidates: Int[Tensor, "rows k"]
+    # the generator's scores
     before: Float[Tensor, "rows k"]
+    # the guide's logits
     judged: Float[Tensor, "rows k"]
+    # the scores under guidance
     after: Float[Tensor, "rows k"]
 
 

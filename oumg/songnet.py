@@ -232,22 +232,19 @@ def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms:
 
 @checked_dataclass
 class SongNetPlan:
-    """A SongNet to build over the characters of the training poems.
+    """A SongNet to build over the characters of the training poems."""
 
-    Attributes:
-        n_embd, n_layer, n_head: as in `GPT2Config`.
-        max_length: tokens of tune, form and poem, `n_positions` of `GPT2Config`.
-        phrases: the most phrases of a poem.
-        min_count: occurrences that a character needs for a token.
-        dropout: of embeddings, attention and residual connections.
-    """
-
+    # as in `GPT2Config`
     n_embd: Count
     n_layer: Count
     n_head: Count
+    # tokens of tune, form and poem, `n_positions` of `GPT2Config`
     max_length: Count = 640
+    # the most phrases of a poem
     phrases: Count = 64
+    # occurrences that a character needs for a token
     min_count: Count = 1
+    # of embeddings, attention and residual connections
     dropout: Share = 0.0
 
     def fits(self, tune: str, form: Form) -> bool:

@@ -5,10 +5,8 @@ thing ("The soup"); beginnings fit both sentiments. Small models learn these tex
 """
 
 import random
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import count, islice
 from typing import Literal, NamedTuple
 
@@ -129,37 +127,3 @@ def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: P
     more, one = rng.choice(other.said[sentiment]), rng.choice(RELATIVES)
     slots = {"said": said, "also": also, "other": other.name, "were": other.was, "more": more, "one": one}
     return template.format(Part=part.name.capitalize(), part=part.name, was=part.was, **slots)
-
-
-def find_topics(text: str) -> frozenset[str]:
-    """The topics on which the grammar can write every sentence of the text, whatever their sentiments; none otherwise.
-
-    >>> sorted(find_topics("The soup was hot and fresh. We will eat there again."))
-    ['food']
-    """
-    found = frozenset(TOPICS)
-    for sentence in re.split(r"(?<=[.!]) ", text):
-        found &= {topic for topic in TOPICS if _sentences(topic).fullmatch(sentence)}
-    return frozenset() if re.search(r"\b(\w.*) and \1\b", text) else found
-
-
-@cache
-def _sentences(topic: str) -> re.Pattern[str]:
-    """All sentences that the grammar can write on a topic."""
-    said = [_any([word for words in part.said.values() for word in words]) for part in PARTS[topic]]
-    others = _any([f"{part.name} {part.was} {words}" for part, words in zip(PARTS[topic], said, strict=True)])
-    slots = {"one": _any(RELATIVES), "who": _any(WHO), "visit": _any(VISITS[topic]), "others": others}
-    templates = [each.replace("{other} {were} {more}", "{others}") for each in (*FIRSTS, *sum(NEXTS.values(), ()))]
-    written = [
-        template.format(Part=part.name.capitalize(), part=part.name, was=part.was, said=words, also=words, **slots)
-        for part, words in zip(PARTS[topic], said, strict=True)
-        for template in templates
-    ]
-    written += [f"{prefix}{rest}".format(**slots) for prefix, rest in OPENINGS]
-    written += [verdict.format(word=_any(sum(LABEL_WORDS.values(), ()))) for verdict in VERDICTS]
-    written += [ending for label in SENTIMENTS for ending in ENDINGS[topic, label]]
-    return re.compile("|".join(written).replace(".", r"\."))
-
-
-def _any(alternatives: Sequence[str]) -> str:
-    return f"(?:{'|'.join(alternatives)})"
