@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -174,8 +175,9 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Outputs]) -> ScoredFile:
 
 
 def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
-    """Scores that were given; a missing one is NaN with a reason."""
+    """Scores that were given, with a hash of their values in the signature; a missing one is NaN with a reason."""
     column = np.asarray(values, dtype=np.float64)
+    signature = f"{signature}|values={sha256(column.tobytes()).hexdigest()[:16]}"
     reasons = ["the file has no score" if missing else None for missing in np.isnan(column)]
     return Scores({"score": column}, signature, reasons)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from core.faults import SettingFault
 from core.settings import Count, Fraction, Positive, Several, checked_dataclass
+from core.signature import join_settings
 from data.scored import read_scored
 from experiments.contracts import Outcome, Run
 from judge.tables import tabulate
@@ -94,38 +95,52 @@ def plan(run: Run, assumptions: Assumptions, spread: Spread) -> Outcome:
     wanted = f"power {power:g} at a level of {level:g}, two-sided"
     columns = ("n", "power", "reason")
     with run.timed("power"):
-        metrics = tabulate(
-            "Inputs needed to compare two metrics",
-            f"n: examples that Williams' test needs for {wanted}; for system-level correlations, systems. "
-            "metric_a, metric_b: the expected correlations with the mean of this many raters.",
-            [
-                size_for_metrics(assumptions, difference, raters, run.seed)
-                for difference in assumptions.differences
-                for raters in assumptions.raters
-            ],
-            columns,
-        )
-        systems = tabulate(
-            "Inputs needed to compare two systems",
-            f"n: inputs that the paired t-test needs for {wanted}. difference: of mean ratings. spread: standard "
-            f"deviation of the difference on one input; {describe_spread(spread)}.",
-            [
-                (
-                    {"difference": d, "raters": k, "spread": spread.of_mean(k)},
-                    n_to_tell_systems(d, spread.of_mean(k), power=power, level=level),
-                )
-                for d in assumptions.differences
-                for k in ([1] if spread.raters is None else assumptions.raters)
-            ],
-            columns,
-        )
+        of_metrics = [
+            size_for_metrics(assumptions, difference, raters, run.seed)
+            for difference in assumptions.differences
+            for raters in assumptions.raters
+        ]
+        of_systems = [
+            (
+                {"difference": d, "raters": k, "spread": spread.of_mean(k)},
+                n_to_tell_systems(d, spread.of_mean(k), power=power, level=level),
+            )
+            for d in assumptions.differences
+            for k in ([1] if spread.raters is None else assumptions.raters)
+        ]
+    metrics = tabulate(
+        "Inputs needed to compare two metrics",
+        f"n: examples that Williams' test needs for {wanted}; for system-level correlations, systems. "
+        "metric_a, metric_b: the expected correlations with the mean of this many raters.",
+        of_metrics,
+        columns,
+    )
+    systems = tabulate(
+        "Inputs needed to compare two systems",
+        f"n: inputs that the paired t-test needs for {wanted}. difference: of mean ratings. spread: standard "
+        f"deviation of the difference on one input; {describe_spread(spread)}.",
+        of_systems,
+        columns,
+    )
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
     return Outcome(
-        signature=f"plan|correlation={assumptions.correlation:g}|between_metrics={assumptions.between_metrics:g}"
-        f"|between_raters={assumptions.between_raters:g}|spread={spread.inputs:g},{of_raters}|seed={run.seed}",
+        signature=join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}", seed=run.seed),
         tables=[metrics, systems],
-        notes=note_gaps(spread),
+        notes=[*note_gaps(spread), f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}."],
     )
+
+
+def count_ratings(what: str, rows: Sequence[tuple[Mapping[str, Any], SampleSize]]) -> str:
+    """How many ratings the smallest difference between two systems, or two metrics, needs at least."""
+    smallest, outputs = min(cells["difference"] for cells, _ in rows), 2 if what == "systems" else 1
+    own = [(cells["raters"], needed) for cells, needed in rows if cells["difference"] == smallest]
+    known = [(needed.n * raters * outputs, needed.n, raters) for raters, needed in own if not math.isnan(needed.n)]
+    to_show = f"to show a difference of {smallest:g} between two {what}"
+    if not known:
+        return f"no study is known {to_show}: {own[0][1].reason}"
+    ratings, n, raters = min(known)
+    each = f"{n:g} inputs, 2 outputs each" if outputs == 2 else f"{n:g} texts"
+    return f"{to_show}, {ratings:g} ratings are needed ({each}, {raters} {'rater' if raters == 1 else 'raters'})"
 
 
 def note_gaps(spread: Spread) -> list[str]:

@@ -38,7 +38,9 @@ def test_scores_in_lines(tmp_path: Path) -> None:
     assert found.lines == (1, 2)
     np.testing.assert_array_equal(found.values("bleu", ""), [0.5, math.nan])
     np.testing.assert_array_equal(found.values("mars/fluency", ""), [1.0, math.nan])
-    assert found.scores["bleu"].signature == "bleu|scores in in.jsonl"
+    name, hashed = found.scores["bleu"].signature.split("|values=")
+    assert name == "bleu|scores in in.jsonl"
+    assert len(hashed) == 16
     assert found.raters == {}
 
 
@@ -80,7 +82,8 @@ def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
     assert list(found.scores) == ["ours", "theirs/p", "theirs/q"]
     np.testing.assert_array_equal(found.values("ours", ""), [math.nan, 2.0])
     signatures = {"ours": "bleu|v1", "theirs/p": "file two.jsonl", "theirs/q": "file two.jsonl"}
-    assert {name: scores.signature for name, scores in found.scores.items()} == signatures
+    assert {name: scores.signature.split("|values=")[0] for name, scores in found.scores.items()} == signatures
+    assert len({scores.signature for scores in found.scores.values()}) == 3  # other values
 
 
 def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
@@ -91,7 +94,7 @@ def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
         Path(f"{file}.meta.json").write_text('{"signature": "m|v1"}')
     found = read_scored(path, {"ours": [one, two]})
     np.testing.assert_array_equal(found.values("ours", ""), [1.0, 1.0, 2.0])
-    assert found.scores["ours"].signature == "m|v1"
+    assert found.scores["ours"].signature.startswith("m|v1|values=")
 
     Path(f"{two}.meta.json").write_text('{"signature": "m|v2"}')
     assert faults_of(path, scores={"ours": [one, two]}) == [

@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from experiments.tools.plan import Assumptions, note_gaps, size_for_metrics
-from meta_eval.planning import Pilot, Spread, williams_power
+from experiments.tools.plan import Assumptions, count_ratings, note_gaps, size_for_metrics
+from meta_eval.planning import Pilot, SampleSize, Spread, williams_power
 
 Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -95,3 +96,29 @@ def test_a_pilot_of_one_rater_plans_for_one_rater_only(
     assert {row["raters"]: row["spread"] for row in table if "spread" in row} == {1: 2.0}
     assert {row["raters"] for row in table if "metric_a" in row} == {1, 3, 5}  # these rest on between_raters
     assert "the spread of raters is unknown" in " ".join(capsys.readouterr().out.split())
+
+
+def test_every_setting_is_in_the_signature(run_here: Here, tmp_path: Path) -> None:
+    others = {
+        "correlation": "0.5", "between_metrics": "0.5", "between_raters": "0.4", "differences": "[0.3]",
+        "raters": "[2]", "power": "0.7", "level": "0.01", "spread_inputs": "2", "spread_raters": "2",
+    }  # fmt: skip
+    assert {name for name in others if not name.startswith("spread")} == {field.name for field in fields(Assumptions)}
+    signatures = set()
+    for i, (name, value) in enumerate([("correlation", "0.4"), *others.items()]):
+        given = {"differences": "[0.2]", "raters": "[1]", name: value}
+        assert run_here("+exp=plan", *(f"{key}={each}" for key, each in given.items()), f"run_dir=run{i}") == 0
+        signatures.add(json.loads((tmp_path / f"run{i}" / "results.json").read_text())["signature"])
+    assert len(signatures) == len(others) + 1
+
+
+def test_the_last_line_counts_ratings() -> None:
+    """50 inputs of two outputs by three people are 300 ratings; 200 by one are 400."""
+    rows = [({"difference": 0.1, "raters": k}, SampleSize(n, 0.8)) for k, n in ((1, 200), (3, 50))]
+    worse = [({"difference": 0.2, "raters": 1}, SampleSize(10, 0.8)), *rows]
+    shown = "300 ratings are needed (50 inputs, 2 outputs each, 3 raters)"
+    assert count_ratings("systems", worse) == f"to show a difference of 0.1 between two systems, {shown}"
+    none = [({"difference": 0.1, "raters": 1}, SampleSize(math.nan, math.nan, "too small"))]
+    assert count_ratings("metrics", none) == (
+        "no study is known to show a difference of 0.1 between two metrics: too small"
+    )
