@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from cdm.segments import Gap
+from cdm.segments import LONGEST_SEGMENT, Gap
 from core.faults import InputFaults, fault
 
 Span = tuple[int, int]
@@ -110,7 +110,11 @@ class Graphs:
 
 
 def draw_amr_gap(
-    turns: Sequence[Sequence[str]], graphs: Graphs, rng: random.Random, longest_segment: int, given: int = 0
+    turns: Sequence[Sequence[str]],
+    graphs: Graphs,
+    rng: random.Random,
+    longest_segment: int = LONGEST_SEGMENT,
+    given: int = 0,
 ) -> Gap | None:
     """A random place of at most `longest_segment` tokens that a graph names; None without one.
 
@@ -118,7 +122,6 @@ def draw_amr_gap(
         turns: tokens as the vocabulary writes them; the first `given` turns have no gap.
         graphs: of the dialogue's sentences.
         rng: chooses.
-        longest_segment: in tokens.
 
     >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
     >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0), 20)

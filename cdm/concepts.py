@@ -39,19 +39,12 @@ class Mention:
 
 @dataclass(frozen=True)
 class Question:
-    """A gap at one mention, and the mentions of the other concepts, which could stand there.
+    """A gap at one mention, and the mentions of the other concepts, which could stand there."""
 
-    Attributes:
-        concepts: as they are given, joined by ", ".
-        words: of the sentence, between blanks.
-        here: the mention in the gap.
-        others: the candidates.
-    """
-
-    concepts: str
-    words: Words
-    here: Mention
-    others: Sequence[Mention]
+    concepts: str  # as they are given, joined by ", "
+    words: Words  # of the sentence, between blanks
+    here: Mention  # the mention in the gap
+    others: Sequence[Mention]  # the candidates
 
 
 def inflect(concept: str, ending: str) -> str:

@@ -32,18 +32,12 @@ POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 
 @dataclass(frozen=True)
 class Steps:
-    """Log-probabilities (nats) of every token of a dialogue, each turn infilled in view of all others.
+    """Log-probabilities (nats) of every token of a dialogue, each turn infilled in view of all others."""
 
-    Attributes:
-        amateur, expert: of each token.
-        turn: the turn of each token.
-        dropped: source tokens that did not fit into the models' window, over all turns.
-    """
-
-    amateur: Float[NDArray[np.float64], " tokens"]
+    amateur: Float[NDArray[np.float64], " tokens"]  # of each token
     expert: Float[NDArray[np.float64], " tokens"]
-    turn: Int[NDArray[np.int64], " tokens"]
-    dropped: int
+    turn: Int[NDArray[np.int64], " tokens"]  # the turn of each token
+    dropped: int  # source tokens that did not fit into the models' window, over all turns
 
     @property
     def momentum(self) -> NDArray[np.float64]:
@@ -263,7 +257,7 @@ class DiscriminativeCDM:
 
     @property
     def signature(self) -> str:
-        """One line: the metric, its settings, models and versions."""
+        """Names the models and the pooling; how it is computed changes nothing."""
         return signature(
             "cdm_discriminative",
             libraries=MODEL_LIBRARIES,

@@ -31,22 +31,15 @@ Windows = Literal["one", "all"]
 
 @dataclass(frozen=True)
 class TokenisedDialogues:
-    """Dialogues as token ids by one tokenizer, with how it writes gaps and joins turns.
-
-    Attributes:
-        max_length: source tokens that a model reads.
-        given: the first turns, which have no gap (the concepts of a CommonGen sentence).
-        tokens: every token by its id, as the vocabulary writes it.
-        words: whether random gaps begin and end where words do.
-    """
+    """Dialogues as token ids by one tokenizer, with how it writes gaps and joins turns."""
 
     dialogues: Sequence[Turns]
     infilling: Infilling
     separator: int
-    max_length: int
-    given: int
-    tokens: Mapping[int, str]
-    words: bool = True
+    max_length: int  # source tokens that a model reads
+    given: int  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    tokens: Mapping[int, str]  # every token by its id, as the vocabulary writes it
+    words: bool = True  # whether random gaps begin and end where words do
 
     def to_pieces(self, turns: Turns) -> list[list[str]]:
         """The turns as the vocabulary writes their tokens."""
@@ -170,28 +163,23 @@ def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[Infill
 
 @checked_dataclass
 class Gaps:
-    """A model learns to fill random gaps of dialogues. A causal model learns what precedes the segment, too.
+    """A model learns to fill random gaps of dialogues. A causal model learns what precedes the segment, too."""
 
-    Attributes:
-        max_length: source tokens that the model reads; longer dialogues are read in windows.
-        given: the first turns, which have no gap (the concepts of a CommonGen sentence).
-        words: whether gaps begin and end where words do, in training and in sampling; words longer than a segment may
-            be are cut. The model is saved with `max_length`, `given` and `words`.
-        spelling: of the text, in training and in all that the pair reads later (`data.words.spell`). It is saved with
-            the model too.
-        windows: `all` draws a gap in every window of a dialogue, so that an epoch reads all of it; `one` draws one gap,
-            and of a dialogue longer than `max_length` an epoch reads the window around it.
-        most: gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees
-            the first gaps of one that learns more.
-        order: how a causal model reads a dialogue with a gap; None for an encoder-decoder model.
-    """
-
-    max_length: Count
-    given: Size = 0
+    max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
+    given: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    # whether gaps begin and end where words do, in training and in sampling; words longer than a segment may be are
+    # cut. The model is saved with `max_length`, `given` and `words`.
     words: bool = True
+    # of the text, in training and in all that the pair reads later (`data.words.spell`). It is saved with the model
+    # too.
     spelling: Spelling = "as_is"
+    # `all` draws a gap in every window of a dialogue, so that an epoch reads all of it; `one` draws one gap, and of a
+    # dialogue longer than `max_length` an epoch reads the window around it
     windows: Windows = "all"
+    # gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees the
+    # first gaps of one that learns more.
     most: Count | None = None
+    # how a causal model reads a dialogue with a gap; None for an encoder-decoder model
     order: Literal["fill-in-the-middle", "left-to-right"] | None = None
 
     def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> ConditionalLM:

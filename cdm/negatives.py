@@ -18,28 +18,20 @@ from core.faults import SettingFault
 from discriminators.texts import LabelledText
 
 VERSION = 6  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
+ATTEMPTS = 3  # at a manipulation
 Dialogue = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Negatives:
-    """Positives and their negatives, in the order of the dialogues that could be manipulated.
+    """Positives and their negatives, in the order of the dialogues that could be manipulated."""
 
-    Attributes:
-        positives: the dialogues as the pair's tokenizer writes them.
-        negatives: the same dialogues with redrawn segments.
-        indices: which of the given dialogues each of them comes from.
-        failures: how many dialogues no manipulation could change; they are left out.
-        unclosed: how many redrawn segments did not end within the longest length in any attempt and stand cut.
-        dropped: how many source tokens around the redrawn segments did not fit into the models' window.
-    """
-
-    positives: tuple[Dialogue, ...]
-    negatives: tuple[Dialogue, ...]
-    indices: tuple[int, ...]
-    failures: int
-    unclosed: int = 0
-    dropped: int = 0
+    positives: tuple[Dialogue, ...]  # the dialogues as the pair's tokenizer writes them
+    negatives: tuple[Dialogue, ...]  # the same dialogues with redrawn segments
+    indices: tuple[int, ...]  # which of the given dialogues each of them comes from
+    failures: int  # how many dialogues no manipulation could change; they are left out
+    unclosed: int = 0  # how many redrawn segments did not end within the longest length in any attempt and stand cut
+    dropped: int = 0  # how many source tokens around the redrawn segments did not fit into the models' window
 
 
 def sample_negatives(
@@ -48,8 +40,6 @@ def sample_negatives(
     strategy: Strategy,
     sampling: Sampling,
     seed: int,
-    longest_segment: int = 20,
-    attempts: int = 3,
     token_budget: int = 16_384,
     advance: Callable[[int], None] = lambda rows: None,
     graphs: Graphs | None = None,
@@ -57,7 +47,7 @@ def sample_negatives(
     """A negative for every dialogue: `strategy` says how often and how much of it is drawn again.
 
     A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
-    at another place, at most `attempts` times. In the last attempt a segment that does not end is cut and counted. A
+    at another place, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
     manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. A negative depends on its
     dialogue, its index, the seed and the longest length, not on the other dialogues' words. `advance` is called with
     the number of manipulations done. `graphs` are those of `amr-multi`.
@@ -70,14 +60,14 @@ def sample_negatives(
         _check_graphs(graphs, positives)
     current: list[Turns] = list(tokenised.dialogues)
     longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
-    redrawing = _Redrawing(pair, tokenised, sampling, seed, longest, longest_segment, token_budget, graphs)
+    redrawing = _Redrawing(pair, tokenised, sampling, seed, longest, token_budget, graphs)
     rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
     plans = [manipulations(strategy, rng) for rng in rngs]
     unclosed = dropped = 0
     changed: set[int] = set()
     for round_ in range(max(map(len, plans), default=0)):
         waiting = [i for i, plan in enumerate(plans) if round_ < len(plan)]
-        for attempt in range(attempts):
+        for attempt in range(ATTEMPTS):
             gaps = {i: redrawing.find_gap(current[i], plans[i][round_], rngs[i]) for i in waiting}
             draws = redrawing.draw(current, gaps, (round_, attempt))
             before = pair.decode([current[i] for i in waiting])
@@ -85,7 +75,7 @@ def sample_negatives(
             done = [
                 i
                 for i, b, a in zip(waiting, before, after, strict=True)
-                if b != a != positives[i] and all(a) and (draws[i].is_closed or attempt == attempts - 1)
+                if b != a != positives[i] and all(a) and (draws[i].is_closed or attempt == ATTEMPTS - 1)
             ]
             for i in done:
                 current[i] = draws[i].turns
@@ -148,16 +138,11 @@ def _check_graphs(graphs: Graphs | None, dialogues: Sequence[Dialogue]) -> None:
 
 @dataclass(frozen=True)
 class _Draw:
-    """A dialogue with one segment drawn again.
-
-    Attributes:
-        is_closed: whether the segment ended by itself.
-        dropped: source tokens that did not fit into the models' window.
-    """
+    """A dialogue with one segment drawn again."""
 
     turns: Turns
-    is_closed: bool
-    dropped: int
+    is_closed: bool  # whether the segment ended by itself
+    dropped: int  # source tokens that did not fit into the models' window
 
 
 @dataclass(frozen=True)
@@ -169,7 +154,6 @@ class _Redrawing:
     sampling: Sampling
     seed: int
     longest: int
-    longest_segment: int
     token_budget: int
     graphs: Graphs | None
 
@@ -179,9 +163,9 @@ class _Redrawing:
         if place == "content":
             found = draw_content_gap(tokenised.to_pieces(turns), rng, tokenised.given)
         elif place == "amr" and self.graphs is not None:
-            found = draw_amr_gap(tokenised.to_pieces(turns), self.graphs, rng, self.longest_segment, tokenised.given)
+            found = draw_amr_gap(tokenised.to_pieces(turns), self.graphs, rng, given=tokenised.given)
         utterance = place == "utterance"
-        found = found or draw_gap(turns, rng, utterance, self.longest_segment, tokenised.given, tokenised.spans)
+        found = found or draw_gap(turns, rng, utterance, given=tokenised.given, spans=tokenised.spans)
         return tokenised.fillable(turns, found)
 
     def draw(self, dialogues: Sequence[Turns], gaps: Mapping[int, Gap], attempt: tuple[int, int]) -> dict[int, _Draw]:

@@ -19,27 +19,20 @@ from models.batching import batches_by_budget, halve_when_out_of_memory
 
 @checked_dataclass
 class Sampling:
-    """How segments are drawn.
+    """How segments are drawn."""
 
-    Attributes:
-        gamma: degradation of Eq. 4; 0 is the amateur, -1 the expert, above 0 worse than the amateur.
-        plausibility: in a contrast, keeps only tokens that the amateur finds at least this share as likely as its
-            likeliest one; 0 keeps all. At gamma 0 and -1 one model draws alone, and it has no effect.
-        temperature: divides the degraded log-probabilities.
-        top_k: the number of likeliest tokens to keep; 0 keeps all.
-        top_p: keeps the likeliest tokens that together reach this share; 1 keeps all.
-        longest: the most tokens of a segment; None for the length of the longest turn in the data.
-        candidates: the number of segments to draw for a gap; the one whose length is nearest to that of the removed
-            segment stays. A weak amateur cannot tell whether a word or an utterance is missing, so that with one
-            candidate redrawn utterances are too short.
-    """
-
-    gamma: Number = 1.0
+    gamma: Number = 1.0  # degradation of Eq. 4; 0 is the amateur, -1 the expert, above 0 worse than the amateur.
+    # in a contrast, keeps only tokens that the amateur finds at least this share as likely as its likeliest one; 0
+    # keeps all. At gamma 0 and -1 one model draws alone, and it has no effect.
     plausibility: Share = 0.0
-    temperature: Positive = 1.0
-    top_k: Size = 0
+    temperature: Positive = 1.0  # divides the degraded log-probabilities
+    top_k: Size = 0  # the number of likeliest tokens to keep; 0 keeps all
+    # keeps the likeliest tokens that together reach this share; 1 keeps all
     top_p: Annotated[Positive, Field(le=1)] = 1.0
-    longest: Count | None = None
+    longest: Count | None = None  # the most tokens of a segment; None for the length of the longest turn in the data
+    # the number of segments to draw for a gap; the one whose length is nearest to that of the removed segment stays. A
+    # weak amateur cannot tell whether a word or an utterance is missing, so that with one candidate redrawn utterances
+    # are too short.
     candidates: Count = 1
 
 

@@ -24,6 +24,7 @@ Span = tuple[int, int]  # tokens [start, stop) of a turn
 
 WORD_STARTS = ("Ġ", "▁")  # how byte-level BPE and SentencePiece mark a token that begins a word
 MOST_NEIGHBOURS = 2
+LONGEST_SEGMENT = 20  # tokens of a random segment
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def draw_gap(
     turns: Turns,
     rng: random.Random,
     utterance: bool,
-    longest_segment: int = 20,
+    longest_segment: int = LONGEST_SEGMENT,
     given: int = 0,
     spans: Callable[[Sequence[int]], Sequence[Span]] = token_spans,
 ) -> Gap:

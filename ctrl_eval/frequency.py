@@ -29,19 +29,13 @@ VERSION = 1  # of counted tables: raised whenever the same sentences and tokeniz
 class WordFrequencies:
     """IWF of every token of a vocabulary; 0 for a token that the corpus lacks.
 
-    Attributes:
-        iwf: shape (vocabulary,).
-        tokenizer: splits a text into these tokens.
-        corpus: a fingerprint of the counted sentences.
-        sentences: how many sentences were counted; 0 if it is not known.
-
     Raises ValueError unless there is one number per token.
     """
 
-    iwf: Float[NDArray[np.float64], " vocabulary"]
-    tokenizer: PreTrainedTokenizerBase = field(repr=False)
-    corpus: str
-    sentences: int = 0
+    iwf: Float[NDArray[np.float64], " vocabulary"]  # shape (vocabulary,)
+    tokenizer: PreTrainedTokenizerBase = field(repr=False)  # splits a text into these tokens
+    corpus: str  # a fingerprint of the counted sentences
+    sentences: int = 0  # how many sentences were counted; 0 if it is not known
 
     def __post_init__(self) -> None:
         if len(self.iwf) != len(self.tokenizer):

@@ -93,16 +93,12 @@ def gap_tasks(
 
 @checked_dataclass
 class TextGaps:
-    """What a model learns: to fill a random gap in every text.
+    """What a model learns: to fill a random gap in every text."""
 
-    Attributes:
-        prompts: the prompts of the metric; their label words become gaps.
-        label_share: the share of the texts with a label word in which the gap is a label word.
-        kinds: the weight of each kind among the other gaps.
-    """
-
-    prompts: Prompts
+    prompts: Prompts  # the prompts of the metric; their label words become gaps
+    # the share of the texts with a label word in which the gap is a label word
     label_share: Annotated[Number, Field(ge=0, le=1)] = LABEL_SHARE
+    # the weight of each kind among the other gaps
     kinds: Mapping[Kind, NonNegative] = field(default_factory=lambda: dict(KINDS))
 
     def build(self, model: Any, texts: Sequence[str], seed: int) -> Seq2SeqLM:

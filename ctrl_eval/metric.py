@@ -44,20 +44,13 @@ Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 @dataclass(frozen=True)
 class Evaluations:
-    """The pattern evaluators of one text in one aspect, which explain its score.
+    """The pattern evaluators of one text in one aspect, which explain its score."""
 
-    Attributes:
-        scores, weights: one per evaluator.
-        patterns: the question of each evaluator, for readers.
-        dropped: the most tokens that any of them lost.
-        remarks: anything unusual about the text.
-    """
-
-    scores: Float[NDArray[np.float64], " evaluators"]
+    scores: Float[NDArray[np.float64], " evaluators"]  # one per evaluator
     weights: Float[NDArray[np.float64], " evaluators"]
-    patterns: Sequence[Mapping[str, Any]]
-    dropped: int
-    remarks: tuple[str, ...] = ()
+    patterns: Sequence[Mapping[str, Any]]  # the question of each evaluator, for readers
+    dropped: int  # the most tokens that any of them lost
+    remarks: tuple[str, ...] = ()  # anything unusual about the text
 
     def explanation(self) -> dict[str, Any]:
         """JSON-able."""
@@ -72,33 +65,24 @@ class CTRLEval:
 
     Each is a weighted mean over patterns (Eq. 1). Coherence and consistency: mean log-probabilities of what is missing
     in a pattern, at most 0. Attribute relevance: the probability of the label's words against all label words, 0 to 1.
-
-    Attributes:
-        infiller: the model that fills gaps, loaded after all texts have been checked.
-        frequencies: IWF by token; None weighs all targets of a text alike, which a warning and the signature say.
-        prompts: of attribute relevance; None without that aspect.
-        aspects: those to score.
-        split: text into sentences.
-        length_norm: the log-probability of a target or a label word is the mean (as released) or the sum (Eq. 4, 14-15,
-            as printed) over its tokens.
-        weights: `paper` (Eq. 5, 15-17), or mean, max, min instead (Table 5).
-        truncation: `error` refuses a text that does not fit, before the model is loaded; `window` keeps the tokens
-            nearest to the gap; `warn` cuts the end of the source, never the gap. Cut tokens are counted.
-        token_budget: padded tokens in a batch; on a CPU small batches that stay in its caches are faster.
-        described: settings for the signature.
     """
 
     requires = fields_by_settings(lambda aspects=ASPECTS: tuple(READ[aspect] for aspect in aspects if aspect in READ))
-    infiller: Infiller
+    infiller: Infiller  # the model that fills gaps, loaded after all texts have been checked
+    # IWF by token; None weighs all targets of a text alike, which a warning and the signature say
     frequencies: WordFrequencies | None = None
-    prompts: Prompts | None = None
-    aspects: Several[Aspect] = ASPECTS
-    split: Splitter = split_english
+    prompts: Prompts | None = None  # of attribute relevance; None without that aspect
+    aspects: Several[Aspect] = ASPECTS  # those to score
+    split: Splitter = split_english  # text into sentences
+    # the log-probability of a target or a label word is the mean (as released) or the sum (Eq. 4, 14-15, as printed)
+    # over its tokens.
     length_norm: LengthNorm = "mean"
-    weights: Weights = "paper"
+    weights: Weights = "paper"  # `paper` (Eq. 5, 15-17), or mean, max, min instead (Table 5).
+    # `error` refuses a text that does not fit, before the model is loaded; `window` keeps the tokens nearest to the
+    # gap; `warn` cuts the end of the source, never the gap. Cut tokens are counted.
     truncation: Truncation = "error"
-    token_budget: Count = 2048
-    described: Mapping[str, str | None] = field(default_factory=dict)
+    token_budget: Count = 2048  # padded tokens in a batch; on a CPU small batches that stay in its caches are faster
+    described: Mapping[str, str | None] = field(default_factory=dict)  # settings for the signature
 
     def __post_init__(self) -> None:
         if RELEVANCE in self.aspects:

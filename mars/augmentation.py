@@ -31,17 +31,11 @@ PAPER = Augmentation()
 
 @dataclass(frozen=True)
 class SelfPlanningAugmenter:
-    """Fills blanks by generate, judge and revise.
+    """Fills blanks by generate, judge and revise."""
 
-    Attributes:
-        lm: the model.
-        settings: how blanks are filled.
-        token_budget: slots of the cache in a batch; a batch that does not fit into memory is halved.
-    """
-
-    lm: CausalLM
-    settings: Augmentation = PAPER
-    token_budget: int = 16_384
+    lm: CausalLM  # the model
+    settings: Augmentation = PAPER  # how blanks are filled
+    token_budget: int = 16_384  # slots of the cache in a batch; a batch that does not fit into memory is halved
 
     @property
     def depends(self) -> dict[str, Any]:

@@ -132,29 +132,24 @@ def fill_in_lockstep(filler: Filler, jobs: Sequence[TokenJob]) -> list[Filling]:
 
 
 class _Batch:
-    """All jobs on one cache.
-
-    Attributes:
-        rows: the jobs in progress; each is a line of the cache.
-        slots: the cache.
-        hidden: the last hidden state of each row, which predicts its next token.
-        states: the hidden states of each row after the tokens of its fill.
-    """
+    """All jobs on one cache."""
 
     def __init__(self, filler: Filler, jobs: Sequence[TokenJob]) -> None:
         """Reads each context once, and then the kept text before the first blank of each job."""
         self.filler = filler
-        self.rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]
+        self.rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]  # each is a line of the cache
         lines, prompts, ends = place_jobs(jobs)
         self.slots = Slots(filler.lm, len(prompts), max(ends))
         read = self.slots.read([read_on(prompt, 0) for prompt in prompts], range(len(prompts)))
         self.slots.lines = lines
+        # the last hidden state of each row, which predicts its next token
         self.hidden: Float[Tensor, "rows dim"] = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
             read = self.slots.read([read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened], opened)
             self.hidden[opened] = read[list(range(len(opened))), [len(jobs[i].opening) - 1 for i in opened]]
         longest = max(blank.length for job in jobs for blank in job.blanks)
+        # the hidden states of each row after the tokens of its fill
         self.states: Float[Tensor, "rows written dim"] = self.hidden.new_zeros(len(jobs), longest, read.shape[-1])
 
     def write(self, writing: Sequence[int]) -> None:

@@ -26,21 +26,15 @@ Rounding = Literal["floor", "nearest", "ceil"]
 
 @checked_dataclass
 class Masking:
-    """Which words are masked first, and at what cost (section 2.1).
+    """Which words are masked first, and at what cost (section 2.1)."""
 
-    Attributes:
-        adjective, adverb, noun: alpha of these word classes in Eq. 1; 4, 3 and 2 are the paper's (footnote 3).
-        other: alpha of all other words; the paper does not give it.
-        shared_cost: the cost of a word that the context shares in the same order; other words cost 1.
-        rounding: how the masking budget lambda N becomes an integer; the paper does not say. With `ceil` short
-            references are masked too, as the deviations of Table 5 require.
-    """
-
-    adjective: Positive = 4.0
+    adjective: Positive = 4.0  # alpha of these word classes in Eq. 1; 4, 3 and 2 are the paper's (footnote 3).
     adverb: Positive = 3.0
-    noun: Positive = 2.0
-    other: Positive = 1.0
-    shared_cost: Count = 10
+    noun: Positive = 2.0  # alpha of these word classes in Eq. 1; 4, 3 and 2 are the paper's (footnote 3).
+    other: Positive = 1.0  # alpha of all other words; the paper does not give it
+    shared_cost: Count = 10  # the cost of a word that the context shares in the same order; other words cost 1
+    # how the masking budget lambda N becomes an integer; the paper does not say. With `ceil` short references are
+    # masked too, as the deviations of Table 5 require.
     rounding: Rounding = "ceil"
 
     def alpha(self, part_of_speech: PartOfSpeech) -> float:

@@ -43,25 +43,16 @@ RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 
 
 @dataclass(frozen=True)
 class Compared:
-    """The cosines of one example with its references.
+    """The cosines of one example with its references."""
 
-    Attributes:
-        ratios: the masking ratios, a column each.
-        cosines: a row for each reference; NaN where a text has no vector.
-        references: the references of the rows.
-        refused: references that could not be augmented; they have no row.
-        dropped: tokens of the text and its references that the encoder cut. `references` count those of contexts.
-        documents: the fingerprint of the corpus whose document frequencies chose the masked words.
-        reason: why the example has no row, else None.
-    """
-
-    ratios: tuple[float, ...]
-    cosines: Float[NDArray[np.float64], "references ratios"]
-    documents: str
-    references: tuple[tuple[AugmentedReference, ...], ...] = ()
-    refused: tuple[RefusedReference, ...] = ()
+    ratios: tuple[float, ...]  # the masking ratios, a column each
+    cosines: Float[NDArray[np.float64], "references ratios"]  # a row for each reference; NaN where a text has no vector
+    documents: str  # the fingerprint of the corpus whose document frequencies chose the masked words
+    references: tuple[tuple[AugmentedReference, ...], ...] = ()  # the references of the rows
+    refused: tuple[RefusedReference, ...] = ()  # references that could not be augmented; they have no row
+    # tokens of the text and its references that the encoder cut. `references` count those of contexts.
     dropped: int = 0
-    reason: str | None = None
+    reason: str | None = None  # why the example has no row, else None
 
 
 @dataclass(frozen=True)
@@ -70,31 +61,20 @@ class MARS:
 
     The best of several references counts. The corpus X of Eq. 1, in which words are rare or frequent, is `documents`.
     Without it, X consists of the references of the call, so that a score depends on them; the signature names X.
-
-    Attributes:
-        augmenter: fills blanks; with None only the human reference counts.
-        embedder: makes vectors of candidates and references.
-        tagger: gives parts of speech.
-        described: the names of the models, for the signature.
-        ratios: masking ratios lambda, ascending, 0 (the human reference) first.
-        q: the weight of each ratio relative to the one before (Eq. 7).
-        kept: a folder of stages with a cache of augmented references; None keeps none.
-        documents: document frequencies of a corpus; None: of the references of each call.
-        masking: which words are masked first, and at what cost.
-        notes: what a reader of the scores must know about the models.
     """
 
     requires = fields("references")
-    augmenter: Augmenter | None
-    embedder: Embedder
-    tagger: Tagger
-    described: Mapping[str, str | None]
-    ratios: tuple[float, ...] = RATIOS
-    q: float = 0.8
-    kept: Path | None = None
+    augmenter: Augmenter | None  # fills blanks; with None only the human reference counts
+    embedder: Embedder  # makes vectors of candidates and references
+    tagger: Tagger  # gives parts of speech
+    described: Mapping[str, str | None]  # the names of the models, for the signature
+    ratios: tuple[float, ...] = RATIOS  # masking ratios lambda, ascending, 0 (the human reference) first
+    q: float = 0.8  # the weight of each ratio relative to the one before (Eq. 7).
+    kept: Path | None = None  # a folder of stages with a cache of augmented references; None keeps none
+    # document frequencies of a corpus; None: of the references of each call
     documents: DocumentFrequencies | None = None
-    masking: Masking = field(default_factory=Masking)
-    notes: tuple[str, ...] = ()
+    masking: Masking = field(default_factory=Masking)  # which words are masked first, and at what cost
+    notes: tuple[str, ...] = ()  # what a reader of the scores must know about the models
 
     def __post_init__(self) -> None:
         check(AscendingRatios, ratios=self.ratios)
@@ -265,32 +245,20 @@ def compute_cosines(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> NDA
 
 @checked_dataclass
 class MarsSettings:
-    """Settings of MARS; its language model may still have to be trained.
+    """Settings of MARS; its language model may still have to be trained."""
 
-    Attributes:
-        encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
-        ratios: masking ratios lambda, ascending from 0.
-        q: the weight of each ratio relative to the one before (Eq. 7).
-        documents: a corpus or a saved table for the IDF of Eq. 1 (`load_documents`); None takes the references of each
-            call.
-        masking: which words are masked first, and at what cost.
-        augmentation: how blanks are filled.
-        tagger: `builtin`, `nltk` or `spacy:MODEL`.
-        static_vectors: use the encoder's input embeddings as word vectors (Table 4).
-        token_budget: padded tokens in a batch.
-        device, dtype: of the models.
-    """
-
+    # `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors
     encoder: str = "offline"
-    ratios: AscendingRatios = RATIOS
-    q: Positive = 0.8
+    ratios: AscendingRatios = RATIOS  # masking ratios lambda, ascending from 0
+    q: Positive = 0.8  # the weight of each ratio relative to the one before (Eq. 7).
+    # a corpus or a saved table for the IDF of Eq. 1 (`load_documents`); None takes the references of each call.
     documents: str | Path | None = None
-    masking: Masking = field(default_factory=Masking)
-    augmentation: Augmentation = field(default_factory=Augmentation)
-    tagger: str = "builtin"
-    static_vectors: bool = False
-    token_budget: Count = 8192
-    device: str = "cpu"
+    masking: Masking = field(default_factory=Masking)  # which words are masked first, and at what cost
+    augmentation: Augmentation = field(default_factory=Augmentation)  # how blanks are filled
+    tagger: str = "builtin"  # `builtin`, `nltk` or `spacy:MODEL`
+    static_vectors: bool = False  # use the encoder's input embeddings as word vectors (Table 4)
+    token_budget: Count = 8192  # padded tokens in a batch
+    device: str = "cpu"  # of the models
     dtype: str = "float32"
 
     def load(self, kept: str | Path | None = None, caches_vectors: bool = False) -> MetricMaker:

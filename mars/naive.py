@@ -12,17 +12,11 @@ from models.windows import cut_end
 
 @dataclass(frozen=True)
 class NaiveAugmenter:
-    """Puts one mask in place of each masked word and fills all masks independently in one pass.
+    """Puts one mask in place of each masked word and fills all masks independently in one pass."""
 
-    Attributes:
-        lm: the masked language model.
-        use_context: whether the context is the first segment; its end is cut to what the model can read.
-        token_budget: padded tokens in a batch.
-    """
-
-    lm: MaskedLM
-    use_context: bool = True
-    token_budget: int = 8192
+    lm: MaskedLM  # the masked language model
+    use_context: bool = True  # whether the context is the first segment; its end is cut to what the model can read
+    token_budget: int = 8192  # padded tokens in a batch
 
     @property
     def depends(self) -> dict[str, str | bool]:

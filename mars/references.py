@@ -26,23 +26,15 @@ ReferenceKey: TypeAlias = tuple[str, str]  # context and reference
 
 @checked_dataclass
 class Augmentation:
-    """How blanks are filled; the values are the paper's where it gives them.
+    """How blanks are filled; the values are the paper's where it gives them."""
 
-    Attributes:
-        planning_steps: k, steps of the hidden state toward the kept text; 0 is the plain model.
-        xi: temperature of the planning.
-        kl: how far planning moves the next-token distribution: its KL divergence from the plain one, in nats.
-        max_guess: sigma, how many more tokens than masked words are tried.
-        use_context: whether the model reads the context first.
-        max_context: how many tokens of a context are read at most; the others are cut and counted.
-    """
-
-    planning_steps: Size = 3
-    xi: Positive = 1.3
+    planning_steps: Size = 3  # k, steps of the hidden state toward the kept text; 0 is the plain model
+    xi: Positive = 1.3  # temperature of the planning
+    # how far planning moves the next-token distribution: its KL divergence from the plain one, in nats
     kl: Positive = 0.2
-    max_guess: Size = 3
-    use_context: bool = True
-    max_context: Count = 1024
+    max_guess: Size = 3  # sigma, how many more tokens than masked words are tried
+    use_context: bool = True  # whether the model reads the context first
+    max_context: Count = 1024  # how many tokens of a context are read at most; the others are cut and counted
 
 
 @dataclass(frozen=True)
@@ -67,21 +59,15 @@ class Fill:
 
 @dataclass(frozen=True)
 class Augmented:
-    """An augmented reference.
+    """An augmented reference."""
 
-    Attributes:
-        text: the template with its blanks filled.
-        fills: one per blank.
-        kl: KL divergence of the planned from the plain next-token distribution in nats, averaged over planned tokens.
-        dropped_context: how many tokens at the end of the context did not fit into the model.
-        planned: how many tokens were planned, also those that were not kept; tokens whose choice was settled
-            (`mars.planning.is_settled`) were not.
-    """
-
-    text: str
-    fills: tuple[Fill, ...]
+    text: str  # the template with its blanks filled
+    fills: tuple[Fill, ...]  # one per blank
+    # KL divergence of the planned from the plain next-token distribution in nats, averaged over planned tokens
     kl: float
-    dropped_context: int
+    dropped_context: int  # how many tokens at the end of the context did not fit into the model
+    # how many tokens were planned, also those that were not kept; tokens whose choice was settled
+    # (`mars.planning.is_settled`) were not
     planned: int = 0
 
 

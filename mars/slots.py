@@ -29,21 +29,13 @@ COPIED = 6  # a layer copies 1 / COPIED slots for each dimension of its hidden s
 
 @dataclass(frozen=True)
 class Reading:
-    """Tokens of one row to read in one pass; all lists have the same length.
+    """Tokens of one row to read in one pass; all lists have the same length."""
 
-    Attributes:
-        ids: the tokens.
-        slots: the slot that each token is written to.
-        positions: the position of each token in the text.
-        prefix: how many of the first slots each token sees.
-        own: the first slot of each token's branch; a token sees its branch up to itself.
-    """
-
-    ids: Sequence[int]
-    slots: Sequence[int]
-    positions: Sequence[int]
-    prefix: Sequence[int]
-    own: Sequence[int]
+    ids: Sequence[int]  # the tokens
+    slots: Sequence[int]  # the slot that each token is written to
+    positions: Sequence[int]  # the position of each token in the text
+    prefix: Sequence[int]  # how many of the first slots each token sees
+    own: Sequence[int]  # the first slot of each token's branch; a token sees its branch up to itself
 
     def take(self, start: int, stop: int) -> "Reading":
         """Some of the tokens; the ones before them are read first."""
@@ -130,23 +122,16 @@ class _Layer(CacheLayerMixin):
 
 
 class Slots:
-    """A cache of `rows` rows with `capacity` slots each.
+    """A cache of `rows` rows with `capacity` slots each."""
 
-    Attributes:
-        lines: the texts in these rows, at first one in each.
-        reads, view: the rows that the pass under way reads, to write to and to read from.
-        slots: the slots of their tokens.
-        width: how many slots they may see.
-    """
-
-    reads: Tensor
-    view: slice | Tensor
-    slots: Tensor
-    width: int
+    reads: Tensor  # the rows that the pass under way writes to
+    view: slice | Tensor  # those that it reads
+    slots: Tensor  # of their tokens
+    width: int  # how many slots they may see
 
     def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
         self.lm, self.rows, self.capacity = lm, rows, capacity
-        self.lines = [Line(row) for row in range(rows)]
+        self.lines = [Line(row) for row in range(rows)]  # the texts in these rows, at first one in each
         self.layers: list[_Layer] = []
         self.cache = Cache(layer_class_to_replicate=self._add_layer)  # pyright: ignore[reportArgumentType]
 

@@ -21,17 +21,11 @@ NAMED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml")
 
 @dataclass(frozen=True)
 class Prompts:
-    """The questions that ask for a label.
+    """The questions that ask for a label."""
 
-    Attributes:
-        prompts: templates, each with one `<text>` and one `<mask>`.
-        labels: the labels an example may have.
-        verbalizers: each has one word for every label, in the order of the labels.
-    """
-
-    prompts: tuple[str, ...]
-    labels: tuple[str, ...]
-    verbalizers: tuple[tuple[str, ...], ...]
+    prompts: tuple[str, ...]  # templates, each with one `<text>` and one `<mask>`
+    labels: tuple[str, ...]  # the labels an example may have
+    verbalizers: tuple[tuple[str, ...], ...]  # each has one word for every label, in the order of the labels
 
     def __len__(self) -> int:
         """The number of pattern evaluators (Table 2)."""

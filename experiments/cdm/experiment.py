@@ -55,11 +55,6 @@ EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the moment
 def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     """The whole of CDM on one collection of dialogues, or of sentences after their concepts as two turns.
 
-    Args:
-        run: from the runner.
-        data: dialogues to train on, held-out ones, and rated sets.
-        plan: the models and what they learn from.
-
     Raises SettingFault for the strategy `exchange` without sentences about concepts, before a model is trained.
     """
     if plan.negatives.strategy == "exchange" and not all(isinstance(each, str) for each in plan.negatives.sources):
@@ -103,14 +98,7 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
 
 
 def cdm_development(run: Run, data: Corpus, plan: CdmPlan, development: DevelopmentPlan) -> Outcome:
-    """CDM on a development set in the place of the rated sets: its settings are chosen without rated text.
-
-    Args:
-        run: from the runner.
-        data: dialogues to train on and held-out ones; its rated sets are not used.
-        plan: the models and what they learn from.
-        development: how the development set is made.
-    """
+    """CDM on a development set in the place of the rated sets: its settings are chosen without rated text."""
     return cdm(run, replace(data, rated=(make_development_set(run, data, development, plan),)), plan)
 
 

@@ -19,25 +19,20 @@ from experiments.training import DiscriminatorPlan, LanguageModelPlan
 
 @checked_dataclass
 class NegativesPlan:
-    """What the discriminators learn from.
+    """What the discriminators learn from."""
 
-    Attributes:
-        strategy: where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given
-            concepts exchange their places (`cdm.concepts`).
-        sampling: how segments are drawn from the degraded distribution.
-        mixture: sources of negatives that share the dialogues equally, in place of `sampling.gamma` alone: a number is
-            a gamma (negatives of graded badness), a name a rule of `cdm.rules`.
-        graphs: for `amr-multi`, a file of AMR graphs in PENMAN notation with alignments (`cdm.amr`).
-        dialogues: how many training dialogues get a negative; one is held out from the discriminators, so at least 2.
-        turns: longer dialogues are cut into windows of at most this many turns; None keeps them whole.
-    """
-
+    # where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given concepts
+    # exchange their places (`cdm.concepts`)
     strategy: Strategy | Literal["exchange"]
-    sampling: Sampling
+    sampling: Sampling  # how segments are drawn from the degraded distribution
+    # how many training dialogues get a negative; one is held out from the discriminators, so at least 2
     dialogues: Annotated[int, Field(ge=2)]
+    # longer dialogues are cut into windows of at most this many turns; None keeps them whole
     turns: Annotated[int, Field(ge=2)] | None = None
+    # sources of negatives that share the dialogues equally, in place of `sampling.gamma` alone: a number is a gamma
+    # (negatives of graded badness), a name a rule of `cdm.rules`
     mixture: Sequence[Number | Rule] = ()
-    graphs: str | None = None
+    graphs: str | None = None  # for `amr-multi`, a file of AMR graphs in PENMAN notation with alignments (`cdm.amr`)
 
     def __post_init__(self) -> None:
         if (self.strategy == "amr-multi") != (self.graphs is not None):
@@ -73,62 +68,40 @@ class NegativesPlan:
 
 @checked_dataclass
 class PoolerPlan:
-    """What the classifier pooler learns from: whole held-out dialogues and their negatives.
+    """What the classifier pooler learns from: whole held-out dialogues and their negatives."""
 
-    Attributes:
-        dialogues: how many held-out dialogues, at most.
-        strength: scikit-learn's C.
-        negatives: a rule of `cdm.rules`; or `sampled`, by the strategy and sampling of the discriminators' negatives.
-            Those of the amateur alone (gamma 0) teach the pooler to detect the amateur: for its samples the mean
-            momentum is -KL(p_a || p_e).
-        features: of the momentum alone, or of the expert's log-probabilities too.
-    """
-
-    dialogues: Count
-    strength: Positive = 0.1
+    dialogues: Count  # how many held-out dialogues, at most
+    strength: Positive = 0.1  # scikit-learn's C
+    # a rule of `cdm.rules`; or `sampled`, by the strategy and sampling of the discriminators' negatives. Those of the
+    # amateur alone (gamma 0) teach the pooler to detect the amateur: for its samples the mean momentum is -KL(p_a ||
+    # p_e).
     negatives: Literal["sampled"] | Rule = "deam_like"
-    features: PoolerFeatures = "momentum"
+    features: PoolerFeatures = "momentum"  # of the momentum alone, or of the expert's log-probabilities too
 
 
 @dataclass(frozen=True)
 class CdmPlan:
-    """The models of CDM and what they learn from.
+    """The models of CDM and what they learn from."""
 
-    Attributes:
-        amateur, expert: the pair, which learns `cdm.infilling.Gaps`; both must have one vocabulary.
-        negatives: what the discriminators learn from.
-        discriminators: by name; each gives a row, whose name `NegativesPlan.row` begins.
-        pooler: what the classifier pooler learns from.
-        rules: earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too.
-        device: where the trained models score and sample; the trainer's settings say where they train.
-        dtype: of the weights of the pair while it scores and samples.
-        chosen: how the default settings were chosen, a phrase that stands beside every result.
-    """
-
-    amateur: LanguageModelPlan
+    amateur: LanguageModelPlan  # the pair, which learns `cdm.infilling.Gaps`; both must have one vocabulary
     expert: LanguageModelPlan
-    negatives: NegativesPlan
-    discriminators: Mapping[str, DiscriminatorPlan]
-    pooler: PoolerPlan
+    negatives: NegativesPlan  # what the discriminators learn from
+    discriminators: Mapping[str, DiscriminatorPlan]  # by name; each gives a row, whose name `NegativesPlan.row` begins
+    pooler: PoolerPlan  # what the classifier pooler learns from
+    # earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too
     rules: Sequence[Rule]
-    device: str
-    dtype: str
-    chosen: str
+    device: str  # where the trained models score and sample; the trainer's settings say where they train
+    dtype: str  # of the weights of the pair while it scores and samples
+    chosen: str  # how the default settings were chosen, a phrase that stands beside every result
 
 
 @dataclass(frozen=True)
 class DevelopmentPlan:
-    """A development set: held-out human dialogues with machine turns of a model trained like the expert.
+    """A development set: held-out human dialogues with machine turns of a model trained like the expert."""
 
-    Attributes:
-        sampling: how the model writes; gamma has no effect.
-        dialogues: how many human dialogues.
-        turns: how often a turn of a dialogue is written by the model, one example for each number.
-    """
-
-    sampling: Sampling
-    dialogues: int
-    turns: Sequence[int]
+    sampling: Sampling  # how the model writes; gamma has no effect
+    dialogues: int  # how many human dialogues
+    turns: Sequence[int]  # how often a turn of a dialogue is written by the model, one example for each number
 
     def __post_init__(self) -> None:
         check(Count, dialogues=self.dialogues)

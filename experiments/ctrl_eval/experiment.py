@@ -46,33 +46,24 @@ DISCRIMINATOR = "discriminator_"  # begins the names of the discriminators
 
 @dataclass(frozen=True)
 class CtrlEvalPlan:
-    """The metric and its baselines.
+    """The metric and its baselines."""
 
-    Attributes:
-        infiller: the backbone: pretrained, or trained here.
-        metric: makes the metric of a model's name or folder.
-        causal: the language model of `perplexity`.
-        discriminator: how the discriminators of `discriminator` and `union` are trained; None leaves these rows out.
-        bart: the model of `bartscore`; None leaves the row out.
-        bleurt: the model of `bleurt`; None leaves the row out.
-        iwf: the file of the IWF table; `count` counts the training texts; None takes the table that was released with
-            the data, and counts where none was. Notes and signature name a counted table.
-        iwf_tokenizer: the model whose tokens are counted, or were counted in `iwf`; None for the backbone.
-        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the
-            target begins with the source) with the same backbone, as in Table 5.
-        device, dtype: of the baselines; discriminators stay in float32.
-    """
-
-    infiller: LanguageModelPlan | Pretrained
-    metric: partial[CTRLEval]
-    causal: LanguageModelPlan | Pretrained
+    infiller: LanguageModelPlan | Pretrained  # the backbone: pretrained, or trained here
+    metric: partial[CTRLEval]  # makes the metric of a model's name or folder
+    causal: LanguageModelPlan | Pretrained  # the language model of `perplexity`
+    # how the discriminators of `discriminator` and `union` are trained; None leaves these rows out
     discriminator: DiscriminatorPlan | None = None
-    bart: str | None = None
-    bleurt: str | None = None
+    bart: str | None = None  # the model of `bartscore`; None leaves the row out
+    bleurt: str | None = None  # the model of `bleurt`; None leaves the row out
+    # the file of the IWF table; `count` counts the training texts; None takes the table that was released with the
+    # data, and counts where none was. Notes and signature name a counted table.
     iwf: str | None = None
+    # the model whose tokens are counted, or were counted in `iwf`; None for the backbone
     iwf_tokenizer: str | None = None
+    # adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the target begins with the
+    # source) with the same backbone, as in Table 5
     pattern_functions: bool = False
-    device: str = "cpu"
+    device: str = "cpu"  # of the baselines; discriminators stay in float32
     dtype: str = "float32"
 
 

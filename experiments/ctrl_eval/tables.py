@@ -23,17 +23,11 @@ Row: TypeAlias = Mapping[str, Any]
 
 @checked_dataclass
 class Analyses:
-    """Which of the paper's analyses are shown.
+    """Which of the paper's analyses are shown."""
 
-    Attributes:
-        aspect: of quality drift (the paper: coherence), left out where few texts are rated for it.
-        numbers: how many evaluators are drawn at random for Figure 4.
-        example: the index of the text whose evaluators are shown (Figure 5).
-    """
-
-    aspect: Text = "coherence"
-    numbers: Several[Count] = (1, 2, 4, 8, 16, 24, 32)
-    example: Size = 0
+    aspect: Text = "coherence"  # of quality drift (the paper: coherence), left out where few texts are rated for it
+    numbers: Several[Count] = (1, 2, 4, 8, 16, 24, 32)  # how many evaluators are drawn at random for Figure 4
+    example: Size = 0  # the index of the text whose evaluators are shown (Figure 5)
 
     def check(self, rated: Sequence[RatedSet]) -> None:
         """Raises InputFaults for sets that lack the example to show, SettingFault for an unknown aspect."""

@@ -25,30 +25,19 @@ GENERATOR, GUIDE = "generator", "guide_"  # folders of models
 
 @checked_dataclass
 class DemoSettings:
-    """Where the page is served and what it accepts.
+    """Where the page is served and what it accepts."""
 
-    Attributes:
-        models: a folder of models.
-        host, port: where to listen; 127.0.0.1 is this machine alone.
-        hosts: further names and addresses by which other machines reach the page; no other is answered.
-        characters: of a text, at most.
-        new_tokens: of a continuation, at most.
-        outputs: of a file, at most.
-        people: requests that are answered at once; further ones wait.
-        waiting: requests that wait, at most.
-        device: of the models.
-    """
-
-    models: Text
-    host: Text = "127.0.0.1"
+    models: Text  # a folder of models
+    host: Text = "127.0.0.1"  # where to listen; 127.0.0.1 is this machine alone
     port: Count = 7860
+    # further names and addresses by which other machines reach the page; no other is answered
     hosts: Sequence[Text] = ()
-    characters: Count = 2000
-    new_tokens: Count = 60
-    outputs: Count = 2000
-    people: Count = 2
-    waiting: Count = 32
-    device: Text = "cpu"
+    characters: Count = 2000  # of a text, at most
+    new_tokens: Count = 60  # of a continuation, at most
+    outputs: Count = 2000  # of a file, at most
+    people: Count = 2  # requests that are answered at once; further ones wait
+    waiting: Count = 32  # requests that wait, at most
+    device: Text = "cpu"  # of the models
 
     def __post_init__(self) -> None:
         if self.host in EVERYWHERE and not self.hosts:
@@ -65,21 +54,13 @@ class DemoSettings:
 
 @dataclass(frozen=True)
 class DemoModels:
-    """The models of the page.
+    """The models of the page."""
 
-    Attributes:
-        folder: as the user gave it.
-        generator: None without a generator and a guide.
-        guides: by label.
-        metrics: by name.
-        notes: what a reader of their scores must know (`core.notes`).
-    """
-
-    folder: str
-    generator: CausalLM | None
-    guides: Mapping[str, CausalGuide | Discriminator]
-    metrics: Mapping[str, Metric]
-    notes: tuple[str, ...] = ()
+    folder: str  # as the user gave it
+    generator: CausalLM | None  # None without a generator and a guide
+    guides: Mapping[str, CausalGuide | Discriminator]  # by label
+    metrics: Mapping[str, Metric]  # by name
+    notes: tuple[str, ...] = ()  # what a reader of their scores must know (`core.notes`)
 
     @classmethod
     def load(cls, settings: DemoSettings) -> "DemoModels":

@@ -32,23 +32,14 @@ SAME = 0.5  # the share of words that a text keeps in an edit
 
 @dataclass(frozen=True)
 class Judgement:
-    """The score of a text by one metric.
+    """The score of a text by one metric."""
 
-    Attributes:
-        metric: its name.
-        score: higher is better; None if there is none.
-        reason: why there is none.
-        lines: what explains it, coloured by what it adds.
-        scale: of the metric, in words.
-        notes: what a reader of the score must know.
-    """
-
-    metric: str
-    score: float | None
-    reason: str | None = None
-    lines: tuple[Line, ...] = ()
-    scale: str = ""
-    notes: tuple[str, ...] = ()
+    metric: str  # its name
+    score: float | None  # higher is better; None if there is none
+    reason: str | None = None  # why there is none
+    lines: tuple[Line, ...] = ()  # what explains it, coloured by what it adds
+    scale: str = ""  # of the metric, in words
+    notes: tuple[str, ...] = ()  # what a reader of the score must know
 
 
 @dataclass(frozen=True)

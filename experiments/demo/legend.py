@@ -29,15 +29,10 @@ MODELS = {  # by the beginning of the name of its folder
 
 @dataclass(frozen=True)
 class Legend:
-    """A metric in words.
+    """A metric in words."""
 
-    Attributes:
-        measures: what.
-        scale: the range of its numbers, and what one of them means.
-    """
-
-    measures: str = ""
-    scale: str = "higher is better"
+    measures: str = ""  # what
+    scale: str = "higher is better"  # the range of its numbers, and what one of them means
 
 
 def describe_metric(metric: Metric) -> Legend:

@@ -33,7 +33,6 @@ def models(
     """Trains a model of each kind, or finds it as a stage of an earlier run.
 
     Args:
-        run: from the runner.
         dialogues: for CDM's pair, pooler and discriminators.
         remarks: for the infiller of CTRLEval with its word frequencies, the generator, the guides and the judges.
         topics: the same remarks with their topics as labels, for further guides and judges.

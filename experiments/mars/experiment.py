@@ -37,18 +37,14 @@ ABLATIONS = {
 
 @checked_dataclass
 class StorySettings:
-    """Which further rows and sets `mars_story` has.
+    """Which further rows and sets `mars_story` has."""
 
-    Attributes:
-        largest_ratios: masking ratios of Table 5 from 0 on; each is the largest one of a row (`mars_to_20` and so on).
-        adversaries: whether Reorder and Retrieve are scored, as sets of their own with the ratings of the originals.
-        clean: whether hashtags and URLs are removed from the rated texts first (section 3).
-        static_encoder: whose input embeddings take the encoder's place in `mars_static`; None leaves the row out.
-    """
-
+    # masking ratios of Table 5 from 0 on; each is the largest one of a row (`mars_to_20` and so on)
     largest_ratios: AscendingRatios = (0.0, 0.2, 0.4, 0.6, 0.8)
+    # whether Reorder and Retrieve are scored, as sets of their own with the ratings of the originals
     adversaries: bool = True
-    clean: bool = False
+    clean: bool = False  # whether hashtags and URLs are removed from the rated texts first (section 3)
+    # whose input embeddings take the encoder's place in `mars_static`; None leaves the row out
     static_encoder: str | None = "offline"
 
 
@@ -65,7 +61,6 @@ def mars_story(
     """Rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5 (masking ratios).
 
     Args:
-        run: from the runner.
         data: texts to train on, and rated ones with references and context.
         language_model: fills the blanks: pretrained, or trained here.
         masked: the model of Naive; None leaves its row out.

@@ -50,21 +50,14 @@ Rows = Iterator[dict[str, Any]]
 
 @dataclass(frozen=True)
 class MarsScores:
-    """The scores of one rated set.
+    """The scores of one rated set."""
 
-    Attributes:
-        originals: the rated texts.
-        adversaries: by kind (reorder, retrieve); they keep the ratings of the texts that they replace.
-        compared: the cosines of `mars` with the references of the originals.
-        ratios: the masking ratios of `mars`.
-        largest_ratios: those of Table 5.
-    """
-
-    originals: ScoredSet
+    originals: ScoredSet  # the rated texts
+    # by kind (reorder, retrieve); they keep the ratings of the texts that they replace
     adversaries: Mapping[str, ScoredSet]
-    compared: Sequence[Compared]
-    ratios: Sequence[float]
-    largest_ratios: Sequence[float] = ()
+    compared: Sequence[Compared]  # the cosines of `mars` with the references of the originals
+    ratios: Sequence[float]  # the masking ratios of `mars`
+    largest_ratios: Sequence[float] = ()  # those of Table 5
 
     @cached_property
     def references(self) -> list[AugmentedReference]:

@@ -55,19 +55,13 @@ TextOrNumber = Annotated[Text, BeforeValidator(to_text)]
 
 @checked_dataclass
 class Steering:
-    """The settings of guidance that are compared.
+    """The settings of guidance that are compared."""
 
-    Attributes:
-        rule: `normalised` (Eq. 5, the strength is alpha) or `fudge` (the strength is lambda).
-        strengths: the first is 0, the unguided generator with top-k sampling; the others are compared with it.
-        ks: candidates that are scored and kept.
-        labels: to steer to; None for all labels of the data.
-    """
-
-    rule: GuidanceRule
+    rule: GuidanceRule  # `normalised` (Eq. 5, the strength is alpha) or `fudge` (the strength is lambda).
+    # the first is 0, the unguided generator with top-k sampling; the others are compared with it
     strengths: Several[NonNegative]
-    ks: Several[Count]
-    labels: Several[TextOrNumber] | None = None
+    ks: Several[Count]  # candidates that are scored and kept
+    labels: Several[TextOrNumber] | None = None  # to steer to; None for all labels of the data
 
     def __post_init__(self) -> None:
         if self.strengths[0] != 0:
@@ -75,15 +69,7 @@ class Steering:
 
 
 def guided_text(run: Run, data: Corpus, plan: SteeringPlan, steering: Steering, sampling: TextSampling) -> Outcome:
-    """A generator steered to each label, at every strength and k.
-
-    Args:
-        run: from the runner.
-        data: labelled texts; the generator, the guides and the judges learn different ones.
-        plan: the models.
-        steering: the settings of guidance to compare.
-        sampling: how texts are sampled.
-    """
+    """A generator steered to each label, at every strength and k; `data` are labelled texts."""
     labels = list(data.labels if steering.labels is None else steering.labels)
     if unknown := [label for label in labels if label not in data.labels]:
         raise InputFaults([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
@@ -139,17 +125,7 @@ def steer(
     steering: Steering,
     sampling: TextSampling,
 ) -> list[SteeredSetting]:
-    """Texts steered to the label of each guide, at each k and strength.
-
-    Args:
-        run: from the runner.
-        lm: the generator.
-        guides: by label.
-        judges: find the labels of the texts.
-        prompts: their tokens.
-        steering: the settings to compare.
-        sampling: how texts are sampled.
-    """
+    """Texts steered to the label of each guide, at each k and strength; `prompts` gives the tokens by text."""
     found: list[SteeredSetting] = []
     rows = list(prompts.values())
     full_batch = [rows[i % len(rows)] for i in range(sampling.batch_size)]
@@ -178,16 +154,7 @@ def measure_texts(
     continued: Sequence[Sequence[int]],
     sampling: TextSampling,
 ) -> SteeredTexts:
-    """The measures of the continuations of one label.
-
-    Args:
-        lm: the unguided generator.
-        judges: find the labels of the texts.
-        label: steered to.
-        prompts: their tokens.
-        continued: as `continue_prompts` returns them.
-        sampling: how they were sampled.
-    """
+    """The measures of the continuations that `continue_prompts` returned for one label; `lm` is unguided."""
     rows = list(prompts.values())
     of = np.tile(np.repeat(np.arange(len(rows)), sampling.samples), len(sampling.seeds))
     # Decoded with the prompt, because some tokenizers drop the space before the text that they decode.

@@ -24,23 +24,15 @@ LONGEST_NAME = 40  # characters of a label in the name of a folder
 
 @dataclass(frozen=True)
 class SteeringPlan:
-    """The models of guided decoding; the generator, the guides and the judges learn different texts.
+    """The models of guided decoding; the generator, the guides and the judges learn different texts."""
 
-    Attributes:
-        generator: a causal language model by hub name or folder, or one to train here.
-        guide: of each label.
-        judge: of each label.
-        share: of the training texts for a generator that is trained here.
-        device: where models generate and judge.
-        dtype: of the weights of the generator; guides and judges are small and stay in float32.
-    """
-
+    # a causal language model by hub name or folder, or one to train here
     generator: LanguageModelPlan | Pretrained | str
-    guide: GuidePlan
+    guide: GuidePlan  # of each label
     judge: DiscriminatorPlan
-    share: float = 0.5
-    device: str = "cpu"
-    dtype: str = "float32"
+    share: float = 0.5  # of the training texts for a generator that is trained here
+    device: str = "cpu"  # where models generate and judge
+    dtype: str = "float32"  # of the weights of the generator; guides and judges are small and stay in float32
 
     @property
     def trains_generator(self) -> bool:
@@ -152,14 +144,10 @@ def train_label_judges(
 
 @dataclass(frozen=True)
 class LabelJudges:
-    """Discriminators that find the label of a text.
+    """Discriminators that find the label of a text."""
 
-    Attributes:
-        labels: all labels of the data.
-        judges: by label, the label against the others; with two labels only the second has one.
-    """
-
-    labels: Sequence[str]
+    labels: Sequence[str]  # all labels of the data
+    # by label, the label against the others; with two labels only the second has one
     judges: Mapping[str, Discriminator]
 
     def find_labels(self, texts: Sequence[str]) -> list[str]:
