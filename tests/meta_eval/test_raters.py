@@ -184,7 +184,9 @@ def test_undefined_correlations_of_raters_and_faults():
 def test_the_ceiling_covers_what_a_perfect_metric_reaches(kind, between, study):
     """Three raters who correlate by .3 or .5; the truths are those of 100,000 examples."""
     (inputs, outputs), noise = study, math.sqrt(1 / between - 1)
-    oracle = stats.spearmanr if kind == "spearman" else stats.pearsonr
+
+    def correlate(x: np.ndarray, y: np.ndarray) -> float:
+        return float(np.asarray((stats.spearmanr if kind == "spearman" else stats.pearsonr)(x, y))[0])
 
     def draw(rng: np.random.Generator, inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         shared = math.sqrt(0.5) if outputs > 1 else 0.0
@@ -194,7 +196,7 @@ def test_the_ceiling_covers_what_a_perfect_metric_reaches(kind, between, study):
         return quality, quality + 0.8 * rng.normal(size=len(quality)), ratings
 
     quality, metric, ratings = draw(np.random.default_rng(9), 100_000, 1)
-    perfect, truth = oracle(quality, ratings.mean(axis=0))[0], oracle(metric, quality)[0]
+    perfect, truth = correlate(quality, ratings.mean(axis=0)), correlate(metric, quality)
     layout, covered = lay_out(inputs * outputs, inputs=np.repeat(range(inputs), outputs).tolist()), np.zeros(2)
     for seed in range(300):
         _, metric, ratings = draw(np.random.default_rng(seed), inputs, outputs)
