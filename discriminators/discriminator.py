@@ -248,7 +248,6 @@ def new_bert(
     max_length: int | None = None,
     layers: int | None = None,
     freeze_embeddings: bool = False,
-    freeze_layers: int = 0,
     truncation: Truncation = "window",
     labels: Sequence[str] = (),
     spelling: Spelling = "as_is",
@@ -265,7 +264,8 @@ def new_bert(
     if layers is not None:
         keep_lowest_layers(model, layers)
     network = BertClassifier(model, pooling, dropout, len(labels) or 1)
-    network.freeze(freeze_embeddings, freeze_layers)
+    if freeze_embeddings:
+        model.get_input_embeddings().requires_grad_(False)
     settings = {"kind": "bert", **_named(labels, spelling), "pooling": pooling, "dropout": dropout}
     return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings, truncation)
 

@@ -123,21 +123,6 @@ class BertClassifier(nn.Module):
         logits = self.head(self.dropout(pooled))
         return logits.squeeze(-1) if self.head.out_features == 1 else logits
 
-    def freeze(self, embeddings: bool, layers: int) -> None:
-        """Keep the word embeddings and the lowest `layers` layers as they are.
-
-        Raises SettingFault when the encoder has fewer layers.
-        """
-        if embeddings:
-            self.encoder.get_input_embeddings().requires_grad_(False)
-        stack = _layers(self.encoder)
-        if not 0 <= layers <= len(stack):
-            raise SettingFault(
-                f"freeze_layers must be between 0 and the {len(stack)} layers of the encoder, but is {layers}"
-            )
-        for layer in list(stack)[:layers]:
-            layer.requires_grad_(False)
-
 
 def keep_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
     """Removes all but the lowest `layers` layers of an encoder.

@@ -125,8 +125,9 @@ def _check_model(model: PreTrainedModel, missing: Iterable[str]) -> None:
         if value is not None and not 0 <= value < count:
             raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
     token = torch.zeros(1, 1, dtype=torch.long, device=model.device)
+    given = {"input_ids": token, "attention_mask": torch.ones_like(token), "decoder_input_ids": token}
     reads = inspect.signature(model.forward).parameters
-    output = model(**{name: token for name in ("input_ids", "decoder_input_ids") if name in reads})[0]
+    output = model(**{name: value for name, value in given.items() if name in reads})[0]
     if bool(output.isnan().any() | output.isposinf().any()):
         raise ValueError("what it makes of a token is not finite")
 

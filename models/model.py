@@ -234,7 +234,6 @@ class ConditionalLM(LanguageModel, ABC):
         *,
         given: int | Sequence[int] = 0,
         token_budget: int = 16_384,
-        logit_budget: int = 2**27,
     ) -> list[NDArray[np.float32]]:
         """log P(target token | source, target tokens before it) of every (source, target) pair, in nats.
 
@@ -246,7 +245,6 @@ class ConditionalLM(LanguageModel, ABC):
             pairs: token ids. Nothing is cut: the caller fits pairs that are longer than the model reads.
             given: how many of the first tokens of every target, or of each, are read and not scored.
             token_budget: padded tokens in a batch; a longer pair is a batch by itself.
-            logit_budget: logits of the states that wait; `BLOCK` of them at most are held at a time.
 
         Returns one array per pair, in the order of the pairs, with a number for each scored token.
         """
@@ -262,7 +260,7 @@ class ConditionalLM(LanguageModel, ABC):
         unscored = [min(first[i] for i in indices) for indices in owners]
         if not readings:
             return found
-        vocabulary, most = self.output_vocabulary(), max(1, logit_budget // self.model.config.vocab_size)
+        vocabulary, most = self.output_vocabulary(), max(1, WAITING // self.model.config.vocab_size)
         batches = self.make_batches(readings, token_budget)
         read: list[int] = []
         states: list[Tensor] = []
@@ -287,6 +285,7 @@ class ConditionalLM(LanguageModel, ABC):
         return found
 
 
+WAITING = 2**27  # logits of the states that wait for one product
 BLOCK = 2**20  # logits held at a time: 4 MB, which the caches of a processor hold
 ROWS = 1024  # states multiplied at a time
 CAPPED = 2**27  # logits of a model that caps them, held at a time

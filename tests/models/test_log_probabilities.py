@@ -81,12 +81,18 @@ def record(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch, measure: Callable
 
 
 @pytest.mark.parametrize("token_budget", [1, 60, 100_000])
-@pytest.mark.parametrize("logit_budget", [3_000, 2**27])
+@pytest.mark.parametrize("waiting", [3_000, 2**27])
 @pytest.mark.parametrize("given", [0, 2])
 def test_log_probabilities_equal_one_pair_at_a_time(
-    lm: ConditionalLM, pairs: list[Pair], token_budget: int, logit_budget: int, given: int
+    lm: ConditionalLM,
+    pairs: list[Pair],
+    token_budget: int,
+    waiting: int,
+    given: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = lm.log_probabilities(pairs, given=given, token_budget=token_budget, logit_budget=logit_budget)
+    monkeypatch.setattr(model, "WAITING", waiting)
+    found = lm.log_probabilities(pairs, given=given, token_budget=token_budget)
     for row, (source, target) in zip(found, pairs, strict=True):
         np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target))[given:], atol=1e-5)
 
@@ -118,7 +124,8 @@ def test_logits_stay_within_their_block_and_none_is_computed_twice(lm: Condition
     sizes = record_logits(monkeypatch)
     monkeypatch.setattr(model, "BLOCK", 700)
     vocabulary = lm.model.config.vocab_size
-    lm.log_probabilities([([i], [5, 6, 7]) for i in range(20, 40)], given=1, logit_budget=7 * vocabulary)
+    monkeypatch.setattr(model, "WAITING", 7 * vocabulary)
+    lm.log_probabilities([([i], [5, 6, 7]) for i in range(20, 40)], given=1)
     assert 350 < max(sizes) <= 700
     assert sum(sizes) == 20 * 2 * vocabulary
 
