@@ -26,7 +26,7 @@ from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.plots import plot_analyses
-from experiments.ctrl_eval.tables import Analyses, Evaluated, tabulate
+from experiments.ctrl_eval.tables import AnalysisSettings, Evaluated, tabulate
 from experiments.presentation import present
 from experiments.training import (
     DiscriminatorPlan,
@@ -67,7 +67,7 @@ class CtrlEvalPlan:
     dtype: str = "float32"
 
 
-def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: Analyses) -> Outcome:
+def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: AnalysisSettings) -> Outcome:
     """CTRLEval, other weights and pattern functions (Table 5), and baselines (Tables 3-4), on rated sets.
 
     `data` has labelled texts, and rated ones with prefix and label.

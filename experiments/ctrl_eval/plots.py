@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from ctrl_eval.metric import RELEVANCE, Evaluations
-from experiments.ctrl_eval.tables import Analyses, Evaluated, Row, draw_biased_subsets
+from experiments.ctrl_eval.tables import AnalysisSettings, Evaluated, Row, draw_biased_subsets
 from judge.tables import Table
 from meta_eval.scored_set import ScoredSet
 
 
 def plot_analyses(
-    scored: ScoredSet, evaluated: Evaluated, tables: Mapping[str, Table], analyses: Analyses, seed: int
+    scored: ScoredSet, evaluated: Evaluated, tables: Mapping[str, Table], analyses: AnalysisSettings, seed: int
 ) -> dict[str, Figure]:
     """Figures 2 to 5 from the tables of `tabulate`, as far as the set has what they need."""
     rows = {name: table.rows for name, table in tables.items()}

@@ -22,7 +22,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 @checked_dataclass
-class Analyses:
+class AnalysisSettings:
     """Which of the paper's analyses are shown."""
 
     aspect: Text = "coherence"  # of quality drift (the paper: coherence), left out where few texts are rated for it
@@ -44,7 +44,7 @@ class Analyses:
             )
 
 
-def tabulate(scored: ScoredSet, evaluated: Evaluated, analyses: Analyses, seed: int) -> dict[str, Table]:
+def tabulate(scored: ScoredSet, evaluated: Evaluated, analyses: AnalysisSettings, seed: int) -> dict[str, Table]:
     """The tables by the names of their plots; one without rows, because the set lacks what it needs, is left out."""
     compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
     r = "Pearson's r with its 95 % interval; n texts"

@@ -15,7 +15,6 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
 from experiments.demo.comparing import compare_systems, read_systems
-from experiments.demo.demo import DemoModels, DemoSettings
 from experiments.demo.judging import (
     Judged,
     Kind,
@@ -27,6 +26,7 @@ from experiments.demo.judging import (
 )
 from experiments.demo.legend import describe_metric
 from experiments.demo.serving import guard, refuse_unknown_function
+from experiments.demo.settings import DemoModels, DemoSettings
 from experiments.demo.views import (
     highlight,
     introduce,

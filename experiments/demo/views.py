@@ -8,9 +8,9 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from core.example import Example
-from experiments.demo.demo import DemoModels
 from experiments.demo.judging import NOTHING, Judged, Judgement
 from experiments.demo.legend import Legend, describe_metric, describe_models
+from experiments.demo.settings import DemoModels
 from experiments.report.page import axis
 from judge.comparing import SystemsCompared
 from judge.comparing_tables import describe_order, find_pair

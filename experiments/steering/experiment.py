@@ -54,7 +54,7 @@ TextOrNumber = Annotated[Text, BeforeValidator(to_text)]
 
 
 @checked_dataclass
-class Steering:
+class SteeringSettings:
     """The settings of guidance that are compared."""
 
     rule: GuidanceRule  # `normalised` (Eq. 5, the strength is alpha) or `fudge` (the strength is lambda).
@@ -68,7 +68,9 @@ class Steering:
             raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
 
 
-def guided_text(run: Run, data: Corpus, plan: SteeringPlan, steering: Steering, sampling: TextSampling) -> Outcome:
+def guided_text(
+    run: Run, data: Corpus, plan: SteeringPlan, steering: SteeringSettings, sampling: TextSampling
+) -> Outcome:
     """A generator steered to each label, at every strength and k; `data` are labelled texts."""
     labels = list(data.labels if steering.labels is None else steering.labels)
     if unknown := [label for label in labels if label not in data.labels]:
@@ -122,7 +124,7 @@ def steer(
     guides: Mapping[str, GuideModel],
     judges: LabelJudges,
     prompts: Mapping[str, Sequence[int]],
-    steering: Steering,
+    steering: SteeringSettings,
     sampling: TextSampling,
 ) -> list[SteeredSetting]:
     """Texts steered to the label of each guide, at each k and strength; `prompts` gives the tokens by text."""

@@ -13,9 +13,9 @@ from cdm.infilling import Gaps
 from core.example import Example
 from core.scores import Scores, fields
 from discriminators.discriminator import new_bilstm
-from experiments.demo.demo import DemoModels, DemoSettings
 from experiments.demo.judging import Judged, Judgement, judge, judge_by, load_metrics
 from experiments.demo.legend import Legend, describe_metric, describe_models
+from experiments.demo.settings import DemoModels, DemoSettings
 from experiments.demo.views import highlight, introduce, show_candidates, show_judgements
 from experiments.report.explanations import Line, Piece
 from judge.steering import SteeredText

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from experiments.demo.demo import DemoModels, DemoSettings
+from experiments.demo.settings import DemoModels, DemoSettings
 from judge.steering import SteeredText
 from oumg.generation import WrittenToken
 from tests.experiments.demo.conftest import free_port, serve_demo

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.faults import SettingFault
-from experiments.demo.demo import DemoSettings
+from experiments.demo.settings import DemoSettings
 from tests.experiments.demo.conftest import serve_demo
 
 httpx, starlette = pytest.importorskip("httpx"), pytest.importorskip("starlette.applications")

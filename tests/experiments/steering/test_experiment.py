@@ -16,7 +16,7 @@ from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
 from experiments.steering.experiment import (
-    Steering,
+    SteeringSettings,
     is_above_chance,
     warn_of_judges,
 )
@@ -162,7 +162,7 @@ def test_bad_settings_are_reported(wrong: dict[str, Any], message: str) -> None:
     steering = {"rule": "normalised", "strengths": (0,), "ks": (8,)}
     (name,) = wrong
     kinds = {"seeds": (TextSampling, sampling), "inputs": (TextSampling, sampling), "prompts": (TextSampling, sampling)}
-    make, usual = kinds.get(name, (Steering, steering))
+    make, usual = kinds.get(name, (SteeringSettings, steering))
     with pytest.raises(ValueError, match=message):
         make(**{**usual, **wrong})
 
@@ -202,7 +202,7 @@ def test_the_note_on_judges_is_of_all_labels_of_the_data(own_data: Callable[...,
 
 
 def test_numbers_of_the_command_line_are_texts() -> None:
-    several: Any = partial(Steering, "fudge", [0.0], [8])
+    several: Any = partial(SteeringSettings, "fudge", [0.0], [8])
     assert several(labels=[2.5, 1, "x"]).labels == ("2.5", "1", "x")
     for labels, message in (
         ([1, " "], r"labels\[1\] must not be blank"),

@@ -1,0 +1,69 @@
+"""What the page of the demo is given: where it is served, and the models that it shows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.notes import read_note
+from core.scores import Metric
+from core.settings import Count, Text, checked_dataclass
+from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide, load_guide
+from experiments.demo.judging import load_metrics
+from models.causal import CausalLM
+
+EVERYWHERE = ("0.0.0.0", "::")
+GENERATOR, GUIDE = "generator", "guide_"  # folders of models
+
+
+@checked_dataclass
+class DemoSettings:
+    """Where the page is served and what it accepts."""
+
+    models: Text  # a folder of models
+    host: Text = "127.0.0.1"  # where to listen; 127.0.0.1 is this machine alone
+    port: Count = 7860
+    # further names and addresses by which other machines reach the page; no other is answered
+    hosts: Sequence[Text] = ()
+    characters: Count = 2000  # of a text, at most
+    new_tokens: Count = 60  # of a continuation, at most
+    outputs: Count = 2000  # of a file, at most
+    people: Count = 2  # requests that are answered at once; further ones wait
+    waiting: Count = 32  # requests that wait, at most
+    device: Text = "cpu"  # of the models
+
+    def __post_init__(self) -> None:
+        if self.host in EVERYWHERE and not self.hosts:
+            raise ValueError(
+                f"demo.hosts must name how other machines reach the page with demo.host={self.host}, as in "
+                "demo.hosts=[lab.example,10.0.0.5]"
+            )
+
+    @property
+    def trusted_hosts(self) -> tuple[str, ...]:
+        """The names and addresses, beside those of this machine alone, by which the page may be asked."""
+        return (*self.hosts, *(() if self.host in EVERYWHERE else (self.host,)))
+
+
+@dataclass(frozen=True)
+class DemoModels:
+    """The models of the page."""
+
+    folder: str  # as the user gave it
+    generator: CausalLM | None  # None without a generator and a guide
+    guides: Mapping[str, CausalGuide | Discriminator]  # by label
+    metrics: Mapping[str, Metric]  # by name
+    notes: tuple[str, ...] = ()  # what a reader of their scores must know (`core.notes`)
+
+    @classmethod
+    def load(cls, settings: DemoSettings) -> "DemoModels":
+        """The models that the folder has."""
+        folder = Path(settings.models)
+        guides = {path.name.removeprefix(GUIDE): path for path in sorted(folder.glob(f"{GUIDE}*"))}
+        generator = None
+        if guides and (folder / GENERATOR).is_dir():
+            generator = CausalLM.from_pretrained(str(folder / GENERATOR), settings.device)
+        loaded = {} if generator is None else {name: load_guide(path, settings.device) for name, path in guides.items()}
+        names = sorted(folder.iterdir()) if folder.is_dir() else []
+        notes = tuple(dict.fromkeys(note for name in names for note in read_note(name)))
+        return cls(settings.models, generator, loaded, load_metrics(folder, settings.device), notes)
