@@ -213,17 +213,9 @@ def write_tokens(
 ) -> Iterator[WrittenToken]:
     """Samples up to `new_tokens` tokens after the prompt from the k likeliest, up to and with the end token.
 
-    Tokens are generated lazily. The draws of a seed do not depend on other texts that are written at the
-    same time.
-
-    Args:
-        lm: the generator.
-        prompt: its tokens, the start token included.
-        new_tokens: maximum number of tokens.
-        k: candidates.
-        seed: of the draws.
-        guidance: called with `watch`, makes guidance with k candidates and a strength above 0 that reports its steps
-            there; None for the generator alone.
+    Tokens are generated lazily. The draws of a seed do not depend on other texts that are written at the same time.
+    The prompt holds its start token. `guidance`, called with `watch`, makes guidance with k candidates and a strength
+    above 0 that reports its steps there; None for the generator alone.
     """
     steps: list[GuidedStep] = []
     made = None if guidance is None else guidance(watch=steps.append)

@@ -18,11 +18,8 @@ from oumg.songnet import SongNet, generation_inputs
 class FormConstraint(LogitsProcessor):
     """Forces a mark or the end where the form has one, and elsewhere lets `content` choose among the characters.
 
-    Args:
-        songnet: the generator.
-        forms: of each row given to `generate()`; several rows of one form (beams, return sequences) are consecutive.
-        prompt: columns before the poem, left padding included.
-        content: the processor of the scores of characters.
+    `forms` are of each row given to `generate()`; several rows of one form (beams, return sequences) are consecutive.
+    `prompt` is the number of columns before the poem, left padding included.
     """
 
     def __init__(self, songnet: SongNet, forms: Sequence[Form], prompt: int, content: LogitsProcessor) -> None:
@@ -94,16 +91,10 @@ def generate_poems(
     advance: Callable[[int], None] = lambda poems: None,
     **generation: object,
 ) -> list[str]:
-    """A poem for every (tune, form).
+    """A poem for every (tune, form); it depends on the seed and on its batch.
 
-    Args:
-        songnet: the generator.
-        inputs: tune names and forms.
-        content: makes the processor for characters: top-k for G1, shifted ranks for G2, or guidance.
-        seed: of the draws; a poem depends on it and on its batch.
-        batch_size: poems generated at once.
-        advance: called with the number of poems after each batch.
-        generation: settings of `generate()`, which samples by default.
+    `content` makes the processor for characters: top-k for G1, shifted ranks for G2, or guidance. `advance` is called
+    with the number of poems after each batch. `generation` are settings of `generate()`, which samples by default.
     """
 
     def write(rows: list[int]) -> list[str]:

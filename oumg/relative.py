@@ -86,27 +86,24 @@ def check_paired(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class RelativeScores:
-    """Two systems under discriminators of one kind: means over seeds, with bootstrap intervals over 30 or more inputs.
+    """Two systems under discriminators of one kind: means over seeds, intervals over 30 or more inputs."""
 
-    Attributes:
-        accuracy: of the discriminators on human texts and outputs; near 0.5 the other scores mean little.
-        hsr_1, hsr_2: high-score rates.
-        hsrd: their difference (Eq. 3).
-        ur: upgrade rate of the first system over the second (Eq. 4).
-        ties: share of inputs with equal logits.
-        by_seed: each score by seed.
-        pairs: outputs of each system.
-        inputs: different inputs; the bootstrap draws them.
-    """
-
+    # of the discriminators on human texts and outputs; near 0.5 the other scores mean little
     accuracy: Estimate
+    # high-score rates
     hsr_1: Estimate
     hsr_2: Estimate
+    # their difference (Eq. 3)
     hsrd: Estimate
+    # upgrade rate of the first system over the second (Eq. 4)
     ur: Estimate
+    # share of inputs with equal logits
     ties: Estimate
+    # each score by seed
     by_seed: Mapping[str, tuple[float, ...]]
+    # outputs of each system
     pairs: int
+    # different inputs; the bootstrap draws them
     inputs: int
 
 
@@ -117,7 +114,6 @@ def relative_scores(
     inputs: Sequence[Hashable],
     human_inputs: Sequence[Hashable],
     *,
-    confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
 ) -> RelativeScores:
@@ -127,14 +123,8 @@ def relative_scores(
     and both systems. The intervals show how the mean over these seeds depends on the inputs; `by_seed` shows how the
     scores depend on the seeds.
 
-    Args:
-        human: logits of human texts, of shape (seeds, texts).
-        first, second: logits of the outputs of both systems, of shape (seeds, pairs).
-        inputs: the input of each pair.
-        human_inputs: the input of each human text.
-        confidence: of the intervals.
-        resamples: draws of the bootstrap.
-        seed: of the draws.
+    The logits of human texts have the shape (seeds, texts), those of the outputs of both systems (seeds, pairs).
+    `inputs` and `human_inputs` name the input of each pair and of each human text.
 
     Raises ValueError for logits that are not finite or of unlike shapes, and for an input without a human text.
     """
@@ -169,7 +159,6 @@ def relative_scores(
     estimates = bootstrap(
         lambda weights: {name: by_seed.mean(axis=0) for name, by_seed in scores(weights).items()},
         number_groups(pairs + human.shape[1], [*inputs, *human_inputs]),
-        confidence=confidence,
         resamples=resamples,
         seed=seed,
     )

@@ -25,9 +25,7 @@ SCENES = tuple(dict(zip(PARTS, block, strict=True)) for block in FILE["scenes"])
 
 
 def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
-    """`n` different sensible sentences with their concepts as first turn; the same seed gives the same sentences.
-
-    No sentence is the sensible one of a rated concept set, and no concept set is in `exclude`.
+    """`n` different sensible sentences with their concepts as first turn; no concept set is in `exclude`.
 
     >>> generate_concept_sentences(1, seed=0)[0].turns[0].count(", ")
     4

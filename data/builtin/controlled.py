@@ -90,11 +90,10 @@ class World:
 def generate_texts(
     world: World, n: int, seed: int, verdicts: float = 0.0, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
-    """`n` different texts with prefix and label, the labels in turn; the same for the same seed on every machine.
+    """`n` different texts with prefix and label, the labels in turn.
 
-    For any seeds, no text begins like one of `rated_texts`, and none is in `exclude`. With a larger `n` the first texts
-    stay the same. A share `verdicts` of the texts has a sentence before or after it that names the label ("It was
-    great."), so that a model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
+    A share `verdicts` of the texts has a sentence before or after it that names the label ("It was great."), so that a
+    model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
     """
     rng, comments = random.Random(f"{world.name} {seed}"), random.Random(f"{world.name} verdicts {seed}")
     prompts = random_prompts(world, rng, reserved=False)

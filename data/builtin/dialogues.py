@@ -78,10 +78,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {  # all values that a fact of a kind ma
 
 
 def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
-    """`n` different dialogues of 6 to 12 turns, the same for the same seed everywhere.
-
-    None of them is ever a clean dialogue of `rated_dialogues`, whatever the seeds, and none is in `exclude`. With a
-    larger `n` the first dialogues stay the same.
+    """`n` different dialogues of 6 to 12 turns.
 
     >>> len(generate_dialogues(3, seed=0))
     3

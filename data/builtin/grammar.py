@@ -101,7 +101,7 @@ def collect(
 ) -> tuple[Example, ...]:
     """`n` different examples with the ids NAME-0, NAME-1 ..., none with a key in `exclude`.
 
-    `draw(i)` makes the i-th, or None where its text is reserved. With a larger `n` the first examples stay the same.
+    `draw(i)` makes the i-th, or None where its text is reserved.
     """
     found: dict[Hashable, Example] = {}
     while len(found) < n:

@@ -56,12 +56,9 @@ LABEL_WORDS = {label: words(FILE[label]) for label in SENTIMENTS}
 def generate_remarks(
     n: int, seed: int, kind: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
-    """`n` different remarks with prefix and label, sentiments and topics in turn; the same for a seed everywhere.
+    """`n` different remarks with prefix and label, sentiments and topics in turn.
 
-    None is one of `rated_remarks`, whatever the seeds, and none is in `exclude`. With a larger `n` the first remarks
-    stay the same, and another `kind` changes only the labels. A share `verdicts` of them has a sentence before or after
-    it that names the sentiment ("It was great."), so that a model learns to answer such prompts; `prefix` is None where
-    the text no longer begins with it.
+    Another `kind` changes only the labels. `verdicts` is as in `controlled.generate_texts`.
     """
     rng = random.Random(f"remark {seed}")
 

@@ -58,10 +58,7 @@ class Story:
 
 
 def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
-    """`n` different stories as `text`, with their beginning as `context`; the same seed gives the same stories.
-
-    For any seeds, no context is that of a story of `rated_stories`, and none is in `exclude`. With a larger `n` the
-    first stories stay the same.
+    """`n` different stories as `text`, with their beginning as `context`; no context is in `exclude`.
 
     >>> generate_stories(1, seed=0)[0].text.count(".") in (4, 5)
     True

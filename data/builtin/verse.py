@@ -37,10 +37,9 @@ SHAPES = {len(shape): shape for shape in phrases(FILE["shapes"])}  # a letter fo
 
 
 def generate_verse(n: int, seed: int) -> tuple[Example, ...]:
-    """`n` different poems of every tune in turn; the same seed gives the same poems.
+    """`n` different poems of every tune in turn.
 
-    `prefix` and `group` are the name of the tune, `label` is the theme, `text` the poem with its marks. With a
-    larger `n` the first poems stay the same.
+    `prefix` and `group` are the name of the tune, `label` is the theme, `text` the poem with its marks.
 
     >>> len(generate_verse(1, seed=0)[0].text) == sum(length + 1 for length, _ in TUNES["听松引"])
     True

@@ -181,7 +181,6 @@ def test_exchanging_the_systems_turns_the_scores_round(logits: list[tuple[int, i
         (([[1.0], [1.0]], [1.0], [1.0]), {}, "equally many seeds, but these are 2 and 1"),
         (([1.0, 2.0], [1.0], [1.0]), {}, "1 names of 1 pairs and 1 of 2 human texts"),
         (([1.0], [1.0], [1.0]), {"inputs": ["a"], "human_inputs": ["b"]}, "needs outputs and a human text"),
-        (([1.0], [1.0], [1.0]), {"confidence": 95}, "confidence must lie between 0 and 1"),
         (([1.0], [1.0], [1.0]), {"resamples": 0}, "resamples must be at least 1"),
     ],
 )
