@@ -149,8 +149,8 @@ def test_many_metrics_at_once(size: Size, kind: Any) -> None:
 @pytest.mark.slow
 def test_thirty_three_metrics_are_not_too_many_for_the_swaps() -> None:
     """528 pairs: with Holm's adjustment 10,000 swaps could separate none."""
-    noises = np.r_[0.1, np.full(32, 3.0)]
-    found = compare(draw_study(np.random.default_rng(0), UNCLUSTERED, noises=noises), Comparison(permutations=1000))
+    sample = draw_study(np.random.default_rng(0), (200, 1), noises=np.r_[0.1, np.full(32, 10.0)])
+    found = compare(sample, Comparison(permutations=1000))
     assert all(pair.better == "m0" for pair in found if pair.metric_a == "m0")
 
 
