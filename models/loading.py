@@ -57,7 +57,7 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
             check_model_folder(fetched)
         for model, missing in loaded:
             _check_model(model, missing)
-        if isinstance(found, nn.Module):
+        if isinstance(found, nn.Module) and not isinstance(found, PreTrainedModel):  # what lies behind an encoder
             _check_weights(found.named_parameters())
         return found
     except OSError as error:
