@@ -31,7 +31,7 @@ from judge.completeness import Incomplete, check_incomplete, drop_lacking, refus
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Result, Table, join_names, shorten
-from meta_eval.cues import add_normal_scores
+from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean, powered_win_rate
 from meta_eval.scored_set import ScoredSet
@@ -224,7 +224,7 @@ def compare_scored(
     powered = [(aspect, name) for aspect in partly for name in grid.scores]
     corpora = list_corpora(grid, scored.examples, corpus)
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
-    line += f"|permutations={permutations}|cues={'linear' if cues else 'none'}"
+    line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
     line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
     by_corpus = [f"corpus {name}: {each.signature}" for name, each in corpora.items()]
     return SystemsCompared(
