@@ -34,9 +34,10 @@ from experiments.runner.redaction import referenced
 
 FUNCTION = "judge.metrics.FunctionMetric.from_name"  # its setting `name` names an object too
 ASKED = frozenset(("network", "download", "address", "base_url", "host", "hosts", "key_variable", "allow"))
-WRITTEN = frozenset(("run_dir", "stages_dir", "output", "cache", "kept", "card", "cards", "remove"))
+WRITTEN = frozenset(("run_dir", "stages_dir", "output", "cache", "kept", "card", "cards"))
 ALONE = ASKED | WRITTEN | {"checkpoint"}  # keys for the command line alone, wherever they stand; COMET unpickles
-ALONE_THERE = frozenset(("name", "outputs", "logger", "logger.mode", "logger.entity", "trainer"))  # whole places
+ALONE_THERE = frozenset(("logger", "logger.mode", "logger.entity", "trainer"))  # whole places
+ALONE_AT_ROOT = frozenset(("name", "outputs", "hydra"))
 RUNNERS = ("hydra/", "scale/")  # groups
 COPIES = ("experiment.", "engine.")  # these groups repeat settings of other groups
 BUILDING = frozenset(("_args_", "_partial_", "_recursive_", "_convert_"))  # keys that say how Hydra builds an object
@@ -255,7 +256,7 @@ def _place_alone(place: str) -> str | None:
         if part in ALONE:
             return ".".join(parts[i:])
     is_other = parts[0] == "trainer" and parts[1:2] != [] and parts[1] not in _trainer_settings()
-    return place if place in ALONE_THERE or parts[0] == "hydra" or is_other else None
+    return place if place in ALONE_THERE or parts[0] in ALONE_AT_ROOT or is_other else None
 
 
 @cache

@@ -64,6 +64,7 @@ SETTINGS = {  # sweep/theirs.yaml, which may set anything
     "a root": "outputs: elsewhere\n",
     "stages": "stages_dir: elsewhere\n",
     "a name that leaves its folder": "name: ../../elsewhere\n",
+    "a list as a name": "name: [../../elsewhere]\n",
     "a trainer's folder": "trainer:\n  default_root_dir: elsewhere\n",
     "a trainer by reference": "a: {default_root_dir: elsewhere}\ntrainer: ${a}\n",
     "allow": "allow: [os]\n",
