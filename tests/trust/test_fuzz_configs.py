@@ -90,7 +90,8 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
         if not arguments[0].startswith(HARMLESS):
             watched[-1].append(f"write {Path(arguments[0]).absolute()}")
     elif event in ("os.mkdir", "os.rename", "os.remove") and arguments[-1] == -1:  # else relative to an open folder
-        watched[-1].append(f"write {Path(os.fspath(arguments[0])).absolute()}")
+        path = Path(os.fspath(arguments[0])).absolute()
+        watched[-1] += [f"write {path}"] if event != "os.mkdir" or not path.is_dir() else []
 
 
 @contextmanager
