@@ -140,7 +140,7 @@ SHAPES = {
     "additive": (lambda z: z[:, 0] + 0.5 * z[:, 1], 0.0, 0.08),
     "curved": (lambda z: np.exp(z[:, 0]) + np.minimum(z[:, 1], 0.3), 0.0, 0.08),
     "inverted U": (lambda z: -(np.abs(z[:, 0] - 0.3) ** 1.5), 0.0, 0.1),
-    "smaller of two": (lambda z: np.minimum(z[:, 0], z[:, 1]), 0.3, 1.0),  # what passes, as the module says
+    "smaller of two": (lambda z: np.minimum(z[:, 0], z[:, 1]), 0.1, 1.0),  # what passes, as the module says
     "product": (lambda z: z[:, 0] * z[:, 1], 0.7, 1.0),
 }
 
