@@ -11,7 +11,8 @@ from core.example import Example
 from core.faults import format_value
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
-RATING = "rating:"  # a column of one aspect, as in rating:coherence
+RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one person, as in rating:coherence:ann
+RATINGS = "ratings."  # an aspect in the setting `columns`, as in ratings.coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
 PLAIN = frozenset({*FIELDS, "scores"})  # the keys of a JSON object that need no naming
 OTHER_NAMES = {  # of translations (src, mt, ref) and of data sets of prompts and answers
@@ -75,8 +76,8 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> Naming:
     >>> name_fields(("text", "lable")).problems
     ('"lable" is no field (did you mean "label"?): columns={lable: lable} passes it on',)
     """
-    chosen = {key: name for name, names in columns for key in names}
-    taken = {name for name, _ in columns}
+    chosen = {key: _name_field(name, key, len(names)) for name, names in columns for key in names}
+    taken = {_name_field(name, "", 1) for name, _ in columns}
     found: dict[str, str] = {}
     extra: dict[str, str] = {}
     for key in keys:
@@ -88,6 +89,14 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> Naming:
     return Naming(found, extra, tuple(_list_problems(found, extra, chosen)))
 
 
+def _name_field(name: str, key: str, columns: int) -> str:
+    """The field of a column: with several columns for an aspect, the column is a person."""
+    if not name.startswith((RATINGS, RATING)):
+        return name
+    aspect = f"{RATING}{name.removeprefix(RATINGS).removeprefix(RATING)}"
+    return f"{aspect}:{key}" if columns > 1 else aspect
+
+
 def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: Mapping[str, str]) -> Iterator[str]:
     giving: dict[str, list[str]] = {}
     for key, name in found.items():
@@ -95,7 +104,8 @@ def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: M
     for name, keys in giving.items():
         if len(keys) > 1 and not (name == "references" and all(key in chosen for key in keys)):
             both = f"{' and '.join(map(format_value, keys))} both give the {name}"
-            yield f"{both}: columns={{{name}: {keys[0]}}} chooses one"
+            several = f"{{{RATINGS}ASPECT: [{', '.join(keys)}]}} reads several people"
+            yield f"{both}: columns={several if name == 'ratings' else f'{{{name}: {keys[0]}}} chooses one'}"
     counts = Counter(extra.values())
     for key, name in extra.items():
         if name in (*OUTPUT, "id", "scores"):

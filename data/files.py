@@ -39,6 +39,7 @@ from data.frames import name_of, to_value
 from data.records import List, Record, String, Text, check_id, list_problems
 from data.table_files import (
     DELIMITERS,
+    LISTS,
     CheckHeader,
     parse_number,
     read_dataset,
@@ -50,7 +51,6 @@ from data.table_files import (
 from data.text_files import STANDARD, decoder, form_of, iterate_lines, open_atomically, read_json_lines, readable_path
 
 UTTERANCE_END = "</UTT>"
-LISTS = ("turns", "references")
 NAMES = ("id", "system", "group", "label")
 KNOWN = frozenset(FIELDS)
 TEXTS = KNOWN - {*LISTS, "ratings"}
@@ -100,8 +100,8 @@ class InputFile:
         Args:
             path: a .jsonl, .csv, .tsv (each also .gz) or .parquet file; `-` for JSONL on standard input; the folder of
                 a Hugging Face data set (`save_to_disk`), or with `network` its name on the hub (OWNER/NAME).
-            columns: by field the column of the file that gives it, or several for `references`. A name that is no field
-                renames a column that is passed on.
+            columns: by field the column of the file that gives it, or several for `references`. `ratings.ASPECT` has
+                one column, or one for each person who rated. Any other name renames a column that is passed on.
             text: in place of `path`, a file of any name with one text per line.
             references, source: files aligned with `text`: one or more of references, and one of contexts.
             split, network: see InputFile.
@@ -184,8 +184,9 @@ def read_examples(path: Source | None = None, requires: Collection[str] = (), **
 
     JSONL: one object per line. CSV and TSV: a header, then a row per example; `turns` and `references` are JSON arrays
     (`turns` may also be utterances joined by `</UTT>`, `references` one text), ratings are columns such as
-    `rating:coherence` or one column `ratings` with a JSON object. An id may be left out: then it is `<stem>-<line>`. A
-    byte order mark, CRLF and blank lines at the end are accepted. What is no field goes to `Example.extra`.
+    `rating:coherence` (of several people `rating:coherence:ANN`) or one column `ratings` with a JSON object. An id may
+    be left out: then it is the number of the line. A byte order mark, CRLF and blank lines at the end are accepted.
+    What is no field goes to `Example.extra`.
 
     Args:
         path: the file, or an InputFile.
@@ -224,7 +225,7 @@ def iterate_examples(
         values, found = _check_record(record, requires)
         problems += found
         if "id" not in values:
-            values["id"] = _default_id(file.path, line)
+            values["id"] = str(line)
         ids.append(hash(values["id"]))
         if problems:
             faults += [fault(file.path, line, problem) for problem in problems]
@@ -244,10 +245,11 @@ def _name_records(
 ) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
     """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
     has_form = not file.aligned and file.records is None and not file.is_dataset
-    is_table = has_form and form_of(file.path, FORMS) in DELIMITERS
+    form = form_of(file.path, FORMS) if has_form else ""
+    is_table, is_json = form in DELIMITERS, form in (".jsonl", "") and file.records is None
     seen: dict[str, None] = {}
     for line, record in read_objects(file, faults, partial(check_header, file.columns)):
-        if record.keys() <= PLAIN and not file.columns and not is_table and file.records is None:
+        if record.keys() <= PLAIN and not file.columns and is_json:
             yield line, record, {}, []
             continue
         if not seen.keys() >= record.keys():
@@ -257,8 +259,8 @@ def _name_records(
         naming = name_fields(tuple(record), file.columns)
         found, extra = naming.apply(record)
         problems = [] if is_table else list(naming.problems)  # the header has them
-        if file.records is not None:
-            problems += _read_cells_in_memory(found)
+        if not is_table and not is_json:
+            problems += _read_typed_cells(found)
         if is_table:
             problems += parse_cells(found)
             extra = {name: cell for name, cell in extra.items() if cell}
@@ -270,11 +272,6 @@ def _name_records(
         faults += [fault(file.path, 0, problem) for problem in find_absent(file.columns, list(seen))]
 
 
-def _default_id(path: Path, line: int) -> str:
-    stem = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return f"{'stdin' if path == STANDARD else stem.stem}-{line}"
-
-
 def _repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
     """A fault for every id that an earlier line has; the file is read again if hashes of ids are equal."""
     hashes, counts = np.unique(np.frombuffer(ids, np.int64), return_counts=True)
@@ -284,7 +281,7 @@ def _repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
     faults: list[str] = []
     first_line: dict[str, int] = {}
     for line, record, _, _ in _name_records(file, []):
-        name = record.get("id") or _default_id(file.path, line)
+        name = record.get("id") or str(line)
         if isinstance(name, str) and hash(name) in repeated:
             faults += [fault(file.path, line, problem) for problem in check_id(name, line, first_line)]
     return faults
@@ -348,7 +345,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     """
     path = Path(path)
     form = form_of(path, allowed=(".jsonl", *DELIMITERS))
-    records = [_record(example) for example in examples]
+    records = [to_record(example) for example in examples]
     ids: set[str] = set()
     for record, example in zip(records, examples, strict=True):
         _, problems = _check_record({name: record[name] for name in FIELDS if name in record}, ())
@@ -432,7 +429,10 @@ def parse_cells(record: dict[str, Any]) -> list[str]:
     repeated: list[str] = []
     problems: list[str] = []
     for name, cell in list(record.items()):
-        if name.startswith((RATING, SCORE)):
+        if name.startswith(RATING) and isinstance(cell, str) and cell.lstrip().startswith("["):
+            problems.append(f'a table has a column for each person, such as "{name}:ANN", found {format_value(cell)}')
+            record[name] = None
+        elif name.startswith((RATING, SCORE)):
             record[name] = parse_number(cell) if cell else None
         elif not cell:
             del record[name]
@@ -446,7 +446,7 @@ def parse_cells(record: dict[str, Any]) -> list[str]:
     return problems + [f"a key must occur once, but {format_value(key)} is repeated" for key in repeated]
 
 
-def _read_cells_in_memory(record: dict[str, Any]) -> list[str]:
+def _read_typed_cells(record: dict[str, Any]) -> list[str]:
     """Reads numbers as names, and texts of lists and ratings as those of a table file; returns the problems."""
     record |= {name: name_of(record[name]) for name in NAMES if name in record}
     texts = {name: record[name] for name in (*LISTS, "ratings") if isinstance(record.get(name), str)}
@@ -473,18 +473,32 @@ def _parse_references(cell: str, repeated: list[str], problems: list[str]) -> li
 
 
 def gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:
-    """Moves the values of columns such as `rating:ASPECT` into one object, here `ratings`; returns the problems."""
+    """Moves the values of columns such as `rating:ASPECT` into one object, here `ratings`; returns the problems.
+
+    Columns such as `rating:ASPECT:PERSON` become an object from person to rating.
+    """
     columns = [name for name in record if name.startswith(prefix)]
     if not columns:
         return []
-    parts = {name.removeprefix(prefix): record.pop(name) for name in columns}
-    parts = {name: value for name, value in parts.items() if value is not None or prefix == SCORE}
+    plain: dict[str, Any] = {}
+    people: dict[str, dict[str, Any]] = {}
+    for column in columns:
+        name, value = column.removeprefix(prefix), record.pop(column)
+        aspect, _, person = name.partition(":") if prefix == RATING else (name, "", "")
+        if person:
+            people.setdefault(aspect, {})[person] = value
+        elif value is not None or prefix == SCORE:
+            plain[name] = value
+    problems = [
+        f'"{RATING}{name}" and "{RATING}{name}:PERSON" both give its ratings' for name in plain if name in people
+    ]
+    parts = {**plain, **people}
     given = record.get(whole) or {}
     if not isinstance(given, Mapping):
         return []  # a fault of its own
     if parts or given:
         record[whole] = {**parts, **given}
-    return [f'"{whole}" and a column both give {format_value(name)}' for name in parts if name in given]
+    return problems + [f'"{whole}" and a column both give {format_value(name)}' for name in parts if name in given]
 
 
 def _check_extra(extra: Mapping[str, Any]) -> list[str]:
@@ -498,7 +512,7 @@ def _check_extra(extra: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _record(example: Example) -> dict[str, Any]:
+def to_record(example: Example) -> dict[str, Any]:
     """The non-empty fields of an example as JSON values."""
     record: dict[str, Any] = {}
     for name in FIELDS:
@@ -510,8 +524,12 @@ def _record(example: Example) -> dict[str, Any]:
 
 def _write_table(file: TextIO, records: Sequence[Mapping[str, Any]], delimiter: str) -> None:
     used = {name for record in records for name in record} | {"id", "text"}
-    columns = [name for name in (*FIELDS, *sorted(used - {*FIELDS})) if name in used and name != "ratings"]
     aspects = list(dict.fromkeys(aspect for record in records for aspect in record.get("ratings", {})))
+    if any(":" in aspect for aspect in aspects):
+        aspects = []  # such a column would be that of a person: ratings are one JSON object
+    else:
+        used -= {"ratings"}
+    columns = [name for name in (*FIELDS, *sorted(used - {*FIELDS})) if name in used]
     rows = [columns + [f"{RATING}{aspect}" for aspect in aspects]]
     for record in records:
         cells = [record.get(name, "") for name in columns]

@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from data.files import (
     iterate_examples,
     parse_cells,
     read_objects,
+    to_record,
 )
 from data.records import Identified, List, Record, String, Text, check_records, list_problems, require_none
 from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
@@ -110,6 +111,14 @@ class ScoreRecord(Record):
 
 
 NO_SCORES = ScoreRecord()
+People: TypeAlias = Sequence[float | None] | Mapping[str, float | None]  # ratings in the order of people, or by name
+Given: TypeAlias = tuple[Mapping[str, float | None], Mapping[str, People]]  # scores by metric, ratings by aspect
+
+
+class PeopleRecord(Record):
+    """Ratings of several people by name."""
+
+    ratings: Mapping[String, Mapping[Text, Number | None]]
 
 
 class MetaRecord(Record):
@@ -122,7 +131,8 @@ def read_scored(path: Source | None = None, scores: Mapping[str, Outputs] | None
     """Reads a file of examples whose lines may have `scores`, from metric to number or null.
 
     A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
-    then a list with one number or null per person, in the same order on every line.
+    then a list with one number or null per person, in the same order on every line, or an object from person to number
+    or null. A table has a column `rating:ASPECT:PERSON` for each.
 
     Args:
         path: the file, or an InputFile.
@@ -133,19 +143,19 @@ def read_scored(path: Source | None = None, scores: Mapping[str, Outputs] | None
     """
     file = InputFile.of(path, **settings)
     path = file.path
-    by_line: dict[int, ScoreRecord] = {}
+    by_line: dict[int, Given] = {}
     located = tuple(iterate_examples(file, take=lambda line, record: _take(record, line, by_line)))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
     found: dict[str, Scores] = {}
-    names = dict.fromkeys(name for line in lines for name in by_line[line].scores)
+    names = dict.fromkeys(name for line in lines for name in by_line[line][0])
     _check_count(path, "metrics in scores", len(names), MOST_COLUMNS)
     aspects = {aspect for example in examples for aspect in example.ratings}
     _check_count(path, "aspects of ratings", len(aspects), MOST_COLUMNS)
     for name in names:
-        column = [by_line[line].scores.get(name) for line in lines]
+        column = [by_line[line][0].get(name) for line in lines]
         found[name] = mark_missing(column, f"{name}|scores in {path.name}")
-    raters = _raters(path, {line: by_line[line].ratings for line in lines})
+    raters = _raters(path, {line: by_line[line][1] for line in lines})
     return add_outputs(
         ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters, source=file), scores or {}
     )
@@ -182,40 +192,72 @@ def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature
     return Scores({"score": column}, signature, reasons)
 
 
-def iterate_unscored(path: Source) -> Iterator[tuple[int, Example]]:
-    """As `iterate_examples`, for any file that `read_scored` reads: its scores are checked and left out."""
-    return iterate_examples(path, take=lambda line, record: _take(record, line, {}))
+def iterate_unscored(path: Source, refuse_scores: bool = False) -> Iterator[tuple[int, Example]]:
+    """As `iterate_examples`, for any file that `read_scored` reads: ratings of several people stay as they are.
+
+    Its scores are checked and left out, or refused, because a file of scores has this key itself.
+    """
+    given: dict[int, Given] = {}
+
+    def take(line: int, record: dict[str, Any]) -> list[str]:
+        names = "{my_scores: scores}, in a table {my_bleu: scores.bleu}"
+        what = f'"scores" is a key of the output of scores: columns={names} renames it'
+        problems = [what] if refuse_scores and "scores" in record else []
+        return problems + _take(record, line, given)
+
+    for line, example in iterate_examples(path, take=take):
+        people = given[line][1]
+        given.clear()
+        own = {"ratings": {**example.ratings, **people}}  # of each person, for the output; metrics see the means
+        yield line, replace(example, extra={**example.extra, **own}) if people else example
 
 
 def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
     return [Path(files)] if isinstance(files, Path | str) else [Path(file) for file in files]
 
 
-def _take(record: dict[str, Any], line: int, by_line: dict[int, ScoreRecord]) -> list[str]:
+def _take(record: dict[str, Any], line: int, by_line: dict[int, Given]) -> list[str]:
     """Moves scores and lists of ratings from a record to `by_line`, leaves mean ratings, and returns the problems."""
     if "scores" not in record and "ratings" not in record:
-        by_line[line] = NO_SCORES
+        by_line[line] = {}, {}
         return []
-    given = {} if (scores := record.pop("scores", None)) is None else {"scores": scores}
+    given, named = {} if (scores := record.pop("scores", None)) is None else {"scores": scores}, {}
     ratings = record.get("ratings")
     if isinstance(ratings, Mapping):
         given["ratings"] = {aspect: values for aspect, values in ratings.items() if isinstance(values, list)}
-        record["ratings"] = {aspect: value for aspect, value in ratings.items() if not isinstance(value, list)}
+        named = {aspect: values for aspect, values in ratings.items() if isinstance(values, Mapping)}
+        record["ratings"] = {aspect: each for aspect, each in ratings.items() if not isinstance(each, list | Mapping)}
     try:
         found = ScoreRecord.model_validate(given) if given else NO_SCORES
+        people = PeopleRecord.model_validate({"ratings": named}).ratings if named else {}
     except ValidationError as error:
-        return list_problems(error, given)
-    by_line[line] = found
-    for aspect, values in found.ratings.items():
-        if people := [value for value in values if value is not None]:
-            record["ratings"][aspect] = sum(people) / len(people)
+        return list_problems(error, {**given, "ratings": ratings})
+    rated: dict[str, People] = {**found.ratings, **people}
+    by_line[line] = found.scores, rated
+    for aspect, values in rated.items():
+        if known := [value for value in _list_people(values) if value is not None]:
+            record["ratings"][aspect] = sum(known) / len(known)
     return []
 
 
-def _raters(path: Path, lists: Mapping[int, Mapping[str, Sequence[float | None]]]) -> dict[str, NDArray[np.float64]]:
+def _list_people(values: People) -> Sequence[float | None]:
+    return list(values.values()) if isinstance(values, Mapping) else values
+
+
+def _raters(path: Path, lists: Mapping[int, Mapping[str, People]]) -> dict[str, NDArray[np.float64]]:
     tables: dict[str, NDArray[np.float64]] = {}
-    rated = {line: {a: values for a, values in by.items() if set(values) - {None}} for line, by in lists.items()}
+    rated = {line: {a: v for a, v in by.items() if set(_list_people(v)) - {None}} for line, by in lists.items()}
     for aspect in dict.fromkeys(aspect for raters in rated.values() for aspect in raters):
+        named = {line: v for line, by in rated.items() if isinstance(v := by.get(aspect), Mapping)}
+        if named:
+            people = dict.fromkeys(person for by in named.values() for person in by)
+            _check_count(path, "people who rate", len(people), MOST_RATERS)
+            if other := next((line for line, raters in rated.items() if aspect in raters and line not in named), None):
+                rule = f"every line must name the people who rate {format_value(aspect)}, as line {min(named)} does"
+                raise InputFaults([fault(path, other, f"{rule}, found a list")])
+            rows = [[named.get(line, {}).get(person) for person in people] for line in rated]
+            tables[aspect] = np.array(rows, dtype=np.float64).T
+            continue
         lengths = {len(raters[aspect]): line for line, raters in reversed(list(rated.items())) if aspect in raters}
         if len(lengths) > 1:
             (one, first), (other, second) = sorted(lengths.items(), key=lambda item: item[1])[:2]
@@ -286,7 +328,7 @@ def _read_signature(file: Path) -> str | None:
 def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
     """One record per example, in their order.
 
-    A record has `id`, what the line of the example held besides its fields, `scores` (aspect -> number, or null),
+    A record has `id` and what else the line of the example held, `scores` (aspect -> number, or null),
     `dropped_tokens`, `reason` if a score is null, and `explanation` if the metric gives one.
 
     Raises ValueError if the numbers of examples and scores differ.
@@ -297,6 +339,7 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
     for i, example in enumerate(examples):
         record: dict[str, Any] = {
             "id": example.id,
+            **to_record(example),
             **example.extra,
             "scores": {aspect: None if math.isnan(column[i]) else column[i] for aspect, column in columns.items()},
             "dropped_tokens": scores.dropped_tokens[i],

@@ -15,6 +15,7 @@ from data.text_files import iterate_raw_lines, longest_line
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 CheckHeader: TypeAlias = Callable[[list[str]], tuple[list[str], bool]]
+LISTS = ("turns", "references")  # fields with lists of texts
 ROWS = 1024  # of a parquet file, to read or write at once
 SMALL, SMALL_ROWS = 1_000_000, 16  # bytes of a small parquet file, and the rows of it to read at once: they may be long
 VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
@@ -213,17 +214,18 @@ def write_parquet(records: Path, path: Path, aspects: Sequence[str], extra: Mapp
     """Writes the score records of a JSONL file as parquet; explanations are JSON texts, as are mixed extra values."""
     arrow = import_pyarrow(path)
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
+    lists = arrow.list_(arrow.string())
     columns = arrow.schema(
         [
             ("id", arrow.string()),
-            *((name, kinds.get(kind, arrow.string())) for name, kind in extra.items()),
+            *((name, lists if name in LISTS else kinds.get(kind, arrow.string())) for name, kind in extra.items()),
             ("scores", arrow.struct([(aspect, arrow.float64()) for aspect in aspects])),
             ("dropped_tokens", arrow.int64()),
             ("reason", arrow.string()),
             ("explanation", arrow.string()),
         ]
     )
-    texts = ["explanation", *(name for name, kind in extra.items() if kind not in kinds)]
+    texts = ["explanation", *(name for name, kind in extra.items() if kind not in kinds and name not in LISTS)]
     with arrow.parquet.ParquetWriter(path, columns) as writer, records.open(encoding="utf-8") as lines:
         rows: list[dict[str, Any]] = []
         for line in lines:

@@ -121,7 +121,7 @@ def check_scorable(
     first: list[Example] = []
     ends, faults = [0], dict[str, list[str]]({name: [] for name in metrics})
     rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
-    for rows, (line, example) in enumerate(iterate_unscored(source), start=1):
+    for rows, (line, example) in enumerate(iterate_unscored(source, refuse_scores=True), start=1):
         if rows <= SHOWN:
             first.append(example)
         for name in [name for name in metrics if name in waiting]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.example import Example
@@ -47,7 +48,7 @@ def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> N
     columns = {"text": "hyp", "references": ["r1", "r2"], "cause": "reason", "rating:quality": "q"}
     (found,) = read_examples(lines(tmp_path / "x.jsonl", record), columns=columns)
     expected = {"text": "old", "cause": "why"}
-    assert found == Example("x-1", "mine", references=("one", "two", "three"), ratings={"quality": 2.0}, extra=expected)
+    assert found == Example("1", "mine", references=("one", "two", "three"), ratings={"quality": 2.0}, extra=expected)
     (tmp_path / "x.csv").write_text("hyp,text,r1,r2,reason,q\nmine,old,one,[two],why,2\nmine,,,two,,\n")
     found, other = read_examples(tmp_path / "x.csv", columns=columns)
     assert (found.references, found.ratings) == (("one", "[two]"), {"quality": 2.0})
@@ -132,8 +133,8 @@ def test_aligned_text_files_are_read_line_by_line(tmp_path: Path) -> None:
     references = [tmp_path / "r2", tmp_path / "r2"]
     found = read_examples(text=tmp_path / "hyp.de", references=references, source=tmp_path / "src")
     assert found == (
-        Example("hyp-1", "a", context="f", references=("d", "d")),
-        Example("hyp-2", " b", context="g", references=("e", "e")),
+        Example("1", "a", context="f", references=("d", "d")),
+        Example("2", " b", context="g", references=("e", "e")),
     )
     (tmp_path / "r1").write_text("c\n\nd\n")
     with pytest.raises(InputFaults, match=r"r1: aligned files must have .* lines, found 3 here and 2 in \S+/hyp.de"):
@@ -202,7 +203,7 @@ def test_data_sets_of_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for path in (tmp_path, Path("ann/texts")):
         found = read_examples(path, network=True)
         assert [(each.text, each.references, each.extra) for each in found] == expected
-    assert [each.id for each in read_examples(Path("ann/split"), split="test", network=True)] == ["split-1"]
+    assert [each.id for each in read_examples(Path("ann/split"), split="test", network=True)] == ["1"]
     assert faults_of(Path("ann/split"), network=True) == ["split: data.split must be one of train, test, found None"]
     assert faults_of(Path("ann/split")) == [
         "split: no such file; network=true reads the data set of this name on the Hugging Face hub"
@@ -210,3 +211,46 @@ def test_data_sets_of_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert InputFile.of(tmp_path).sha256() == InputFile.of("ann/texts", network=True).sha256()
     monkeypatch.setitem(sys.modules, "datasets", None)
     assert "needs datasets: pip install" in faults_of(tmp_path)[0]
+
+
+RATERS: Any = {
+    "csv": [{"r1": 1, "r2": 2}, {"r1": "", "r2": 4}, {"r1": "", "r2": ""}],
+    "keys": [{"rating:q:r1": 1, "rating:q:r2": 2}, {"rating:q:r2": 4}, {}],
+    "own names": [{"r1": 1, "r2": 2}, {"r2": 4}, {}],
+    "objects": [{"ratings": {"q": {"r1": 1, "r2": 2}}}, {"ratings": {"q": {"r2": 4}}}, {}],
+    "lists": [{"ratings": {"q": [1, 2]}}, {"ratings": {"q": [None, 4]}}, {}],
+}
+
+
+@pytest.mark.parametrize("form", RATERS)
+def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
+    rows = [{"text": "a", **row} for row in RATERS[form]]
+    columns = {"ratings.q": ["r1", "r2"]} if form in ("csv", "own names") else {}
+    path = tmp_path / f"x.{'csv' if form == 'csv' else 'jsonl'}"
+    lines = [list(rows[0]), *(row.values() for row in rows)] if form == "csv" else map(json.dumps, rows)
+    path.write_text("".join(f"{line if isinstance(line, str) else ','.join(map(str, line))}\n" for line in lines))
+    found = read_scored(path, columns=columns)
+    np.testing.assert_array_equal(found.raters["q"], [[1, np.nan, np.nan], [2, 4, np.nan]])
+    np.testing.assert_array_equal(found.ratings("q"), [1.5, 4, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: a table has a column for each person, such as "rating:q:ANN"'),
+        ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, "columns={ratings.ASPECT: [a, b]} reads several people"),
+        ("text,rating:q,rating:q:ann\nx,1,2\n", {}, '"rating:q" and "rating:q:PERSON" both give its ratings'),
+        ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, '"b" of "q" of "ratings" must be a valid number'),
+        (
+            '{"text": "a", "ratings": {"q": {"b": 1}}}\n{"text": "b", "ratings": {"q": [1]}}\n',
+            {},
+            "jsonl:2: every line must name the people",
+        ),
+    ],
+)
+def test_ratings_of_several_people_have_a_form(tmp_path: Path, content: str, columns: Any, message: str) -> None:
+    path = tmp_path / ("x.jsonl" if content.startswith("{") else "x.csv")
+    path.write_text(content)
+    with pytest.raises(InputFaults) as found:
+        read_scored(path, columns=columns)
+    assert message in str(found.value)

@@ -112,14 +112,14 @@ def test_what_is_written_is_read_back_exactly(tmp_path: Path, suffix: str, examp
 
 def test_an_empty_string_means_missing(tmp_path: Path):
     line = '{"id": "", "text": "t", "context": "", "turns": [], "label": null}'
-    assert read(tmp_path / "x.jsonl", line) == (Example("x-1", text="t"),)
+    assert read(tmp_path / "x.jsonl", line) == (Example("1", text="t"),)
     write_examples(tmp_path / "x.jsonl", [Example("a", text="t", context="")])
     assert read_examples(tmp_path / "x.jsonl") == (Example("a", text="t"),)
 
 
 def test_a_missing_id_is_the_line(tmp_path: Path):
-    assert [e.id for e in read(tmp_path / "in.jsonl", '{"text": "a"}\n{"id": "x", "text": "b"}\n')] == ["in-1", "x"]
-    assert [e.id for e in read(tmp_path / "in.csv", 'text\n"a\nb"\nc\n')] == ["in-2", "in-4"]
+    assert [e.id for e in read(tmp_path / "in.jsonl", '{"text": "a"}\n{"id": "x", "text": "b"}\n')] == ["1", "x"]
+    assert [e.id for e in read(tmp_path / "in.csv", 'text\n"a\nb"\nc\n')] == ["2", "4"]
 
 
 @pytest.mark.parametrize("suffix", FORMS)
@@ -180,7 +180,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
     ('{"id": "a", "text": "a"}\n{"id": "b", "text": "a"}\n{"id": "a", "text": "c"}',
         ['3: ids must be unique, but "a" is the id of line 1 too']),
-    ('{"id": "x-2", "text": "a"}\n{"text": "a"}', ['2: ids must be unique, but "x-2" is the id of line 1 too']),
+    ('{"id": "2", "text": "a"}\n{"text": "a"}', ['2: ids must be unique, but "2" is the id of line 1 too']),
     (b'{"text": "a"}\n{"text": "caf\xe9"}', ["2: must be UTF-8, found byte 0xe9 at byte 14 of the line"]),
     ('{"text": "a"}'.encode("utf-16"), ["1: the file must be UTF-8, but begins like UTF-16; save it as UTF-8"]),
     ('{"text": "\\ud83d"}', [
@@ -395,8 +395,8 @@ def test_scores_have_the_promised_form(tmp_path: Path):
     values: Any = {"coherence": [0.1, math.nan], "overall": [2.0, 3.0]}
     explanations = ({"tokens": [1, 2]}, {})
     scores = Scores(values, "cdm|model:ab12", (None, "coherence: too long"), (0, 7), explanations)
-    first = {"id": "a", "scores": {"coherence": 0.1, "overall": 2.0}, "dropped_tokens": 0}
-    second = {"id": "b", "scores": {"coherence": None, "overall": 3.0}, "dropped_tokens": 7}
+    first = {"id": "a", "text": "t", "scores": {"coherence": 0.1, "overall": 2.0}, "dropped_tokens": 0}
+    second = {"id": "b", "text": "u", "scores": {"coherence": None, "overall": 3.0}, "dropped_tokens": 7}
     assert list(score_records(examples, scores)) == [
         first | {"explanation": {"tokens": [1, 2]}},
         second | {"reason": "coherence: too long", "explanation": {}},
@@ -406,7 +406,7 @@ def test_scores_have_the_promised_form(tmp_path: Path):
 def test_scores_without_explanations_have_none():
     values: Any = {"quality": [1.0]}
     (record,) = score_records([Example("a", text="t")], Scores(values, "s"))
-    assert json_line(record) == '{"id": "a", "scores": {"quality": 1.0}, "dropped_tokens": 0}\n'
+    assert json_line(record) == '{"id": "a", "text": "t", "scores": {"quality": 1.0}, "dropped_tokens": 0}\n'
 
 
 def test_scores_must_belong_to_the_examples():
@@ -419,9 +419,9 @@ def test_compressed_files_are_read_as_they_are(tmp_path: Path):
     lines = '{"id": "a", "text": "one"}\n{"text": "two"}\n'
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"id,text\na,one\n,two\n"))
-    expected = [("a", "one"), ("x-2", "two")]
+    expected = [("a", "one"), ("2", "two")]
     assert [(e.id, e.text) for e in read_examples(tmp_path / "x.jsonl.gz")] == expected
-    assert [(e.id, e.text) for e in read_examples(tmp_path / "x.csv.gz")] == [("a", "one"), ("x-3", "two")]
+    assert [(e.id, e.text) for e in read_examples(tmp_path / "x.csv.gz")] == [("a", "one"), ("3", "two")]
     whole = (tmp_path / "x.jsonl.gz").read_bytes()
     for name, content in (("plain.jsonl.gz", lines.encode()), ("cut.jsonl.gz", whole[:-12])):
         (tmp_path / name).write_bytes(content)

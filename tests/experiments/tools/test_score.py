@@ -317,11 +317,43 @@ def test_the_form_of_the_output_is_that_of_its_name(run_here: Here, tmp_path: Pa
     assert [line["scores"]["quality"] for line in plain] == [1, 2, 3, 4, 5]
     assert gzip.decompress((tmp_path / "out.jsonl.gz").read_bytes()) == (tmp_path / "out.jsonl").read_bytes()
     rows = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out.parquet").to_pylist()
-    assert [{name: row[name] for name in ("id", "scores", "dropped_tokens")} for row in rows] == plain
+    assert [{name: row[name] for name in ("id", "text", "scores", "dropped_tokens")} for row in rows] == plain
     header, first = (tmp_path / "out.csv").read_text().splitlines()[:2]
-    assert (header, first) == ("id,scores.quality,dropped_tokens,reason,explanation", "0,1.0,0,,")
+    assert (header, first) == ("id,text,scores.quality,dropped_tokens,reason,explanation", "0,word ,1.0,0,,")
     table = gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()).decode()
     assert table.replace("\t", ",") == (tmp_path / "out.csv").read_text()
+
+
+def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow.parquet")
+    first = {"text": "a b", "system": "s", "group": "g", "references": ["r"], "note": [1], "label": "l"}
+    first |= {"ratings": {"q": {"ann": 1.0, "bob": None}, "style": 2.0}}
+    second = {"turns": ["a", "b"], "system": "t", "context": "c", "prefix": "p", "ratings": {"q": {"bob": 4.0}}}
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (first, second)))
+    expected = [{"id": "1", **first}, {"id": "2", **second}]
+    for form in ("jsonl", "csv", "parquet"):
+        assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output=out.{form}") == 0
+        ours = ("dropped_tokens", "reason", "explanation")[: 3 if form == "csv" else 1]
+        found = read_scored(tmp_path / f"out.{form}", columns={f"old_{name}": name for name in ours})
+        np.testing.assert_array_equal(found.raters["q"], [[1, np.nan], [np.nan, 4]])
+        plain = [(e.id, e.text, e.turns, e.system, e.group, e.references, e.label) for e in found.examples]
+        assert plain == [("1", "a b", (), "s", "g", ("r",), "l"), ("2", "", ("a", "b"), "t", None, (), None)]
+        assert found.values("quality", "").tolist() == [2, 2]
+    rows = read_lines(tmp_path / "out.jsonl")
+    assert [{k: v for k, v in row.items() if k not in ("scores", "dropped_tokens")} for row in rows] == expected
+
+
+@pytest.mark.parametrize("name", ["scores", "dropped_tokens", "reason"])
+def test_a_column_with_a_name_of_the_output_is_refused_with_the_way_out(
+    name: str, run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "a", name: {"m": 1} if name == "scores" else 1}) + "\n")
+    settings = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
+    assert run_here(*settings) == 2
+    message = f'in.jsonl:1: "{name}" is a key of the output of scores: columns={{my_{name}: {name}}}'
+    assert message.removesuffix("}") in capsys.readouterr().err
+    assert run_here(*settings, f"data.columns={{my_{name}: {name}}}") == 0
+    assert read_lines(tmp_path / "out.jsonl")[0][f"my_{name}"] == ({"m": 1} if name == "scores" else 1)
 
 
 def test_one_unwanted_key_does_not_flood_the_terminal(
@@ -344,8 +376,8 @@ def test_other_columns_are_read_and_passed_on_in_every_form(run_here: Here, tmp_
         (None, 0),
     ]
     assert (tmp_path / "out.csv").read_text().splitlines()[::2] == [
-        "id,domain,scores.quality,dropped_tokens,reason,explanation",
-        "in-3,,0.0,0,,",
+        "id,domain,text,references,scores.quality,dropped_tokens,reason,explanation",
+        '3,,we,"[""us""]",0.0,0,,',
     ]
     table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out.parquet")
     assert table.column("domain").to_pylist() == ["news", None]
@@ -364,13 +396,13 @@ def test_a_pipe_gives_the_texts_and_takes_the_scores(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
-    lines = (tmp_path / "in.jsonl").read_text().replace('"id": "3", ', "")
+    lines = (tmp_path / "in.jsonl").read_text().replace('"id": "3", ', "").replace('"id": "4"', '"id": "last"')
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     standard_input.cache_clear()
     assert run_here("+exp=score", "metric=word_count", "data.path=-", "output=-", "chunk=2", "run_dir=here") == 0
     printed = capsys.readouterr()
     rows = [json.loads(line) for line in printed.out.splitlines()]
-    assert [row["id"] for row in rows] == ["0", "1", "2", "stdin-4", "4"]
+    assert [row["id"] for row in rows] == ["0", "1", "2", "4", "last"]
     assert [row["scores"]["quality"] for row in rows] == [1, 2, 3, 4, 5]
     assert "Distribution" in printed.err
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "here", "outputs"}
