@@ -14,22 +14,12 @@ from pathlib import Path
 
 from rich.logging import RichHandler
 
+from core.configs import CONFIGS
 from core.faults import printable
 from experiments.runner import terminal
 from experiments.runner.redaction import RedactingFormatter
 
-ROOMS = (
-    "baselines",
-    "cdm",
-    "core",
-    "ctrl_eval",
-    "data",
-    "discriminators",
-    "experiments",
-    "models",
-    "mars",
-    "oumg",
-)
+ROOMS = frozenset(path.parent.name for path in CONFIGS.parent.glob("*/__init__.py"))  # of this project
 QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb")
 OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
 LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
