@@ -288,7 +288,10 @@ def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
     given = config["experiment"]
     if not isinstance(given, Mapping) or not isinstance(given.get("_target_"), str):
         raise SettingFault(f"experiment._target_ must name a function, but experiment is {given!r}")
-    of_model = {name: value for name, value in (config.get("model") or {}).items() if config.get(name) is None}
+    model = config.get("model") or {}
+    if not isinstance(model, Mapping):
+        raise SettingFault(f"model must hold settings, but is {model!r}")
+    of_model = {name: value for name, value in model.items() if config.get(name) is None}
     function = _find_target(given["_target_"], "experiment")
     parameters = list(inspect.signature(function).parameters.values())[1:]  # the runner passes the Run
     arguments = _complete(given, function, parameters, {**config, **of_model})

@@ -235,3 +235,8 @@ def test_the_settings_of_an_experiment_have_values_and_comments() -> None:
     shown = [key for section in found.values() for key in section]
     assert len(shown) == len(set(shown))
     assert not [key for key in shown if key.startswith(("experiment.", "hydra.")) or "_target_" in key]
+
+
+def test_a_model_that_is_no_settings_is_refused() -> None:
+    with pytest.raises(SettingFault, match="model must hold settings, but is 1"):
+        complete_experiment({"model": 1, "experiment": {"_target_": "experiments.tools.score.score"}})

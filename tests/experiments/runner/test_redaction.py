@@ -69,8 +69,8 @@ def test_a_secret_is_known_by_its_name_or_by_a_random_part(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("PWD", "/home/me/work"),
-        ("OLDPWD", "/home/me/elsewhere"),
+        ("PWD", "/srv/one"),
+        ("OLDPWD", "/srv/two"),
         ("KEYBOARD", "german"),
         ("GIT_COMMIT", "2cb1bc4f0e9d8c7b6a5f4e3d2c1b0a9f8e7d6c5b"),
         ("SHA", "53AA5117D9DB53AA5117D9DB53AA5117D9DB"),
