@@ -27,6 +27,7 @@ from yaml import YAMLError
 
 from core.configs import CONFIGS
 from core.faults import SettingFault, suggest_similar
+from core.settings import Text, check
 from experiments.runner.listing import SCALES, group_options, setting_comments
 from experiments.runner.trust import check_places, check_trusted, children, given_places, leaves, plugin_targets
 
@@ -69,6 +70,7 @@ def compose_run(
         raise (
             cause if isinstance(cause := error.__cause__, SettingFault) else SettingFault(_one_line(error))
         ) from error
+    check(Text, run_dir=run.run_dir, stages_dir=run.stages_dir)
     check_trusted(OmegaConf.to_container(run), allow)
     return run
 

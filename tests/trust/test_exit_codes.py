@@ -30,6 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["output=o.jsonl", f"run_dir={'a' * 300}"], "run_dir cannot be"),
         (["output=o.jsonl", "run_dir=ring"], "run_dir cannot be"),
         (["output=o.jsonl", "run_dir=in.jsonl/x"], "run_dir cannot be"),
+        (["output=o.jsonl", "run_dir=0"], "run_dir must be a valid string"),
         (["output=o.jsonl", "stages_dir=ring"], "stages_dir cannot be ring"),
         (["output=o.jsonl", "stages_dir=in.jsonl"], "stages_dir must be a folder"),
         (["output=o.jsonl", "--config-dir=ring"], "--config-dir must be a folder"),

@@ -6,6 +6,7 @@
 import os
 import random
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -193,6 +194,7 @@ def run_folders(n: int, place: Path) -> Counter[int]:
     (place / "outside.yaml").write_text("network: true\n", encoding="utf-8")
     given = ["+exp=score", "data.path=in.jsonl", "logger=none", "output=outputs/out.jsonl"]
     assert main([*given, "metric=word_count"]) == 0  # libraries fill their caches
+    tempfile.gettempdir()  # tries to write there once
     for number in range(n):
         folder = place / "folders" / str(number)
         for name, text in draw_files(rng).items():
