@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.tables import MOST_NAMED, Table, format_cell, format_number, join_names, tabulate
-from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
@@ -231,9 +230,7 @@ def describe_difference(metric: str, ranked: Sequence[SystemMean], pairs: Pairs,
         return f"{start}."
     if beyond.low <= 0 <= beyond.high and abs(beyond.value) < abs(difference):
         return f"{start}; cheap cues may explain all of it."
-    ends = (beyond.low, beyond.high) if sign > 0 else (-beyond.high, -beyond.low)
-    shown = Estimate(sign * beyond.value, *ends)
-    return f"{start}; with equal cheap cues it is {format_cell(shown)}."
+    return f"{start}; with equal cheap cues it is {format_cell(beyond if sign > 0 else beyond.negate())}."
 
 
 def example_table(

@@ -27,6 +27,7 @@ from meta_eval.preferences import (
     PreferenceAgreement,
     PreferenceRanking,
     Preferences,
+    PreferredPair,
     Verdicts,
     agree_among_raters,
     agree_on_preferences,
@@ -79,7 +80,7 @@ class PreferenceStudy(Result):
     @property
     def tables(self) -> list[Table]:
         """Systems, pairs of systems, raters, agreement of metrics, the judge; those that there are."""
-        found = [system_table(self.ranking), pair_table(self.ranking)]
+        found = [system_table(self.ranking), pair_table(self.ranking, self.level)]
         if self.raters is not None:
             caption = "Krippendorff's alpha of win, tie and loss; 1 is full agreement, 0 is chance."
             number = len({rater for rater in self.preferences.raters if rater is not None})
@@ -250,11 +251,9 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
     better: dict[str, list[str]] = {}
-    separated = [pair for pair in ranking.pairs if pair.p_value < level]
-    for pair in separated:
-        ends = (pair.system_a, pair.system_b)
-        winner, loser = ends if pair.difference.value > 0 else ends[::-1]
-        better.setdefault(winner, []).append(loser)
+    separated = [(pair, winner) for pair in ranking.pairs if (winner := find_better(pair, level))]
+    for pair, winner in separated:
+        better.setdefault(winner, []).append(pair.system_b if winner == pair.system_a else pair.system_a)
     if not better:
         names = [each.system for each in ranking.systems]
         p = format_number(min(pair.p_value for pair in ranking.pairs))
@@ -267,6 +266,13 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     ]
     rest = ["the tests do not separate the others"] if len(separated) < len(ranking.pairs) else []
     return ", ".join([*parts, *rest])
+
+
+def find_better(pair: PreferredPair, level: float) -> str | None:
+    """The preferred system of a pair; None where the test does not separate the two."""
+    if not pair.p_value < level:
+        return None
+    return pair.system_a if pair.difference.value > 0 else pair.system_b
 
 
 def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
@@ -302,15 +308,19 @@ def system_table(ranking: PreferenceRanking) -> Table:
     return tabulate("Systems by preferences", caption, named, ("n", "wins", "ties", "losses", "win_rate", "strength"))
 
 
-def pair_table(ranking: PreferenceRanking) -> Table:
+def pair_table(ranking: PreferenceRanking, level: float) -> Table:
     """All pairs of systems."""
     caption = (
-        "Positive where system_a is preferred. win_rate: on the judgements of this pair; difference: of the strengths, "
-        "which rest on all pairs; p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
-        "strengths, step-down of the largest statistic)."
+        f"Positive where system_a is preferred. better: the preferred one, where p_value is below {level:g}. "
+        "difference: of the strengths, which rest on all pairs; win_rate: on the judgements of this pair. "
+        "p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal strengths, "
+        "step-down of the largest statistic)."
     )
-    columns = ("n", "wins", "ties", "losses", "win_rate", "difference", "p_value")
-    named = [({"system_a": pair.system_a, "system_b": pair.system_b}, pair) for pair in ranking.pairs]
+    columns = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
+    named = []
+    for pair in ranking.pairs:
+        verdict = find_better(pair, level) or ("not tested" if math.isnan(pair.p_value) else "not separated")
+        named.append(({"system_a": pair.system_a, "system_b": pair.system_b, "better": verdict}, pair))
     return tabulate("Pairs of systems by preferences", caption, named, columns)
 
 

@@ -23,6 +23,7 @@ from meta_eval.intervals import (
     share_interval,
     standardised_mean,
 )
+from meta_eval.ties import settle_ties
 
 CARRIED = 0.9  # of what all cues explain, by the few that are named
 MOST_NAMED = 3
@@ -142,7 +143,7 @@ def audit_damage(
     units = restrict(layout or lay_out(len(kept)), kept)
     falls = [_standardised(before - level, before, units, confidence) for level in after]
     steps = [_standardised(weaker - stronger, before, units, confidence) for weaker, stronger in pairwise(after)]
-    wins = share_interval((np.sign(before - after[-1]) + 1) / 2, units, confidence)
+    wins = share_interval((np.sign(settle_ties(before - after[-1], before)) + 1) / 2, units, confidence)
     is_monotone = bool(falls[-1].low > 0 and all(not step.high < 0 for step in steps))
     return DamageAudit(n, tuple(falls), tuple(steps), wins, is_monotone)
 

@@ -36,6 +36,14 @@ class Estimate:
     high: float
     reason: str | None = None
 
+    def negate(self) -> "Estimate":
+        """The estimate with the other sign.
+
+        >>> Estimate(1.0, -1.0, 3.0).negate()
+        Estimate(value=-1.0, low=-3.0, high=1.0, reason=None)
+        """
+        return Estimate(-self.value, -self.high, -self.low, self.reason)
+
     @classmethod
     def undefined(cls, reason: str) -> "Estimate":
         """An estimate of NaN with this reason."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from meta_eval.ties import settle_ties
 
 Floats = NDArray[np.float64]
 
@@ -44,14 +45,12 @@ def upgrade_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = N
     >>> float(upgrade_rate([200.0, 1.0, 0.0], [100.0, 2.0, 0.0]))  # the first is 1.0 and 1.0 as a probability
     0.3333333333333333
     """
-    first, second = check_paired(first, second)
-    return _share(first > second, weights)
+    return _share(_compare(first, second) > 0, weights)
 
 
 def tie_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
-    """The share of inputs with D(G1) = D(G2), in [0, 1]."""
-    first, second = check_paired(first, second)
-    return _share(first == second, weights)
+    """The share of inputs with D(G1) = D(G2), but for rounding, in [0, 1]."""
+    return _share(_compare(first, second) == 0, weights)
 
 
 def accuracy(
@@ -68,6 +67,12 @@ def accuracy(
     """
     outputs = (high_score_rate(first, weights) + high_score_rate(second, weights)) / 2
     return 0.5 + (high_score_rate(human, human_weights) - outputs) / 2
+
+
+def _compare(first: ArrayLike, second: ArrayLike) -> Floats:
+    """The differences of paired logits; 0 for those that are rounding."""
+    both = np.stack(check_paired(first, second))
+    return settle_ties(both[0] - both[1], both)
 
 
 def _share(hits: NDArray[np.bool_], weights: Floats | None) -> Floats:

@@ -33,7 +33,9 @@ def compare(
         )
     plots = {}
     for name, ranked in found.means.items():
-        best = ranked[0].system
-        gaps = {f"{a} - {b}": each.difference for (a, b), each in found.pairs[name].items() if best in (a, b)}
-        plots[name] = intervals(gaps, f"difference of mean {name} from the best, 95 %")
+        best, gaps = ranked[0].system, {}
+        for (a, b), each in found.pairs[name].items():
+            if best in (a, b):
+                gaps[f"{best} - {b if best == a else a}"] = each.difference if best == a else each.difference.negate()
+        plots[name] = intervals(gaps, f"difference of mean {name}, best minus other, 95 %")
     return Outcome(found.signature, tables=found.tables, scored=[scored], plots=plots, notes=found.notes)

@@ -45,6 +45,7 @@ def test_the_case_worked_by_hand() -> None:
     assert high_score_rate_difference(D1, D2) == 0.25
     assert upgrade_rate(D1, D2) == 0.5
     assert tie_rate(D1, D2) == 0.25
+    assert tie_rate([0.8, 0.0], [0.7999999999999999, 1.0]) == 0.5  # rounding
     human = logit([0.8, 0.5, 0.4, 0.9])  # 2 of 4 right; of the outputs 8 - 3
     assert accuracy(human, D1, D2) == (2 / 4 + 5 / 8) / 2
     expected = {"accuracy": 0.5625, "hsr_1": 0.5, "hsr_2": 0.25, "hsrd": 0.25, "ur": 0.5, "ties": 0.25}
