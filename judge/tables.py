@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
-VERDICT = ("better", "agreement", "difference", "p_value", "holm")  # columns that a narrow terminal keeps
+VERDICT = ("better", "agreement", "difference", "p_value")  # columns that a narrow terminal keeps
 FURTHER_CAPTION = (
     "accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
     "tied; epsilon was chosen on these same ratings. soft_accuracy is soft pairwise accuracy: how far a metric is as "

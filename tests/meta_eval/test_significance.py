@@ -1,44 +1,12 @@
-"""Adjusted p-values and clusters: hand-worked values, scipy as the oracle, properties."""
+"""Clusters: hand-worked values and properties."""
 
 import math
 from itertools import combinations
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from meta_eval.significance import benjamini_hochberg, clusters, holm
-
-
-def test_by_hand():
-    """Sorted .01 .02 .03 .04: Holm .04 .06 .06 .06; Benjamini-Hochberg .04 .04 .04 .04."""
-    p = [0.04, 0.01, 0.03, 0.02]
-    assert holm(p).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
-    assert benjamini_hochberg(p).tolist() == pytest.approx([0.04] * 4)
-    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_equal_to_scipy_and_to_the_definition(p):
-    np.testing.assert_allclose(benjamini_hochberg(p), stats.false_discovery_control(p), atol=1e-12)
-    adjusted, ordered, largest = holm(p), np.argsort(p, kind="stable"), 0.0
-    for rank, at in enumerate(ordered):
-        largest = max(largest, min(1.0, (len(p) - rank) * p[at]))
-        assert adjusted[at] == pytest.approx(largest)
-
-
-def test_undefined_tests_are_not_counted():
-    assert holm([0.02, math.nan, 0.01])[[0, 2]].tolist() == [0.02, 0.02]
-    assert math.isnan(benjamini_hochberg([0.02, math.nan])[1])
-    assert holm([]).tolist() == []
-    assert np.isnan(holm([math.nan])).all()
-
-
-def test_faults():
-    with pytest.raises(ValueError, match=r"numbers from 0 to 1, but 1.5 is not"):
-        holm([0.5, 1.5])
+from meta_eval.significance import clusters
 
 
 def test_clusters_by_hand():

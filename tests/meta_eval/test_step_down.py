@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from meta_eval.significance import holm
 from meta_eval.step_down import step_down
 
 
@@ -55,5 +54,5 @@ def test_family_wise_error_under_a_correlated_null():
     p_values = np.array([step_down(each[0], each[1:]) for each in statistics])
     assert 0.04 < (p_values.min(axis=1) <= 0.05).mean() < 0.06
     unadjusted = (statistics[:, 1:] >= statistics[:, :1]).sum(axis=1)
-    held = np.array([holm(each) for each in (1 + unadjusted) / 100])
-    assert (held.min(axis=1) <= 0.05).mean() < 0.04  # Holm gives away what the correlation allows
+    smallest_by_holm = 10 * (1 + unadjusted.min(axis=1)) / 100
+    assert (smallest_by_holm <= 0.05).mean() < 0.04  # Holm gives away what the correlation allows
