@@ -29,25 +29,6 @@ def test_damage_by_hand():
     assert not found.is_monotone  # five texts cannot show it
 
 
-def test_outputs_for_one_input_count_together():
-    """Each text stands eight times: alone they narrow the interval by about sqrt(8), as inputs they change little."""
-    rng = np.random.default_rng(0)
-    before, fall = rng.normal(size=40), 0.5 + rng.normal(size=40)
-    often = np.repeat(before, 8), np.repeat(before - fall, 8)
-    inputs = lay_out(320, inputs=np.repeat(range(40), 8).tolist())
-    plain, alone = audit_damage(before, [before - fall]), audit_damage(often[0], [often[1]])
-    grouped = audit_damage(often[0], [often[1]], layout=inputs)
-    edits = [audit_edit(before, before - fall), audit_edit(*often), audit_edit(*often, layout=inputs)]
-    for once, apart, together in (
-        (plain.falls[0], alone.falls[0], grouped.falls[0]),
-        (plain.wins_over_damage, alone.wins_over_damage, grouped.wins_over_damage),
-        (edits[0].shift, edits[1].shift, edits[2].shift),
-        (edits[0].size, edits[1].size, edits[2].size),
-    ):
-        assert together.high - together.low == pytest.approx(once.high - once.low, rel=0.06)
-        assert together.high - together.low > 2 * (apart.high - apart.low)
-
-
 def test_the_spread_that_measures_a_fall_is_estimated_too():
     """Every text falls by exactly three deviations: the interval shows how well 40 texts tell a deviation."""
     before = np.random.default_rng(0).normal(size=40)

@@ -85,15 +85,6 @@ def test_cues_that_fix_a_score_leave_nothing() -> None:
     assert same.reason == "no cheap cue differs between these texts"
 
 
-def test_equal_cues_and_copies_of_a_cue_do_not_matter() -> None:
-    rng = np.random.default_rng(1)
-    cues = rng.standard_normal((200, 2))
-    x, y = rng.standard_normal((2, 200)) + cues[:, 0]
-    several = Cues(("a", "b", "c", "d"), np.column_stack([cues, cues[:, :1], np.ones(200)]))
-    one, other = (beyond(x, y, each, resamples=50) for each in (Cues(("a", "b"), cues), several))
-    assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), abs=1e-6)
-
-
 def test_combined_cues_find_what_cues_tell_and_nothing_where_they_tell_nothing() -> None:
     rng = np.random.default_rng(0)
     cues = Cues(tuple("abcdefghi"), rng.standard_normal((400, 9)))

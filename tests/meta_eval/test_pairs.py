@@ -112,11 +112,6 @@ def test_sorting_equals_comparing_all_pairs(n, monkeypatch):
         np.testing.assert_array_equal(*found)
 
 
-def test_constant_scores():
-    assert plain(pairwise_accuracy, [1, 1, 1], [1, 1, 2]) == pytest.approx(1 / 3)
-    assert calibrate_ties(np.ones(3), np.arange(3.0)) == 0.0
-
-
 @given(st.integers(3, 10).flatmap(lambda n: st.tuples(*[st.lists(st.integers(-4, 4), min_size=n, max_size=n)] * 2)))
 def test_properties(pair):
     x, y = (np.array(v, dtype=float) for v in pair)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.comparison import williams, williams_test
+from meta_eval.comparison import williams_test
 from meta_eval.planning import (
     LARGEST,
     Pilot,
@@ -22,14 +22,6 @@ from meta_eval.planning import (
 )
 
 
-def test_p_values_equal_the_scalar_test():
-    rng = np.random.default_rng(0)
-    r = rng.uniform(-0.6, 0.6, (3, 50))
-    for n in (4, 30, 500):
-        expected = [williams(a, b, ab, n)[1] for a, b, ab in r.T]
-        np.testing.assert_allclose(williams(r[0], r[1], r[2], n)[1], expected, atol=1e-12)
-
-
 @pytest.mark.parametrize(("r_a", "r_b", "r_ab", "n"), [(0.6, 0.4, 0.5, 80), (0.3, 0.3, 0.7, 50), (0.7, 0.5, 0.6, 150)])
 def test_power_equals_a_simulation_of_data(r_a, r_b, r_ab, n):
     """Samples of three normal variables, tested with Williams' test on Spearman's rho, 600 times."""
@@ -42,13 +34,6 @@ def test_power_equals_a_simulation_of_data(r_a, r_b, r_ab, n):
 def test_equal_metrics_are_distinguished_as_often_as_the_level_says():
     for n in (20, 100, 1000):
         assert williams_power(0.5, 0.5, 0.6, n) == pytest.approx(0.05, abs=0.01)
-
-
-def test_power_grows_with_n_and_with_the_difference():
-    by_n = [williams_power(0.5, 0.4, 0.6, n) for n in (10, 50, 200, 1000)]
-    by_gap = [williams_power(0.5, b, 0.6, 100) for b in (0.45, 0.35, 0.2)]
-    assert by_n == sorted(by_n)
-    assert by_gap == sorted(by_gap)
 
 
 def test_detectable_difference_has_the_power_it_says():

@@ -78,15 +78,6 @@ def test_a_metric_equal_to_the_ratings_is_perfect_and_its_opposite_is_poor():
     assert 0.5 < noisy.value < 1
 
 
-def test_inputs_that_a_system_lacks_are_left_out():
-    rng = np.random.default_rng(1)
-    ratings, scores = rng.normal(size=(2, 3, 20))
-    with_gap = scores.copy()
-    with_gap[1, 3] = math.nan
-    kept = [i for i in range(20) if i != 3]
-    assert measure(ratings, with_gap) == measure(ratings[:, kept], scores[:, kept])
-
-
 def test_undefined():
     one = measure(np.ones((1, 9)), np.ones((1, 9)))
     assert math.isnan(one.value)
