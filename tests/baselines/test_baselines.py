@@ -62,7 +62,3 @@ def test_likelihood_rejects_what_is_no_log_probability(wrong):
     arrays = [np.array([-1.0]), np.array([-1.0, wrong])]
     with pytest.raises(ValueError, match=f"finite and at most 0, but m has {wrong} in example 1"):
         likelihood_scores(arrays, [0, 0], "m")
-
-
-def test_likelihood_takes_a_certain_token_as_rounded():
-    assert likelihood_scores([np.array([0.0, 1e-7])], [0], "m").values["quality"][0] == pytest.approx(0, abs=1e-6)

@@ -13,11 +13,10 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from baselines.chat import CachedChat
 from baselines.endpoint import ChatFault, Reply
-from baselines.llm_judge import PROMPTS, LLMJudge, check_scale, fill_prompt, rate, read_prompts
+from baselines.llm_judge import LLMJudge, rate, read_prompts
 from baselines.local_chat import LocalChat
 from core.example import Example
 from core.faults import InputFaults, SettingFault
-from meta_eval.preferences import position_effect
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
 
@@ -55,22 +54,6 @@ def test_a_rating_is_weighted_by_probabilities() -> None:
     assert rate(reply("Score: 4", [[("4", -9999.0)]]), (1, 5)) == 4
 
 
-def test_prompts_are_filled() -> None:
-    example = Example("a", turns=("Hi {x}", "Yes"), context="C", references=("r", "s"))
-    template = "{text}|{context}|{references}|{low}-{high}"
-    assert fill_prompt(template, example, low=0, high=3) == "A: Hi {x}\nB: Yes|C|r\ns|0-3"
-
-
-def test_a_refusal_is_nan_with_a_reason() -> None:
-    judge = LLMJudge(Scripted(lambda q: reply("I cannot judge." if "bad" in q else "4", [], 7, 1)), ("coherence",))
-    scores = judge.score(TEXTS)
-    assert scores.values["coherence"][0] == 4
-    assert math.isnan(scores.values["coherence"][1])
-    assert scores.reasons == (None, "coherence: the judge gave no number from 1 to 5, but 'I cannot judge.'")
-    assert scores.explanations[0] == {"coherence": {"answer": "4", "tokens": 8}}
-    assert judge.spent == {"prompt_tokens": 14, "answer_tokens": 2}
-
-
 def test_fields_that_the_prompts_name_are_required(tmp_path: Path) -> None:
     chat = Scripted(lambda _: reply("3", [], 0, 0))
     assert LLMJudge(chat, ("coherence",)).requires == ()
@@ -81,16 +64,6 @@ def test_fields_that_the_prompts_name_are_required(tmp_path: Path) -> None:
     assert (scores.values["coherence"][2], scores.values["consistency"][2]) == (3, 3)
     (tmp_path / "style.txt").write_text("{text} as {label}?")
     assert LLMJudge(chat, ("style",), str(tmp_path)).requires == ("label",)
-
-
-def test_prompts_are_read_once(tmp_path: Path) -> None:
-    chat = Scripted(lambda _: reply("3", [], 0, 0))
-    (tmp_path / "style.txt").write_text("{text}, old?")
-    judge = LLMJudge(chat, ("style",), str(tmp_path))
-    for prompt in ("{text}, new?", "{label}, new?"):
-        judge.score([Example("a", text="x")])
-        (tmp_path / "style.txt").write_text(prompt)
-    assert chat.asked == ["x, old?", "x, old?"]
 
 
 def test_the_signature_changes_with_model_prompts_and_scale(tmp_path: Path) -> None:
@@ -138,15 +111,6 @@ def test_a_pair_is_asked_in_both_orders() -> None:
     assert first.compare(pairs).outcomes.tolist() == [0.5, 0.5, 0.5]
 
 
-def test_the_position_effect_of_a_judge() -> None:
-    """It prefers the first text in 30 % of the questions in which the second is longer: an effect of .15."""
-    verdicts = LLMJudge(biased(0.3), ("coherence",)).compare(make_pairs(300))
-    effect = position_effect(verdicts.first, [str(i) for i in range(300)])
-    assert effect.low < 0.15 < effect.high
-    assert effect.value == pytest.approx(0.15, abs=0.03)
-    assert effect.value == pytest.approx((verdicts.outcomes == 0.5).mean() / 2)
-
-
 def test_pairs_without_an_answer_have_a_reason() -> None:
     judge = LLMJudge(Scripted(lambda q: reply("No idea." if "bad" in q else "B", [], 0, 0)), ("coherence",))
     (x, y), z = TEXTS, Example("c", text="good too")
@@ -158,12 +122,6 @@ def test_pairs_without_an_answer_have_a_reason() -> None:
         LLMJudge(judge.chat, ("coherence", "fluency")).compare([(x, z)])
 
 
-def test_every_aspect_has_a_prompt_for_pairs() -> None:
-    aspects = sorted(path.stem for path in PROMPTS.glob("*.txt"))
-    prompts = read_prompts(None, aspects, "pairs")
-    assert all(prompt.count("{first}") == prompt.count("{second}") == 1 for prompt in prompts.values())
-
-
 def test_a_reply_is_asked_for_once(tmp_path: Path) -> None:
     chat = Scripted(lambda _: reply("3", [[("3", -0.5)]], 5, 1))
     first = CachedChat(chat, tmp_path).ask("why?")
@@ -172,12 +130,6 @@ def test_a_reply_is_asked_for_once(tmp_path: Path) -> None:
     assert again == first == reply("3", [[("3", -0.5)]], 5, 1)
     CachedChat(Scripted(chat.answer, depends={"model": "other"}), tmp_path).ask("why?")
     assert len(list(tmp_path.glob("llm_judge-*/"))) == 2
-
-
-@pytest.mark.parametrize("scale", [[5, 1], [1], [1, 2.5], [True, 5], [-1, 3]])
-def test_bad_scales(scale: list[Any]) -> None:
-    with pytest.raises(SettingFault, match="two whole numbers"):
-        check_scale(scale)
 
 
 def test_bad_prompts(tmp_path: Path) -> None:

@@ -103,15 +103,6 @@ def test_what_cannot_be_scored_says_why(metrics: dict[str, Metric], name: str) -
     assert len(metrics[name].score([])) == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["perplexity_in_context", "source_to_text", "f", "bertscore", "sentence_mover", "discriminator_label"]
-)
-def test_where_no_example_has_what_is_needed_all_are_named(metrics: dict[str, Metric], name: str) -> None:
-    with pytest.raises(ExampleFaults, match="found none for 'x'") as faults:
-        metrics[name].score([Example("x", "a cat"), Example("y", "a dog", context=" ")])
-    assert [index for index, _ in faults.value.at] == [0, 1]
-
-
 def plain_gpt(lm: CausalLM, context: str, text: str) -> float:
     before = lm.tokenizer(context)["input_ids"] if context else [lm.start]
     ids = [*before, *lm.tokenizer(text)["input_ids"]]  # pyright: ignore[reportGeneralTypeIssues]
@@ -246,12 +237,6 @@ def test_bertscore_counts_and_refuses_what_is_too_long(bert: Path) -> None:
         BertScore.from_pretrained(str(bert), layers=3)
     with pytest.raises(ValueError, match="part must be 'precision', 'recall' or 'f1', but is 'f2'"):
         BertScore.from_pretrained(str(bert), part="f2")  # pyright: ignore[reportArgumentType]
-
-
-def test_bertscore_refuses_a_name_that_the_library_takes_for_a_t5(bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "not-t5").symlink_to(bert)
-    with pytest.raises(ValueError, match=r"reads a T5 from a name with 't5', but .* is a bert: rename it"):
-        BertScore.from_pretrained(str(tmp_path / "not-t5"))
 
 
 def test_bertscore_notes_its_model_and_what_it_cannot_spell(bert: Path, tmp_path: Path) -> None:

@@ -137,25 +137,6 @@ def test_lockstep_equals_one_job_at_a_time(lm: CausalLM, jobs: list[Job], settin
         assert [found.text for found in augment(lm, jobs, settings, token_budget)] == expected
 
 
-def test_jobs_of_a_long_context_share_its_row(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    context = "".join(f" {word}" for word in (*WORDS, *WORDS))
-    jobs = [Job(context, (Kept(" He"), Blank(n), Kept(" ball"), Blank(1))) for n in (1, 2, 3)]
-    rows: list[int] = []
-
-    def counted(token_jobs: Sequence[TokenJob]) -> Any:
-        lines, prompts, ends = place_jobs(token_jobs)
-        for line, job in zip(lines, token_jobs, strict=True):
-            assert prompts[line.row] == job.prompt
-            assert line.shared == len(job.prompt) <= line.start
-        rows.append(len(prompts))
-        return lines, prompts, ends
-
-    monkeypatch.setattr("mars.lockstep.place_jobs", counted)
-    settings = Augmentation(max_guess=1)
-    assert texts(augment(lm, jobs, settings)) == [one_at_a_time(lm, job, settings) for job in jobs]
-    assert rows == [1]
-
-
 def test_jobs_share_a_row_until_they_have_as_many_slots_as_the_prompt() -> None:
     short, long = (TokenJob(tuple(range(n)), (), (TokenBlank(4, (7,)),), 0) for n in (3, 20))
     assert short.capacity - 3 == long.capacity - 20 == 9
@@ -167,18 +148,6 @@ def test_jobs_share_a_row_until_they_have_as_many_slots_as_the_prompt() -> None:
 
 def texts(found: Sequence[Augmented]) -> list[str]:
     return [augmented.text for augmented in found]
-
-
-def test_any_order_gives_the_same(lm: CausalLM, jobs: list[Job]) -> None:
-    expected = augment(lm, jobs)
-    order = random.Random(3).sample(range(len(jobs)), len(jobs))
-    again = augment(lm, [jobs[i] for i in order], token_budget=230)
-    for i, found in zip(order, again, strict=True):
-        assert (found.text, found.dropped_context) == (expected[i].text, expected[i].dropped_context)
-        assert [fill.tokens for fill in found.fills] == [fill.tokens for fill in expected[i].fills]
-        assert found.kl == pytest.approx(expected[i].kl, rel=1e-3, abs=1e-6)
-        for one, other in zip(found.fills, expected[i].fills, strict=True):
-            np.testing.assert_allclose(one.perplexities, other.perplexities, rtol=1e-4)
 
 
 @contextmanager
@@ -230,14 +199,6 @@ def test_the_judge_of_five_tokens(counting: CausalLM) -> None:
     assert (fill.text, fill.tokens, found.kl, found.dropped_context) == ("#$", (1, 2), 0.0, 0)
 
 
-def test_a_uniform_model_keeps_one_token(uniform: CausalLM) -> None:
-    [found] = augment(uniform, [Job("", (Kept("!"), Blank(2), Kept("%"), Blank(1)))], PLAIN)
-    assert found.text == "!#%#"  # equal logits: the smallest id; equal perplexities: the shortest
-    assert [len(fill.tokens) for fill in found.fills] == [1, 1]
-    for fill in found.fills:
-        np.testing.assert_allclose(fill.perplexities, 5.0, rtol=1e-6)
-
-
 def test_planning_writes_toward_the_kept_text(counting: CausalLM) -> None:
     """After ! the plain chain says # at .9: no divergence of .1 nats changes that, and one of 2 nats writes %."""
     template = (Kept("!"), Blank(1), Kept("%"))
@@ -261,15 +222,6 @@ def test_without_steps_it_is_the_plain_model(lm: CausalLM) -> None:
     assert len(fill.perplexities) == 7
     assert list(fill.tokens) == written[: len(fill.tokens)]
     assert found.kl == 0.0
-
-
-def test_context_matters_and_can_be_left_out(lm: CausalLM) -> None:
-    template = (Kept("He"), Blank(2), Kept(" ball."), Blank(2))
-    contexts = ["", "Ann baked a cake.", "Tom had a red ball. He threw it over the wall"]
-    found = texts(augment(lm, [Job(context, template) for context in contexts]))
-    assert len(set(found)) == 3
-    ignored = texts(augment(lm, [Job(context, template) for context in contexts], Augmentation(use_context=False)))
-    assert ignored == [found[0]] * 3
 
 
 def test_templates_without_a_blank_need_no_model(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,32 +316,11 @@ def test_a_batch_that_does_not_fit_is_halved(lm: CausalLM, jobs: list[Job], monk
     assert texts(augment(lm, jobs)) == expected
 
 
-def test_a_context_is_read_once(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    context = "Ann baked a cake for her brother."
-    prompt = [lm.start, *lm.tokenizer(context, add_special_tokens=False)["input_ids"]]
-    read = record_rows(lm, monkeypatch)
-    augment(lm, [Job(context, (Kept(" He"), Blank(n))) for n in (1, 2, 3)])
-    assert read.count(prompt) == 1
-
-
 def test_damaged_weights_are_named(lm: CausalLM) -> None:
     with changed_weight(lm.model.transformer.ln_f.weight) as weight:
         weight.fill_(torch.nan)
         with pytest.raises(ValueError, match="differ by nan"):
             augment(lm, [Job("", (Blank(1),))])
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"planning_steps": "x"}, "planning_steps must be a valid integer, but is 'x'"),
-        ({"max_guess": -1}, "max_guess must be greater than or equal to 0, but is -1"),
-        ({"xi": 0.0}, "xi must be greater than 0, but is 0.0"),
-    ],
-)
-def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Augmentation(**values)
 
 
 def test_rounding_errors_change_only_close_picks() -> None:

@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -40,8 +39,6 @@ from mars.masking import (
 from mars.tagging import NamedTagger, load_tagger
 
 BUILTIN = load_tagger("builtin")
-STORY = "Tom had a small brown dog. The dog barked loudly at the old postman, who quickly ran away!"
-CONTEXT = "Tom lives in a house with a dog. The postman comes every day."
 
 
 # Priorities (Eq. 1)
@@ -227,28 +224,6 @@ def test_templates_give_the_text_back(text: str, rng: random.Random) -> None:
         assert text.endswith(parts[-1].text)
 
 
-def test_template_by_hand() -> None:
-    text = " A red  kite, high\n"
-    found = split_words(text)
-    assert make_template(text, found, [False] * 5) == (Kept(text),)
-    assert make_template(text, found, [True] * 5) == (Blank(5),)
-    assert make_template(text, found, [True, False, True, False, False]) == (
-        *(Blank(1), Kept(" red"), Blank(1), Kept(", high\n")),
-    )
-    assert make_template("  ", [], []) == (Kept("  "),)
-
-
-def test_templates_of_a_story() -> None:
-    idf = count_corpus([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
-    ratios = (0, 0.2, 0.4, 0.6)
-    found = make_templates(STORY, CONTEXT, ratios, BUILTIN, idf)
-    assert found[0] == (Kept(STORY),)
-    blanks = [sum(part.count for part in parts if isinstance(part, Blank)) for parts in found]
-    assert blanks == [0, 5, 9, 13]  # of 21 words; 13 are neither punctuation nor shared with the context in its order
-    assert found[1] == make_templates(STORY, CONTEXT, [0.2], BUILTIN, idf)[0]  # whatever the other ratios
-    assert "".join(part.text for part in found[3] if isinstance(part, Kept)).endswith("!")
-
-
 def test_templates_by_hand() -> None:
     text = "The red dog ran fast."
     idf = count_corpus([text, "They ran."])
@@ -265,20 +240,6 @@ def test_templates_by_hand() -> None:
     ]
 
 
-def test_rounding_decides_whether_a_short_reference_is_masked() -> None:
-    idf = count_corpus(["Yes, they did.", "No."])
-
-    def masked(rounding: Rounding) -> list[int]:
-        found = make_templates("No", "", [0.2, 0.4, 0.6], BUILTIN, idf, Masking(rounding=rounding))
-        return [sum(isinstance(part, Blank) for part in parts) for parts in found]
-
-    assert {rounding: masked(rounding) for rounding in get_args(Rounding)} == {
-        "floor": [0, 0, 0],
-        "nearest": [0, 0, 1],
-        "ceil": [1, 1, 1],
-    }
-
-
 @pytest.mark.parametrize("context", ["", "...", "שלום עולם", "🎉🎉", "something else"])
 @pytest.mark.parametrize("reference", ["", "  ", "Yes", "...", "🎉", "春眠不觉晓", "שלום, עולם!", "Ann didn't go."])
 def test_any_text_has_templates(reference: str, context: str) -> None:
@@ -287,13 +248,6 @@ def test_any_text_has_templates(reference: str, context: str) -> None:
         kept = [part.text for part in parts if isinstance(part, Kept)]
         assert all(text in reference for text in kept)
         assert all(fold(word.text) for text in kept for word in split_words(text))
-
-
-def test_no_ratio_gives_no_template_and_a_wrong_one_is_refused() -> None:
-    idf = count_corpus([STORY])
-    assert make_templates(STORY, CONTEXT, [], BUILTIN, idf) == []
-    with pytest.raises(ValueError, match="masking ratio"):
-        make_templates(STORY, CONTEXT, [0.2, -0.1], BUILTIN, idf)
 
 
 # The corpus X
@@ -306,12 +260,6 @@ def test_documents_are_counted_once_per_word_without_case() -> None:
     assert found.idf("cat") == smoothed_idf(4, 2) == pytest.approx(math.log(5 / 3))
     assert found.idf("horse") == smoothed_idf(4, 0) == pytest.approx(math.log(5))
     assert smoothed_idf(4, 4) == 0.1  # log 1, below the floor
-
-
-def test_the_order_of_documents_does_not_matter_and_another_one_does() -> None:
-    one, other = count_corpus(["a cat", "a dog"]), count_corpus(["a dog", "a cat"])
-    assert one == other
-    assert one.corpus != count_corpus(["a cat", "a dog", "a cow"]).corpus
 
 
 def test_corpora_of_each_kind(tmp_path: Path) -> None:

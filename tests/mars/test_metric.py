@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
-from data.documents import DocumentFrequencies
+from core.faults import ExampleFaults
 from mars.masking import Blank, Kept, count_corpus
 from mars.metric import MARS
 from mars.references import Augmented, AugmentedReference, Fill, Job, RefusedReference
@@ -179,31 +178,6 @@ def test_a_text_without_a_vector_and_a_cut_context_count_only_at_their_ratios(me
     assert replace(metric, ratios=(0.0,)).score_compared(cut).dropped_tokens == (0,)
 
 
-def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> None:
-    examples = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
-    frequent = count_corpus(["dog", "a dog", "the dog", "a cat dog"])
-
-    def masked(documents: DocumentFrequencies | None) -> str:
-        (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augment(examples)
-        assert not isinstance(row, RefusedReference)
-        return row[1].template_text
-
-    assert masked(None) == "the [1] the cat"  # one document, all words in it: the first noun
-    assert masked(frequent) == "the [1] the cat"
-    assert masked(count_corpus(["cat", "a cat", "the cat", "my cat"])) == "the dog the [1]"
-
-
-def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
-    examples = [Example(str(i), text="dog", references=(text,)) for i, text in enumerate(["the dog", "a cat", "cat"])]
-    whole = replace(metric, ratios=(0.0, 0.5)).score(examples)
-    with_corpus = replace(metric, ratios=(0.0, 0.5)).with_corpus(examples)
-    parts = [with_corpus.score([example]) for example in examples]
-    assert [part.values["quality"][0] for part in parts] == pytest.approx(list(whole.values["quality"]), abs=1e-5)
-    assert {part.signature for part in parts} == {whole.signature}
-    given = replace(metric, documents=count_corpus(["cat"]))
-    assert given.with_corpus(examples).documents == given.documents
-
-
 def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_the_signature_names_it(
     metric: MARS,
 ) -> None:
@@ -231,42 +205,11 @@ def test_the_signature_tells_the_variants_apart(metric: MARS) -> None:
     assert "|augmenter=none|" in replace(metric, augmenter=None).signature
 
 
-def test_data_without_any_reference_is_the_wrong_data(metric: MARS) -> None:
-    with pytest.raises(ExampleFaults, match="mars needs references"):
-        metric.score([Example("a", text="x"), Example("b", text="y")])
-
-
 def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> None:
     alone = replace(metric, augmenter=None)
     assert alone.ratios == (0.0,)
     found = alone.score([Example("a", text=TEXTS[1], references=(TEXTS[0],))])
     assert found.values["quality"] == pytest.approx([cosine(TEXTS[1], TEXTS[0])])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"language_model": None}, "needs a language_model"),
-        (
-            {"language_model": "x", "augmenter": "clever"},
-            "augmenter must be 'self_planning', 'naive' or 'none', but is",
-        ),
-        ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
-        ({"language_model": "x", "ratios": 0.2}, "ratios must be a list, but is 0.2"),
-        ({"language_model": "x", "q": 0.0}, "q must be greater than 0, but is 0.0"),
-        ({"language_model": "x", "q": float("nan")}, "q must be "),
-        ({"language_model": "x", "tagger": "clever"}, "a tagger is builtin, nltk or spacy:MODEL"),
-        (
-            {"language_model": "x", "token_budget": 0, "augmenter": "naive"},
-            "token_budget must be greater than or equal to 1",
-        ),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(
-    settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises((ValueError, InputFaults), match=message):
-        MARS.from_pretrained(**settings)
 
 
 ODD = [

@@ -42,11 +42,6 @@ def test_context_counts_only_where_it_is_used_and_its_end_is_cut(lm: MaskedLM) -
     assert NaiveAugmenter(lm).depends != NaiveAugmenter(lm, use_context=False).depends
 
 
-def test_a_reference_without_a_blank_stays_as_it_is(lm: MaskedLM) -> None:
-    (found,) = NaiveAugmenter(lm).augment([Job("x", (Kept("the cat ."),))])
-    assert (found.text, found.fills, found.dropped_context) == ("the cat .", (), 0)
-
-
 def test_all_references_that_are_too_long_are_named(lm: MaskedLM) -> None:
     long = Job("", (Blank(1), Kept(" the cat sat on the mat." * 4)))
     with pytest.raises(ExampleFaults, match="reads 24 tokens at once") as faults:

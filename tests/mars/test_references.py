@@ -52,12 +52,6 @@ def test_another_model_reads_nothing_of_the_first(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("augmented_references-*/"))) == 2
 
 
-def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
-    made = load_or_augment(Counting(), [job("x")], None)
-    assert isinstance(made[0], Augmented)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_the_model_cannot_read_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     made = load_or_augment(Counting(), [job("x"), job("long"), job("y")], tmp_path)
     assert made[1] == "too long"

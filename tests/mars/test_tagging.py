@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -63,22 +62,10 @@ def test_builtin_tags_in_context() -> None:
     assert builtin_tags([]) == []
 
 
-def test_any_words_have_a_class() -> None:
-    text = [word.text for word in split_words("春眠 שלום 🎉 \ud83d 2nd x -- 's 'S N'T")]
-    assert len(builtin_tags(text)) == len(text)
-
-
 @pytest.mark.parametrize("name", ["", "spacy", "spacy:", "Builtin", "penn"])
 def test_an_unknown_tagger(name: str) -> None:
     with pytest.raises(InputFaults, match=r"builtin, nltk or spacy:MODEL"):
         load_tagger(name)
-
-
-def test_a_tagger_whose_data_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    nltk: Any = pytest.importorskip("nltk")
-    monkeypatch.setattr(nltk.data, "path", [])
-    with pytest.raises(InputFaults, match=r"python -m nltk\.downloader averaged_perceptron_tagger_eng"):
-        load_tagger("nltk")
 
 
 def test_spacy_or_its_model_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from transformers import BertTokenizer
 
 from mars.writable_tokens import WritableTokens, count_missing_bytes
 from models.causal import CausalLM
-from models.tiny import train_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +37,6 @@ def test_what_is_begun_can_be_completed() -> None:
             count_missing_bytes(more) == (count_missing_bytes(text) or 0) - 1 for text in begun for more in longer[text]
         )
         begun = [more for text in begun for more in longer[text] if count_missing_bytes(more)][::11]
-
-
-def test_tokens_decode_to_their_bytes(lm: CausalLM, writable: WritableTokens) -> None:
-    ids = lm.tokenizer("The cat 🐈 sat. שלום مرحبا 猫", add_special_tokens=False)["input_ids"]
-    assert writable.text(ids) == lm.tokenizer.decode(ids)
 
 
 def test_special_tokens_and_line_breaks_are_banned(lm: CausalLM, writable: WritableTokens) -> None:
@@ -85,11 +79,3 @@ def test_other_tokenizers_are_refused() -> None:
     words = BertTokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "猫": 5})
     with pytest.raises(ValueError, match="needs a byte-level BPE"):
         WritableTokens(words, 6)
-
-
-def test_a_vocabulary_of_special_tokens_is_refused() -> None:
-    tokenizer = train_tokenizer([], 0, ())
-    tokens = tokenizer.convert_ids_to_tokens([*range(len(tokenizer))])
-    tokenizer.add_special_tokens({"additional_special_tokens": tokens})
-    with pytest.raises(ValueError, match="may be written"):
-        WritableTokens(tokenizer, len(tokenizer))
