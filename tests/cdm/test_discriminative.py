@@ -16,7 +16,6 @@ from cdm.discriminative import (
     load_steps,
     pool,
     save_steps,
-    summary,
 )
 from cdm.infilling import Pair
 from core.example import Example
@@ -81,25 +80,6 @@ def test_features_summarise_steps_and_turns() -> None:
     assert found["turn_mean"] == -2.0  # of 1 and -5
     assert (found["turn_min"], found["turn_max"]) == (-5.0, 1.0)
     assert found["token_share_below_zero"] == pytest.approx(1 / 3)
-
-
-def test_a_summary_ignores_order_and_its_mean_and_extremes_ignore_length() -> None:
-    values = np.random.default_rng(0).normal(size=30)
-    np.testing.assert_allclose(summary(values[::-1]), summary(values))
-    np.testing.assert_allclose(summary(np.tile(values, 5))[[0, 1, 9, 10, 11]], summary(values)[[0, 1, 9, 10, 11]])
-
-
-def test_the_classifier_pooler_learns_and_is_kept(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    good = [steps((rng.normal(size=rng.integers(5, 40)) + 1).tolist()) for _ in range(80)]
-    damaged = [steps((rng.normal(size=rng.integers(5, 40)) - 1).tolist()) for _ in range(80)]
-    pooler = ClassifierPooler.fit(good[:40], damaged[:40])
-    correct = [pooler.logit(s) > 0 for s in good[40:]] + [pooler.logit(s) < 0 for s in damaged[40:]]
-    assert np.mean(correct) > 0.95
-    pooler.save(tmp_path / "pooler.json")
-    assert ClassifierPooler.load(tmp_path / "pooler.json").logit(good[0]) == pooler.logit(good[0])
-    with pytest.raises(ValueError, match="80 and 0"):
-        ClassifierPooler.fit(good, [])
 
 
 def test_the_classifier_pooler_may_learn_the_expert_alone_too(tmp_path: Path) -> None:

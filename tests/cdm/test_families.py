@@ -209,15 +209,6 @@ def test_an_epoch_reads_every_token_of_every_dialogue(pair: Pair, dialogues: Dia
     assert infilling.reads_right == (short.tasks(0, "all") == short.tasks(0))
 
 
-def test_an_amateur_that_stops_early_learns_the_first_gaps_of_the_expert(bart: Pair, dialogues: Dialogues) -> None:
-    few, many, all_ = (
-        Gaps(LONGEST, most=most, windows="one").tasks(bart.amateur, dialogues)(7) for most in (5, 20, None)
-    )
-    assert (len(few), len(many), len(all_)) == (5, 20, len(dialogues))
-    assert few == many[:5]
-    assert all(task in all_ for task in many)
-
-
 @pytest.fixture(scope="module")
 def middle(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> ConditionalLM:
     return build("llama", dialogues, tmp_path_factory.mktemp("llama"), 1)
@@ -244,17 +235,6 @@ def test_how_causal_models_read_a_gap(middle: ConditionalLM, left_to_right: Cond
     assert find_infilling(left_to_right).target(continued.segment) == [302, 303, separator]
     windowed = tokenise(left_to_right, [], 4).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
-
-
-def test_a_causal_model_learns_all_that_it_reads_but_the_first_token(
-    left_to_right: ConditionalLM, dialogues: Dialogues
-) -> None:
-    gaps = Gaps(LONGEST, order="left-to-right", windows="one")
-    (task,) = gaps.tasks(left_to_right, dialogues[:1])(0)
-    batch = gaps.batch(left_to_right, [task])
-    assert list(task.source) == [left_to_right.tokenizer.eos_token_id]
-    assert batch["input_ids"][0].tolist() == [*task.source, *task.target[:-1]]
-    assert batch["labels"][0].tolist() == list(task.target)
 
 
 def test_logits_beyond_the_tokenizer_change_nothing(middle: ConditionalLM, dialogues: Dialogues, tmp_path: Path):

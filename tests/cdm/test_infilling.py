@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 import torch
 
 from cdm.discriminative import DiscriminativeCDM
-from cdm.infilling import SEPARATOR, Gaps, Pair, held_out_nll, tokenise
+from cdm.infilling import Gaps, Pair, held_out_nll, tokenise
 from core.example import Example
 from data.builtin.dialogues import generate_dialogues
 from models.seq2seq import Seq2SeqLM
@@ -89,15 +89,6 @@ def test_amateur_and_expert_learn_the_same_gaps() -> None:
     assert all(task.source[-1] == lm.tokenizer.eos_token_id for task in once)  # as T5 was pretrained
 
 
-def test_gaps_begin_and_end_where_words_do() -> None:
-    lm = GAPS.build(PLAN, DIALOGUES, seed=0)
-    known = {word for turns in DIALOGUES for turn in turns for word in turn.split()}
-    for words in (True, False):
-        tasks = tokenise(lm, DIALOGUES, GAPS.max_length, words=words).tasks(seed=0)
-        found = lm.tokenizer.batch_decode([list(task.segment) for task in tasks])
-        assert all({*segment.split()} <= known for segment in found) == words
-
-
 def test_the_partial_order_is_checked_and_said(
     pair: Pair, dialogues: list[tuple[str, ...]], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -111,15 +102,6 @@ def test_the_partial_order_is_checked_and_said(
     failing = order if not order.holds else reverse
     assert "NOT BETTER" in str(failing)
     assert any(record.levelname == "WARNING" for record in caplog.records) == (not reverse.holds)
-
-
-def test_a_pair_needs_one_tokenizer(pair: Pair) -> None:
-    other = TinyT5(300, 16, 32, 2, 1, 1).build(["quite another text"], (SEPARATOR,), seed=0)
-    with pytest.raises(ValueError, match="one tokenizer"):
-        Pair(pair.amateur, other)
-    plain = TinyT5(300, 16, 32, 2, 1, 1).build(["no separator"], (), seed=0)
-    with pytest.raises(ValueError, match="</UTT>"):
-        Pair(plain, plain)
 
 
 def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> None:

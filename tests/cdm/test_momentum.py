@@ -32,12 +32,6 @@ def test_gamma_moves_away_from_the_expert() -> None:
     torch.testing.assert_close(degraded_log_probabilities(AMATEUR, EXPERT, -1 + 1e-6), EXPERT, atol=1e-5, rtol=0)
 
 
-def test_each_row_is_normalised_by_itself() -> None:
-    amateur, expert = torch.stack([AMATEUR, EXPERT]), torch.stack([EXPERT, AMATEUR])  # of shape (2, 1, 3)
-    rows = degraded_log_probabilities(amateur, expert, 0.7)
-    torch.testing.assert_close(rows.exp().sum(-1), torch.ones(2, 1))
-
-
 def test_implausible_tokens_are_left_out_row_by_row() -> None:
     amateur = torch.tensor([[[0.9, 0.08, 0.02], [0.3, 0.2, 0.5]]]).log()
     kept = keep_plausible(torch.zeros(1, 2, 3), amateur, 0.5)

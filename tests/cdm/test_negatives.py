@@ -38,33 +38,12 @@ def test_negatives_are_the_same_again_and_do_not_depend_on_batches(pair: Pair, d
     assert sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=4) != first
 
 
-def test_dialogues_that_stay_as_they_are_are_counted_and_left_out(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [[260] for _ in sources])
-    (same,) = pair.amateur.tokenizer.batch_decode([[260]])
-    found = sample_negatives(pair, [(same, same)], "utterance-single", SAMPLING, seed=0)
-    assert (found.positives, found.negatives, found.indices, found.failures) == ((), (), (), 1)
-
-
 def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(pair: Pair, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("cdm.negatives.manipulations", lambda *_: ["utterance"] * 4)
     monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [[260] for _ in sources])
     (same,) = pair.amateur.tokenizer.batch_decode([[260]])
     found = sample_negatives(pair, [("good morning", "hello there")], "mixed-multi", SAMPLING, seed=0)
     assert (found.negatives, found.indices, found.failures) == (((same, same),), (0,), 0)
-
-
-def test_a_segment_may_be_as_long_as_the_longest_turn(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns: list[int] = []
-
-    def sample(_pair: Pair, sources: list[list[int]], _sampling: Sampling, uniforms: np.ndarray, *_: object):  # type: ignore[no-untyped-def]
-        columns.append(uniforms.shape[1])
-        return [[260 + i] for i in range(len(sources))]
-
-    monkeypatch.setattr("cdm.negatives.sample_segments", sample)
-    talk = ("hi", "a much longer answer than the greeting that it follows")
-    sample_negatives(pair, [talk], "utterance-single", Sampling(), seed=0)
-    longest = max(len(turn) for turn in pair.tokenise([talk]).dialogues[0])
-    assert set(columns) == {longest + 1}
 
 
 def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,13 +92,6 @@ def test_redrawn_segments_stand_between_whole_words(
         found = sample_negatives(replace(pair, words=words), dialogues, "segment-single", SAMPLING, seed=0)
         written = {word for turns in found.negatives for turn in turns for word in turn.split()}
         assert (written <= known | {"oo"}) == words
-
-
-def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
-    found = sample_negatives(pair, dialogues[:10], "utterance-single", SAMPLING, seed=1)
-    whole = sample_negatives(replace(pair, max_length=500), dialogues[:10], "utterance-single", SAMPLING, seed=1)
-    assert found.dropped > 0
-    assert whole.dropped == 0
 
 
 def test_a_dialogue_and_its_negative_are_one_group() -> None:

@@ -58,13 +58,6 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
         assert task.dropped == 0
 
 
-def test_a_window_grows_to_both_sides() -> None:
-    turns = [[10] * 4, [11] * 4, [12] * 4, [13] * 4, [14] * 4]
-    task = make_task(turns, Gap(2, 0, 4), INFILLING, SEPARATOR, max_length=11)
-    assert task.source == (11, 11, 11, 11, 3, 1, 3, 13, 13, 13, 13)
-    assert task.dropped == 10
-
-
 def test_of_a_giant_turn_the_tokens_around_the_gap_stay() -> None:
     turn = list(range(100, 150))
     task = make_task([turn, [7]], Gap(0, 20, 22), INFILLING, SEPARATOR, max_length=7)
@@ -119,15 +112,6 @@ def test_a_gap_cuts_no_span() -> None:
     assert {(gap.start, gap.stop) for gap in gaps} == inside | beside | across
 
 
-def test_given_turns_have_no_gap() -> None:
-    assert {draw_gap([[1], [2], [3]], random.Random(i), utterance=True, given=1).turn for i in range(20)} == {1, 2}
-
-
-def test_a_dialogue_without_tokens_has_no_gap() -> None:
-    with pytest.raises(ValueError, match="at least one token"):
-        draw_gap([[], []], random.Random(0), utterance=True)
-
-
 def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
     tokenised = pair.tokenise(dialogues)
     for i, turns in enumerate(tokenised.dialogues):
@@ -140,7 +124,3 @@ def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialog
         assert 1 <= len(words) <= 5
         assert set(words) <= set(text.split())
         assert any(is_content(word) for word in words)
-
-
-def test_without_content_words_there_is_no_gap() -> None:
-    assert draw_content_gap([["i", "Ġam"], ["Ġ7"]], random.Random(0)) is None

@@ -20,22 +20,11 @@ def test_needs_text_or_turns(text: str):
         Example("a", text=text)
 
 
-def test_lists_become_tuples_so_that_equal_content_is_equal():
-    listed: Any = ["u", "v"]
-    assert Example("a", turns=listed, references=listed) == Example("a", turns=("u", "v"), references=("u", "v"))
-
-
 @pytest.mark.parametrize("name", ["turns", "references"])
 def test_a_bare_string_is_not_a_list_of_characters(name: str):
     fields: dict[str, Any] = {name: "Hi!"}
     with pytest.raises(TypeError, match=f"{name} must be a sequence of strings, but 'a' has the string 'Hi!'"):
         Example("a", text="t", **fields)
-
-
-def test_examples_can_be_members_of_a_set_and_be_sent_to_a_worker():
-    example = Example("a", text="t", ratings={"quality": 1.0})
-    assert len({example, Example("a", text="t", ratings={"quality": 1.0})}) == 1
-    assert pickle.loads(pickle.dumps(example)) == example
 
 
 @pytest.mark.parametrize(
@@ -46,12 +35,6 @@ def test_an_example_of_checked_values_is_as_any_other(fields: dict[str, Any]):
     assert (quick, hash(quick), repr(quick), asdict(quick)) == (example, hash(example), repr(example), asdict(example))
     assert pickle.loads(pickle.dumps(quick)) == replace(quick) == example
     assert quick.extra is not Example.of_checked({"id": "1", "text": "a"}).extra
-
-
-def test_no_two_examples_share_their_default_ratings():
-    first, second = Example("a", text="t"), Example("b", text="t")
-    assert first.ratings == {}
-    assert first.ratings is not second.ratings
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,6 @@ def test_equal_faults_of_a_file_are_one_line() -> None:
     assert InputFaults(many).faults == tuple(many)
 
 
-def test_nine_equal_faults_are_nine_lines() -> None:
-    faults = [fault("in.jsonl", line, "text is empty") for line in range(1, 10)]
-    assert str(InputFaults(faults)).splitlines() == faults
-
-
 def test_a_message_of_different_faults_ends_after_a_hundred_lines() -> None:
     faults = [fault("in.jsonl", line, f'must be a number, found "{line}"') for line in range(1, 1001)]
     assert str(InputFaults(faults)).splitlines() == [*faults[:100], "… and 900 more such lines"]

@@ -23,14 +23,6 @@ def test_counts():
     assert (len(none), none.unscored, none.truncated) == (0, 0, 0)
 
 
-def test_values_become_float_arrays_and_the_rest_defaults_to_nothing():
-    made = Scores({"a": [1, 2]}, "s")  # pyright: ignore[reportArgumentType]
-    assert made.values["a"].dtype == np.float64
-    assert made.reasons == (None, None)
-    assert made.dropped_tokens == (0, 0)
-    assert made.explanations == ()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

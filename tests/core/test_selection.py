@@ -7,25 +7,11 @@ import pytest
 
 from core.example import Example
 from core.faults import ExampleFaults
-from core.scores import Field, Scores
-from core.selection import has_field, score_complete, select_complete
+from core.scores import Scores
+from core.selection import score_complete, select_complete
 
 FULL = Example("a", text="t", context="c", references=("r",), turns=("u", "v"))
 EXAMPLES = [Example("x", text="t", context=" "), FULL, Example("y", text="t", context="c", references=("", " "))]
-
-
-@pytest.mark.parametrize(
-    ("field", "bare"),
-    [
-        ("turns", Example("b", turns=("one turn",))),
-        ("references", Example("b", text="t", references=(" ",))),
-        ("context", Example("b", text="t", context=" ")),
-        ("label", Example("b", text="t")),
-    ],
-)
-def test_blank_values_do_not_count(field: Field, bare: Example) -> None:
-    assert not has_field(bare, field)
-    assert has_field(FULL, field) == (field != "label")
 
 
 def test_examples_without_a_field_have_a_reason() -> None:

@@ -1,6 +1,5 @@
 """Settings: values that are refused, with what they must be and what was found."""
 
-from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, replace
 from typing import Any
 
@@ -22,24 +21,6 @@ from core.settings import (
     checked_dataclass,
     one_of,
 )
-from data.sets.attributes import builtin_news, builtin_remarks, builtin_reviews
-from data.sets.dialogues import builtin_dialogues
-from data.sets.songci import builtin_verse
-from data.sets.stories import builtin_stories
-
-
-@pytest.mark.parametrize(
-    "load", [builtin_reviews, builtin_remarks, builtin_news, builtin_dialogues, builtin_stories, builtin_verse]
-)
-def test_built_in_corpora_have_no_negative_sizes(load: Callable[..., Any]) -> None:
-    for wrong in ({"train": -1}, {"held_out": -1}, {"train": 2.5}):
-        with pytest.raises(ValueError, match=r"must be (a valid integer|greater than or equal to 0), but is"):
-            load(**{"train": 4, "held_out": 2, **wrong})
-
-
-@pytest.mark.parametrize("load", [builtin_reviews, builtin_remarks, builtin_news, builtin_dialogues, builtin_stories])
-def test_built_in_corpora_without_rated_texts_have_no_rated_set(load: Callable[..., Any]) -> None:
-    assert load(train=4, held_out=2, rated=0).rated == ()
 
 
 @pytest.mark.parametrize(
@@ -67,20 +48,6 @@ def test_types_of_settings(kind: Any, good: list[Any], wrong: list[Any]) -> None
     for value in wrong:
         with pytest.raises(SettingFault, match=r"^setting(\[\d\])? must (be|not be|ascend) .*, but is "):
             check(kind, setting=value)
-
-
-def test_sentences_name_the_setting_its_rule_and_the_value() -> None:
-    for kind, value, sentence in (
-        (Size, -1, "x must be greater than or equal to 0, but is -1"),
-        (Count, 1.5, "x must be a valid integer, but is 1.5"),
-        (Several[Count], 8, "x must be a list, but is 8"),
-        (Several[Count], [8, 8], "x must be non-empty and without duplicates, but is [8, 8]"),
-        (Several[Count], [8, 0], "x[1] must be greater than or equal to 1, but is 0"),
-        (one_of(["a", "b"]), "c", "x must be 'a' or 'b', but is 'c'"),
-    ):
-        with pytest.raises(SettingFault) as found:
-            check(kind, x=value)
-        assert str(found.value) == sentence
 
 
 @checked_dataclass

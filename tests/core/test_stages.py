@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import stages as module
 from core.faults import InputFaults
 from core.stages import SETTLED, Cache, Stages, file_sha256, fingerprint
 
@@ -37,14 +36,6 @@ def test_is_found_again_by_a_new_process_with_keys_in_another_order(tmp_path: Pa
     depends = json.loads((first / "depends.json").read_text(encoding="utf-8"))
     assert depends == {"a": 1, "b": [2.5, None], "version": 1}
     assert not list(tmp_path.glob("*.partial"))
-
-
-def test_a_changed_dependency_name_or_version_is_another_stage(tmp_path: Path):
-    given = [("model", 0.5, 1), ("model", 0.25, 1), ("negatives", 0.5, 1), ("model", 0.5, 2)]
-    kept = [Stages(tmp_path).get(name, {"gamma": gamma}, write, version=version) for name, gamma, version in given]
-    assert len(set(kept)) == 4
-    assert json.loads((kept[-1] / "depends.json").read_text("utf-8"))["version"] == 2
-    assert Stages(tmp_path).get("model", {"gamma": 0.5}, never, version=2) == kept[-1]
 
 
 def test_what_a_crash_left_is_handed_to_the_next_run_but_for_what_it_was_writing(tmp_path: Path):
@@ -92,17 +83,6 @@ def test_two_processes_at_once_build_once(tmp_path: Path):
     assert (tmp_path / "builds").read_text(encoding="utf-8") == "built\n"
 
 
-def test_other_processes_wait_for_what_the_first_one_builds(tmp_path: Path):
-    waiting = threading.Thread(
-        target=lambda: found.append(Stages(tmp_path, first=False).get("model", {"a": 1}, never, version=1))
-    )
-    found: list[Path] = []
-    waiting.start()
-    first = Stages(tmp_path).get("model", {"a": 1}, write, version=1)
-    waiting.join(timeout=10)
-    assert found == [first]
-
-
 def test_other_processes_build_with_the_first_one_where_all_are_needed(tmp_path: Path):
     meeting = threading.Barrier(2)
     writers: list[str] = []
@@ -129,13 +109,6 @@ def test_other_processes_build_with_the_first_one_where_all_are_needed(tmp_path:
 def test_a_process_that_waits_in_vain_says_so(tmp_path: Path):
     with pytest.raises(TimeoutError, match="the first process should have built"):
         Stages(tmp_path, first=False, patience=0.3).get("model", {"a": 1}, never, version=1)
-
-
-@pytest.mark.parametrize(
-    "other", [{"a": 2}, {"a": 1.5}, {"a": "1"}, {"a": None}, {"b": 1}, {"a": 1, "b": 1}, {"a": [1]}]
-)
-def test_fingerprints_differ(other: object):
-    assert fingerprint(other) != fingerprint({"a": 1})
 
 
 @pytest.mark.parametrize("value", [np.zeros(2), Path("model"), {1, 2}, b"bytes", float("nan")])
@@ -247,33 +220,9 @@ def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -
 # ---- hashes of files -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were read, in order."""
-    read, done = module._read, []
-    monkeypatch.setattr(module, "_read", lambda path: done.append(path) or read(path))
-    return done
-
-
 def age(path: Path) -> None:
     then = time.time() - 10 * SETTLED
     os.utime(path, (then, then))
-
-
-def test_an_unchanged_file_is_read_once(tmp_path: Path, reads: list[Path]):
-    path = tmp_path / "weights"
-    path.write_bytes(b"whole")
-    age(path)
-    assert [file_sha256(path) for _ in range(3)] == [hashlib.sha256(b"whole").hexdigest()] * 3
-    assert reads == [path]
-
-
-def test_a_young_file_is_read_each_time(tmp_path: Path, reads: list[Path]):
-    path = tmp_path / "weights"
-    for content in (b"whole", b"whale", b"while"):  # perhaps within one step of the clock
-        path.write_bytes(content)
-        assert file_sha256(path) == hashlib.sha256(content).hexdigest()
-    assert len(reads) == 3
 
 
 def test_a_changed_file_of_the_same_size_and_time_is_read_again(tmp_path: Path):
@@ -284,13 +233,3 @@ def test_a_changed_file_of_the_same_size_and_time_is_read_again(tmp_path: Path):
     path.write_bytes(b"whale")
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))  # the time of the inode's change cannot be put back
     assert file_sha256(path) == hashlib.sha256(b"whale").hexdigest() != before
-
-
-def test_a_stage_is_read_once_by_a_process_that_finds_it_often(tmp_path: Path, reads: list[Path]):
-    kept = Stages(tmp_path).get("model", {}, lambda folder: (folder / "a").touch(), version=1)
-    for path in kept.iterdir():
-        age(path)
-    reads.clear()
-    for _ in range(5):
-        assert Stages(tmp_path).get("model", {}, lambda _: None, version=1) == kept
-    assert sorted(path.name for path in reads) == ["a", "depends.json"]

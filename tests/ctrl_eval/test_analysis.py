@@ -10,14 +10,6 @@ def pearson(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def test_quartiles_are_of_one_size_and_ordered() -> None:
-    ratings = np.random.default_rng(0).normal(size=40)
-    found = quartiles(ratings)
-    assert np.bincount(found).tolist() == [10, 10, 10, 10]
-    for i in range(3):
-        assert ratings[found == i].max() <= ratings[found == i + 1].min()
-
-
 def test_a_biased_subset_takes_a_quartile_with_the_papers_probability() -> None:
     ratings = np.arange(4000.0)
     subsets = biased_subsets(ratings, seed=1)
@@ -35,15 +27,3 @@ def test_more_noisy_evaluators_agree_better_and_vary_less() -> None:
     assert found[1][0] < found[6][0] < found[24][0]
     assert found[1][1] > found[6][1] > found[24][1] == pytest.approx(0.0, abs=1e-12)  # all of them, in another order
     assert found[24][0] == pytest.approx(pearson(scores.mean(axis=1), ratings))
-
-
-def test_weights_count() -> None:
-    ratings = np.array([1.0, 2.0, 3.0])
-    scores = np.stack([ratings, -ratings], axis=1)
-    weights = np.array([[1.0, 0.0]] * 3)
-    assert number_of_evaluators(scores, weights, ratings, [2], pearson, seed=0)[2] == (pytest.approx(1.0), 0.0)
-
-
-def test_more_evaluators_than_there_are_is_an_error() -> None:
-    with pytest.raises(ValueError, match="there are 2 evaluators"):
-        number_of_evaluators(np.ones((3, 2)), np.ones((3, 2)), np.arange(3.0), [3], pearson, seed=0)

@@ -14,7 +14,7 @@ from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_w
 from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
-from models.infilling import BART, PEGASUS, T5, Infill, convention_of
+from models.infilling import Infill
 from models.tiny import train_tokenizer
 
 
@@ -146,12 +146,6 @@ def test_patterns_of_a_prefix_and_a_prompt() -> None:
             consistency_patterns(prefix, text)
     pattern = relevance_pattern("So <mask>! <text>", "It says <mask>.")
     assert (pattern.before, pattern.after) == ("So ", "! It says <mask>.")
-
-
-def test_conventions_by_type() -> None:
-    assert [convention_of(t) for t in ("pegasus", "mt5", "bart")] == [PEGASUS, T5, BART]
-    with pytest.raises(ValueError, match="is of the type 'gpt2': set convention to"):
-        convention_of("gpt2")
 
 
 @given(st.integers(1, 20), st.integers(0, 19), st.integers(1, 12), st.integers(2, 14), st.booleans())
