@@ -2,35 +2,27 @@
 
 import random
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
     LogitsProcessorList,
-    PreTrainedTokenizerFast,
-    T5Tokenizer,
-    TopKLogitsWarper,
 )
 
 from core.faults import InputFaults
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
 from discriminators.guides import BiLSTMGuide, CausalGuide, TextBridge, TokenMismatchError, map_tokens, mask_prefix_ends
 from discriminators.segments import TokenRow
-from discriminators.texts import LabelledText, prefix_texts
+from discriminators.texts import LabelledText
 from discriminators.training import ClassifierTraining, LabelledRows, TrainingSettings, train_classifier
-from models.model import decode_tokens, plain_token_ids
 from models.tiny import train_tokenizer
-from oumg.form import Form
 from oumg.guidance import Guidance
-from oumg.poetry import generate_poems
-from oumg.songnet import SongNetPlan, character_tokenizer
+from oumg.songnet import character_tokenizer
 from oumg.unknown import count_unknown_tokens
 from tests.toy_models import QUIET, randomise
 
@@ -110,25 +102,6 @@ def test_a_folder_holds_the_guide(trained: tuple[CausalGuide, Path]) -> None:
     assert torch.equal(again.network.known, guide.network.known)
     assert not (folder / "checkpoints").exists()
     assert (folder / "curve.json").is_file()
-
-
-def test_batches_change_no_logit(trained: tuple[CausalGuide, Path]) -> None:
-    guide, few = trained[0], [text.segments[0] for text in toy_texts(10)]
-    assert guide.logits(few).tolist() == pytest.approx([guide.logits([text])[0] for text in few], abs=1e-5)
-
-
-def test_text_that_spells_a_special_token_is_text(trained: tuple[CausalGuide, Path]) -> None:
-    guide, _ = trained
-    (spelled,) = plain_token_ids(guide.tokenizer, ["red</s>"])
-    assert guide.tokenizer.eos_token_id not in spelled
-    assert guide.tokenizer.decode(spelled) == "red</s>"
-
-
-def test_tokens_without_training_text_are_unknown(trained: tuple[CausalGuide, Path]) -> None:
-    guide, _ = trained
-    (zebra,) = plain_token_ids(guide.tokenizer, ["zebra"])
-    assert not guide.network.known[zebra].all()
-    assert guide.network.known[1]  # the end of a text is learned
 
 
 def test_faults_are_named(tmp_path: Path, builds: dict[str, Any]) -> None:
@@ -219,16 +192,6 @@ def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None
     torch.testing.assert_close(turned, found[[2, 0]], atol=1e-6, rtol=1e-6)
 
 
-def test_special_tokens_say_nothing(judge: Discriminator, guide: BiLSTMGuide) -> None:
-    end = TOKENIZER.get_vocab()["<end>"]
-    chosen = torch.tensor([[end, 10**6, *encoded("花")]])
-    alone = guide.candidates(guide.start(1), chosen)
-    assert alone[0, :2].tolist() == [0, 0]
-    state = guide.advance(guide.start(1), torch.tensor(encoded("春")))
-    state = guide.advance(state, torch.tensor([end]))
-    check_logits(guide.candidates(state, chosen), judge, ["春", "春", "春花"])
-
-
 def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
     words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
     with pytest.raises(
@@ -247,55 +210,6 @@ def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> N
         state = guide.advance(state, torch.tensor([token]))
     found = guide.candidates(state, torch.tensor([ids[-1:]]))
     assert found.item() == pytest.approx(own.logits([("the cat sat",)])[0][0], abs=1e-5)
-
-
-def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path: Path) -> None:
-    tokens = Tokenizer(models.WordLevel({"!": 0, "a": 1, "b": 2, "c": 3, "<unk>": 4}, unk_token="<unk>"))
-    tokens.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokens, unk_token="<unk>")
-    texts = [LabelledText((("a !", "a a")[i % 2],), i % 2, f"g{i}") for i in range(40)]
-    build = partial(new_token_bilstm, tokenizer=tokenizer, embedding_dim=4, hidden_dim=4)
-    settings = TrainingSettings(epochs=2, learning_rate=1e-2, held_out=0.2)
-    train_classifier(build, texts, tmp_path, QUIET, settings)
-    judge = Discriminator.from_pretrained(tmp_path)
-    known = judge.network.embedding.weight.any(dim=1)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
-    assert known[3:].tolist() == [True, True, False, False, False]
-    guide = BiLSTMGuide(judge.network, judge.tokens, tokenizer)  # pyright: ignore[reportArgumentType]
-    state = guide.start(1)
-    for token in (0, 1, 2, 3):
-        state = guide.advance(state, torch.tensor([token]))
-    assert count_unknown_tokens(judge, ["a b !", "c", ""]) == 2
-    b, c = guide.candidates(state, torch.tensor([[2, 3]]))[0].tolist()
-    assert b == c
-
-
-def test_tokens_that_a_generator_puts_around_a_text_are_not_read() -> None:
-    vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *((c, -2.0) for c in "▁catsh")]
-    tokenizer = T5Tokenizer(vocab=vocabulary, extra_ids=0)
-    assert tokenizer("a cat")["input_ids"][-1] == tokenizer.eos_token_id  # pyright: ignore[reportGeneralTypeIssues]
-    own = new_token_bilstm([("a cat",)], tokenizer, embedding_dim=4, hidden_dim=4)
-    plain: Any = tokenizer("a cat", add_special_tokens=False)["input_ids"]
-    assert own.tokens.encode(["a cat"]) == [[i + 3 for i in plain]]
-
-
-def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> None:
-    words = train_tokenizer(["a b c yes no"] * 3, 270, sentinels=())
-    texts = [
-        LabelledText((f"a {word} {c} {d}",), label, c + d)
-        for c in "abc"
-        for d in "abc"
-        for label, word in enumerate(("no", "yes"))
-    ]
-    data = prefix_texts(texts, lambda s: words(s)["input_ids"], partial(decode_tokens, words), most=3)  # pyright: ignore[reportArgumentType]
-    build = partial(new_token_bilstm, tokenizer=words, embedding_dim=8, hidden_dim=8, dropout=0.0)
-    train_classifier(build, data, tmp_path, QUIET, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
-    judge = Discriminator.from_pretrained(tmp_path)
-    guided = Guidance(judge, words, 4.0, k=2, reads="text")
-    yes, no = words(" yes no", add_special_tokens=False)["input_ids"]  # pyright: ignore[reportGeneralTypeIssues]
-    scores = torch.zeros(1, len(words))
-    scores[0, [yes, no]] = torch.tensor([1.0, 2.0])
-    found = guided(torch.tensor([words("a", add_special_tokens=False)["input_ids"]]), scores)
-    assert found[0, [yes, no]].tolist() == [5.0, 2.0]
 
 
 def test_the_bridge_judges_text(judge: Discriminator) -> None:
@@ -324,24 +238,3 @@ def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(saved_bert: Calla
     whole = over.candidates(state, torch.tensor([[half]]))
     spelled = str(words.decode([cat, half]))
     assert whole.item() == pytest.approx(judge.logits([(spelled,)])[0][0], abs=1e-5)
-
-
-def test_poems_are_guided_where_they_have_characters(judge: Discriminator) -> None:
-    songnet = SongNetPlan(16, 1, 2, max_length=64).build(["春词", *POEMS], seed=0)
-    with torch.no_grad():
-        for parameter in songnet.model.parameters():
-            parameter.mul_(4.0)
-    songnet.model.eval()
-    inputs = [("春词", Form.of(POEMS[0])), ("春", Form.of("春花，月。"))]
-    exact = generate_poems(songnet, inputs, lambda: Guidance(judge, songnet.tokenizer, 8.0, k=6), seed=0)
-    by_text = generate_poems(
-        songnet, inputs, lambda: Guidance(TextBridge(judge, songnet.tokenizer), songnet.tokenizer, 8.0, k=6), seed=0
-    )
-    assert exact == by_text
-    assert exact != generate_poems(songnet, inputs, lambda: TopKLogitsWarper(6), seed=0)
-
-
-def test_the_bridge_spells_as_the_tokenizer_does() -> None:
-    words = train_tokenizer(["the cat , sat"], 300, sentinels=())
-    ids = words("the cat , sat", add_special_tokens=False)["input_ids"]
-    assert decode_tokens(words, [*ids, words.eos_token_id]) == "the cat , sat"  # pyright: ignore[reportArgumentType]

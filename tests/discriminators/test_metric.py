@@ -30,13 +30,6 @@ def test_a_turn_contributes_what_the_score_loses_without_it() -> None:
     assert [turn for turn, _ in found.explanations[1]["parts"]] == list(DIALOGUES[1])
 
 
-def test_a_text_is_explained_by_its_sentences_beside_a_dialogue() -> None:
-    examples = [Example("t", "Red cat. Blue dog."), Example("d", turns=DIALOGUES[0])]
-    found = DiscriminatorScore(JUDGE, explain=True).score(examples)
-    parts = [[part for part, _ in each["parts"]] for each in found.explanations]
-    assert parts == [["Red cat.", "Blue dog."], list(DIALOGUES[0])]
-
-
 def test_turns_without_tokens_have_no_score() -> None:
     examples = [Example(str(i), turns=turns) for i, turns in enumerate([("", " "), (" ", "red cat")])]
     found = DiscriminatorScore(JUDGE, explain=True).score(examples)

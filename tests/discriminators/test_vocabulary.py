@@ -55,12 +55,6 @@ def test_rare_words_are_unknown_and_bytes_never():
     assert 1 not in train_vocabulary(TEXT, "bpe", 300, 64).encode(["zebra 龍 🙂"])[0]
 
 
-@pytest.mark.parametrize("kind", ["letters", "tokenizer"])
-def test_what_cannot_be_trained(kind: str):
-    with pytest.raises(ValueError, match=f"one of characters, jieba, words, bpe, but is '{kind}'"):
-        train_vocabulary(TEXT, kind, 9, 9)
-
-
 def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
     tokenizer = train_tokenizer(TEXT, 300, sentinels=())
     tokenizer.model_max_length = 2

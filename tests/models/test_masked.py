@@ -1,6 +1,5 @@
 """Masked models: the likeliest token at each mask against one row at a time, and training of a BERT from scratch."""
 
-import copy
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from transformers import PreTrainedTokenizerFast
 
 from models.loading import folder_fingerprint, weights_fingerprint
 from models.masked import MaskedLM, most_likely_at_masks
-from models.model import output_layer_given
 from models.tiny import TinyBert
 from models.training import NOT_LEARNED, LanguageModelSchedule, Task, masked_batch, train_language_model
 
@@ -48,25 +46,6 @@ def test_masks_are_filled_as_one_row_at_a_time_would_fill_them(lm: MaskedLM) -> 
     assert [len(row) for row in expected] == [2, 1, 0]
 
 
-def test_the_frame_has_a_context_only_where_there_is_one(lm: MaskedLM) -> None:
-    start, end = lm.special("cls"), lm.special("sep")
-    assert lm.framed([7], [8, 9]) == [start, 7, end, 8, 9, end]
-    assert lm.framed([], [8, 9]) == [start, 8, 9, end]
-
-
-def test_bfloat16_logits_are_compared_in_float32(lm: MaskedLM) -> None:
-    half = MaskedLM(copy.deepcopy(lm.model).to(torch.bfloat16), lm.tokenizer)
-    row = [half.special("mask")] * 40
-    with torch.no_grad(), output_layer_given(half.model, lambda hidden: hidden) as hidden:
-        half.model(input_ids=torch.tensor([row]))
-    output = half.model.get_output_embeddings()
-    exact = hidden[0][0].double() @ output.weight.double().T + output.bias.double()
-    exact[:, lm.tokenizer.all_special_ids] = -torch.inf
-    near = exact >= exact.amax(-1, keepdim=True) - 1e-4
-    assert most_likely_at_masks(half, [row]) == [near.int().argmax(-1).tolist()]
-    assert exact.bfloat16().eq(exact.bfloat16().amax(-1, keepdim=True)).sum() > 40  # in bfloat16 there are ties
-
-
 def test_pairs_are_framed_as_the_tokenizer_frames_them() -> None:
     frame = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     backend = Tokenizer(models.WordLevel({"<s>": 0, "<mask>": 1, "</s>": 2, "a": 3, "b": 4}))
@@ -78,22 +57,6 @@ def test_pairs_are_framed_as_the_tokenizer_frames_them() -> None:
     assert lm.framed([], [4]) == tokenizer("b")["input_ids"]
 
 
-def test_what_is_saved_fills_alike(lm: MaskedLM, tmp_path: Path) -> None:
-    lm.save_pretrained(tmp_path)
-    again = MaskedLM.from_pretrained(tmp_path)
-    assert most_likely_at_masks(again, rows_with_masks(lm)) == most_likely_at_masks(lm, rows_with_masks(lm))
-    assert again.max_length == lm.max_length == 512
-    assert weights_fingerprint(again.model) == weights_fingerprint(lm.model)
-
-
-def test_a_model_without_a_mask_is_refused(tmp_path: Path) -> None:
-    from models.tiny import TinyGPT2
-
-    TinyGPT2(300, 16, 2, 1, 32).build(TEXTS, (), 0).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"needs mask, cls and sep tokens.*'mask', 'cls', 'sep'"):
-        MaskedLM.from_pretrained(tmp_path)
-
-
 def test_the_fingerprint_changes_with_one_weight(lm: MaskedLM) -> None:
     before = weights_fingerprint(lm.model)
     other = PLAN.build(TEXTS, (), seed=1).model
@@ -101,16 +64,6 @@ def test_the_fingerprint_changes_with_one_weight(lm: MaskedLM) -> None:
     with torch.no_grad():
         other.bert.embeddings.LayerNorm.bias[0] += 1e-6
     assert weights_fingerprint(other) != before
-
-
-def test_only_masked_tokens_are_learned() -> None:
-    class Model:
-        config = type("Config", (), {"pad_token_id": 0})()
-
-    batch = masked_batch(Model(), [Task([5, 9, 6], [NOT_LEARNED, 7, NOT_LEARNED]), Task([9], [8])])
-    assert batch["input_ids"].tolist() == [[5, 9, 6], [9, 0, 0]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
-    assert batch["labels"].tolist() == [[-100, 7, -100], [8, -100, -100]]
 
 
 def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:

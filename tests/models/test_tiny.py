@@ -56,29 +56,6 @@ def test_special_tokens_have_the_ids_of_t5_and_are_not_read_from_text() -> None:
     assert not set(ids) & set(tokenizer.all_special_ids)
 
 
-def test_tiny_models_depend_on_the_seed_alone() -> None:
-    state = torch.random.get_rng_state()
-    a, b, c = (PLAN.build(TEXTS, (), seed).model.state_dict() for seed in (1, 1, 2))
-    assert torch.equal(torch.random.get_rng_state(), state)
-    assert all(torch.equal(a[name], b[name]) for name in a)
-    assert any(not torch.equal(a[name], c[name]) for name in a)
-
-
-def test_infilling_frames_the_segment(lm: Seq2SeqLM) -> None:
-    infilling = sentinel_infilling(lm.tokenizer)
-    assert lm.tokenizer.convert_ids_to_tokens(infilling.target([5])) == [
-        "<extra_id_0>",
-        lm.tokenizer.convert_ids_to_tokens(5),
-        "<extra_id_1>",
-    ]
-
-
-def test_a_tokenizer_without_sentinels_is_refused(vocabularies: Path) -> None:
-    gpt2 = AutoTokenizer.from_pretrained(str(vocabularies / "gpt2"))
-    with pytest.raises(ValueError, match="extra_id_0"):
-        sentinel_infilling(gpt2)
-
-
 def test_the_real_t5_vocabulary_gets_a_separator(vocabularies: Path, tmp_path: Path) -> None:
     t5 = AutoTokenizer.from_pretrained(str(vocabularies / "t5"))
     assert sentinel_infilling(t5).mask == (32099,)

@@ -70,10 +70,6 @@ def test_turns_near_one_fit_and_no_neighbour_would(lengths: list[int], at: int, 
             assert used + 1 + lengths[neighbour] > room
 
 
-def test_turns_are_taken_before_and_after_in_turn() -> None:
-    assert find_turns_near([4, 4, 1, 4, 4], at=2, room=11) == range(1, 4)
-
-
 @given(LENGTHS, st.integers(1, 20), st.integers(1, 20))
 def test_packed_windows_hold_as_many_whole_turns_as_fit(lengths: list[int], first: int, room: int) -> None:
     windows = pack_turns(lengths, room, first)

@@ -4,7 +4,6 @@ import copy
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 from core.example import Example
 from core.faults import InputFaults
 from data.corpus import Corpus
-from data.sets.attributes import builtin_reviews
 from discriminators.guides import CausalGuide
 from models.causal import CausalLM
 from models.model import decode_tokens
@@ -22,13 +20,12 @@ from oumg.generation import (
     TextSampling,
     choose_prompts,
     continue_prompts,
-    describe_step,
     encode_prompts,
     make_guidance,
     measure_overhead,
     write_tokens,
 )
-from oumg.guidance import Guidance, GuidedStep
+from oumg.guidance import Guidance
 
 SAMPLING = TextSampling(inputs=3, samples=2, new_tokens=6, batch_size=4, seeds=(0, 1))
 PROMPT = "the red cat"
@@ -36,15 +33,6 @@ NOTE = (
     "mine has no prefixes, so the prompts are the first {} words of held-out texts of all labels, and some may show a "
     "label themselves; sampling.prompts sets others"
 )
-
-
-def test_prompts_come_from_the_settings_or_the_data() -> None:
-    data = builtin_reviews(train=8, held_out=4, rated=16)
-    given = TextSampling(2, 1, 4, 4, (0,), prompts=[" The food ", "A", "B"])
-    assert choose_prompts(data, given) == (["The food", "A"], [])
-    found, _ = choose_prompts(data, TextSampling(3, 2, 6, 4, (0, 1)))
-    assert len(set(found)) == 3
-    assert set(found) <= {e.prefix for e in data.rated[0].examples}
 
 
 def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: Callable[..., Corpus]) -> None:
@@ -99,14 +87,6 @@ def test_what_pads_the_prompts_changes_nothing(lm: CausalLM, guide: CausalGuide)
     assert steered(bare, guide, prompts, 4) == steered(lm, guide, prompts, 4)
 
 
-def test_a_text_ends_with_its_end_token(lm: CausalLM) -> None:
-    end = lm.tokenizer.eos_token_id
-    found = continue_prompts(lm, encode(lm, "the"), TextSampling(1, 64, 24, 64, seeds=(0,)), len(lm.tokenizer))
-    assert any(end in ids for ids in found)
-    assert all(end not in ids[:-1] for ids in found)
-    assert all(ids[-1] == end or len(ids) == 24 for ids in found)
-
-
 def test_the_overhead_is_that_of_generation_alone(lm: CausalLM, guide: CausalGuide, monkeypatch: pytest.MonkeyPatch):
     clock = [0.0]
 
@@ -142,36 +122,9 @@ def test_each_step_is_that_of_the_whole_text(lm: CausalLM, guide: CausalGuide) -
     assert PROMPT + "".join(token.text for token in tokens) == decode_tokens(lm.tokenizer, ids)
 
 
-def test_without_guidance_nothing_moves_and_no_attribute_is_known(lm: CausalLM) -> None:
-    for token in write_tokens(lm, encode(lm, PROMPT)[0], 4, 6, 0):
-        assert token.moved == 0
-        assert all(c.before == c.after and c.attribute is None for c in token.candidates)
-
-
 def test_two_texts_written_by_turns_are_those_written_alone(lm: CausalLM, guide: CausalGuide) -> None:
     write = partial(write_tokens, lm, encode(lm, PROMPT)[0], 6, 6)
     alone = [list(write(1, guidance_of(lm, guide))), list(write(2))]
     first, second = zip(*zip(write(1, guidance_of(lm, guide)), write(2), strict=False), strict=True)
     assert [list(first), list(second)] == [row[: len(first)] for row in alone]
     assert any(alone[1] != list(write(seed)) for seed in range(3, 9))
-
-
-def test_a_token_is_computed_when_it_is_asked_for(lm: CausalLM, guide: CausalGuide) -> None:
-    steps: list[GuidedStep] = []
-    writing = write_tokens(
-        lm,
-        encode(lm, PROMPT)[0],
-        20,
-        6,
-        0,
-        lambda watch: guidance_of(lm, guide)(lambda step: (steps.append(step), watch(step))),
-    )
-    assert len(list(islice(writing, 3))) == len(steps) == 3
-
-
-def test_the_attribute_is_the_probability_of_the_logit(lm: CausalLM) -> None:
-    scores = torch.tensor([[1.0, 0.0]])
-    step = GuidedStep(torch.tensor([[5, 6]]), scores, torch.tensor([[0.0, -np.log(3)]]), scores.flip(1))
-    token = describe_step(lm, step, 1, "x")
-    assert [c.attribute for c in token.candidates] == pytest.approx([0.5, 0.25])
-    assert token.moved == pytest.approx(1.0)

@@ -83,27 +83,6 @@ def test_weights_count_texts() -> None:
     )
 
 
-def test_systems_are_paired_by_input() -> None:
-    for score in (upgrade_rate, tie_rate):
-        with pytest.raises(ValueError, match=r"paired by input, but have the shapes \(2,\) and \(1,\)"):
-            score([1.0, 2.0], [1.0])
-
-
-def test_an_anchor_puts_systems_in_an_order() -> None:
-    anchor = np.array([1.0, -1.0, -1.0, -1.0])
-    assert high_score_rate_difference([1.0, 1.0, 1.0, -1.0], anchor) == 0.5
-    assert high_score_rate_difference(-anchor, -anchor) == 0.0
-
-
-def test_seeds_are_pooled_by_their_mean_and_kept() -> None:
-    first, second = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, -1.0]]), np.zeros((3, 2))
-    found = scores(np.ones((3, 2)), first, second)
-    assert found.by_seed["hsr_1"] == (0.5, 1.0, 0.0)
-    assert found.hsr_1.value == pytest.approx(0.5)
-    assert found.by_seed["ur"] == (0.5, 1.0, 0.0)
-    assert found.ties.value == 0
-
-
 def slow_interval(statistic, number: int, resamples: int, seed: int) -> tuple[float, float]:
     """A plain bootstrap: lists of drawn inputs."""
     rng = np.random.default_rng(seed)
@@ -134,22 +113,6 @@ def test_whole_inputs_are_drawn() -> None:
     plain = scores(np.ones(20), one, -np.ones(20), seed=1)
     assert repeated.hsr_1 == plain.hsr_1
     assert (repeated.pairs, repeated.inputs) == (80, 20)
-
-
-def test_inputs_of_unlike_size_weigh_by_their_outputs() -> None:
-    found = scores([1.0, 1.0, 1.0], [1.0, 1.0, 1.0, -1.0], [-1.0] * 4, inputs="aaab", human_inputs="abb")
-    assert found.hsr_1.value == 0.75
-    assert found.accuracy.value == (1 + 5 / 8) / 2
-
-
-def test_the_same_seed_gives_the_same_intervals_in_any_size_of_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    logits = rng.normal(size=(3, 50))
-    once = scores(*logits, seed=4)
-    assert once == scores(*logits, seed=4)
-    assert once != scores(*logits, seed=5)
-    monkeypatch.setattr("meta_eval.bootstrap.BATCH", 170)
-    assert once == scores(*logits, seed=4)
 
 
 def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
