@@ -13,7 +13,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from baselines.chat import CachedChat
 from baselines.endpoint import ChatFault, Reply
-from baselines.llm_judge import LLMJudge, rate, read_prompts
+from baselines.llm_judge import LLMJudge, check_scale, rate, read_prompts
 from baselines.local_chat import LocalChat
 from core.example import Example
 from core.faults import InputFaults, SettingFault
@@ -130,6 +130,12 @@ def test_a_reply_is_asked_for_once(tmp_path: Path) -> None:
     assert again == first == reply("3", [[("3", -0.5)]], 5, 1)
     CachedChat(Scripted(chat.answer, depends={"model": "other"}), tmp_path).ask("why?")
     assert len(list(tmp_path.glob("llm_judge-*/"))) == 2
+
+
+@pytest.mark.parametrize("scale", [[5, 1], [1], [1, 2.5], [True, 5], [-1, 3]])
+def test_bad_scales(scale: list[Any]) -> None:
+    with pytest.raises(SettingFault, match="two whole numbers"):
+        check_scale(scale)
 
 
 def test_bad_prompts(tmp_path: Path) -> None:

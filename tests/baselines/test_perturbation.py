@@ -16,8 +16,6 @@ from baselines.perturbation import (
     substitute,
 )
 
-TEXTS = [f"The camera C{n} is small. It was good in C{n}. I did not like the bag C{n}. We left." for n in range(400)]
-
 
 def test_each_perturbation_by_hand() -> None:
     text, other = ("One cat is here.", "It never sat.", "We left."), ("Two dogs ran.", "They ate.", "They slept.")
@@ -49,13 +47,6 @@ def test_a_text_of_one_sentence_ends_in_words_of_another() -> None:
 def test_a_text_that_cannot_be_perturbed_has_no_negative(kind: object) -> None:
     assert callable(kind)
     assert kind(("Yes",), (), random.Random(0)) is None
-
-
-def test_words_give_no_discriminator_of_union_away() -> None:
-    """Repeated and reordered texts have the words of their originals in most of the negatives."""
-    found = perturb_as_union(TEXTS, 0)
-    same = sum(sorted(str(new).split()) == sorted(old.split()) for new, old in zip(found, TEXTS, strict=True))
-    assert 0.15 < same / len(found) < 0.3  # reordered alone: 0.5 * 0.4
 
 
 def test_a_seed_gives_the_same_negatives_in_every_version() -> None:

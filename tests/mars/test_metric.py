@@ -178,6 +178,17 @@ def test_a_text_without_a_vector_and_a_cut_context_count_only_at_their_ratios(me
     assert replace(metric, ratios=(0.0,)).score_compared(cut).dropped_tokens == (0,)
 
 
+def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
+    examples = [Example(str(i), text="dog", references=(text,)) for i, text in enumerate(["the dog", "a cat", "cat"])]
+    whole = replace(metric, ratios=(0.0, 0.5)).score(examples)
+    with_corpus = replace(metric, ratios=(0.0, 0.5)).with_corpus(examples)
+    parts = [with_corpus.score([example]) for example in examples]
+    assert [part.values["quality"][0] for part in parts] == pytest.approx(list(whole.values["quality"]), abs=1e-5)
+    assert {part.signature for part in parts} == {whole.signature}
+    given = replace(metric, documents=count_corpus(["cat"]))
+    assert given.with_corpus(examples).documents == given.documents
+
+
 def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_the_signature_names_it(
     metric: MARS,
 ) -> None:
@@ -191,18 +202,6 @@ def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_
     assert one != two
     assert f"|documents={count_corpus(['the dog the cat']).corpus}|" in one
     assert "|documents=references|" in free.signature
-
-
-def test_the_signature_tells_the_variants_apart(metric: MARS) -> None:
-    assert metric.signature.startswith("mars|adjective=4.0|adverb=3.0|documents=references|embedder=letters|")
-    assert (
-        "|language_model=numbered|noun=2.0|other=1.0|q=0.5|ratios=0,0.3,0.6|rounding=ceil|shared_cost=10|"
-        in metric.signature
-    )
-    assert "|tagger=builtin-" in metric.signature
-    assert "|use_context=true|" in metric.signature
-    assert "|use_context=false|" in replace(metric, augmenter=Numbered(use_context=False)).signature
-    assert "|augmenter=none|" in replace(metric, augmenter=None).signature
 
 
 def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> None:

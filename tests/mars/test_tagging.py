@@ -62,12 +62,6 @@ def test_builtin_tags_in_context() -> None:
     assert builtin_tags([]) == []
 
 
-@pytest.mark.parametrize("name", ["", "spacy", "spacy:", "Builtin", "penn"])
-def test_an_unknown_tagger(name: str) -> None:
-    with pytest.raises(InputFaults, match=r"builtin, nltk or spacy:MODEL"):
-        load_tagger(name)
-
-
 def test_spacy_or_its_model_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(InputFaults, match=r"pip install spacy; python -m spacy download en_core_web_sm"):

@@ -32,14 +32,6 @@ def test_williams_by_hand():
     assert p == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-12)  # Student's t with one degree is Cauchy's
 
 
-def test_williams_is_antisymmetric_and_sharpens_with_n():
-    t, p = williams(0.6, 0.4, 0.5, n=50)
-    assert williams(0.4, 0.6, 0.5, n=50) == (pytest.approx(-t), pytest.approx(p))
-    assert williams(0.6, 0.4, 0.5, n=200)[1] < p
-    assert williams(0.6, 0.4, 0.8, n=50)[1] < p  # metrics alike: the same gap is surer
-    assert williams(0.4, 0.4, 0.5, n=50) == (0.0, 1.0)
-
-
 @pytest.mark.parametrize(("r_ab", "n"), [(0.5, 3), (1.0, 10), (-1.0, 10), (NAN, 10)])
 def test_williams_rejects_what_it_cannot_test(r_ab, n):
     with pytest.raises(ValueError, match=r"needs n >= 4 and \|r_ab\| < 1"):
@@ -58,9 +50,7 @@ def test_williams_test_uses_spearman():
 @pytest.mark.parametrize(
     ("a", "b", "ratings", "reason"),
     [
-        ([1, 2], [2, 1], [1, 2], "at least 3 scored examples, but there are 2"),
         ([1, 2, 3], [2, 1, 3], [1, 2, 3], "at least 4 examples that both metrics scored, but there are 3"),
-        ([1, 1, 1, 1], [2, 1, 3, 4], [1, 2, 3, 4], "all 4 scores_a are 1"),
         ([1, 2, 3, 4], [2, 1, 3, 4], [1, 1, 1, 1], "all 4 ratings are 1"),
         ([1, 2, 3, 4], [10, 20, 30, 99], [1, 3, 2, 4], "rank all examples alike"),
         ([1, 2, 3, 4], [4, 3, 2, 1], [1, 3, 2, 4], "rank all examples in reverse"),

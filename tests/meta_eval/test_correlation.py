@@ -113,16 +113,6 @@ def test_properties(pair, random):
         assert plain(correlation, np.exp(x), y**3) == plain(correlation, x, y)
 
 
-@given(vectors)
-def test_a_weight_of_two_is_the_pair_twice(pair):
-    x, y = (np.array(v, dtype=float) for v in pair)
-    weights = np.ones((1, len(x)))
-    weights[0, 0] = 2
-    for correlation in ALL:
-        twice = plain(correlation, np.append(x, x[0]), np.append(y, y[0]))
-        assert correlation(x, y, weights)[0] == pytest.approx(twice, abs=1e-12)
-
-
 def test_a_long_correlation_is_announced(caplog, monkeypatch):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 20))

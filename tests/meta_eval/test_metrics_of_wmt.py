@@ -9,8 +9,9 @@ import pytest
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.permutation import _standardise, permutation_tests, permuted_accuracy
-from meta_eval.ranking import Comparison, measure
+from meta_eval.ranking import Comparison, compare_metrics, measure, number_clusters, rank_metrics
 from meta_eval.soft_accuracy import weigh_soft_accuracy
+from tests.meta_eval.sets import make_set
 
 SYSTEMS, INPUTS = 4, 12
 SYSTEM, INPUT = (axis.ravel() for axis in np.indices((SYSTEMS, INPUTS)))
@@ -115,3 +116,26 @@ def test_soft_accuracy_swaps_whole_systems(monkeypatch: pytest.MonkeyPatch) -> N
     beyond = sum(abs(differ(swap)) >= abs(observed) - 1e-10 for swap in swaps)
     assert (found.n, found.differences["a", "b"]) == (56, pytest.approx(observed, abs=1e-12))
     assert found.p_values["a", "b"] == pytest.approx((beyond + 1) / 21)
+
+
+def test_every_level_of_a_study_separates_a_good_metric_from_poor_ones() -> None:
+    rng = np.random.default_rng(0)
+    systems, inputs = (axis.ravel() for axis in np.indices((8, 30)))
+    quality = rng.normal(size=8)[systems] + rng.normal(size=240)
+    scores = {"good": quality + 0.2 * rng.normal(size=240), "poor": rng.normal(size=240), "bad": rng.normal(size=240)}
+    sample = make_set(np.round(quality), scores, systems.tolist(), inputs.tolist())
+    levels = Comparison("accuracy", "all", permutations=99).expand(sample.layout)
+    assert [(each.statistic, each.grouping) for each in levels] == [
+        ("accuracy", "global"),
+        ("accuracy", "per_system"),
+        ("soft_accuracy", "system_means"),
+        ("accuracy", "per_input"),
+    ]
+    for comparison in levels:
+        ranking = rank_metrics(sample, "q", comparison, FEW)
+        pairs = compare_metrics(sample, ranking, FEW)
+        cluster = number_clusters(ranking, pairs)
+        assert cluster["good"] == "1"
+        if comparison.statistic == "accuracy":
+            assert (cluster["poor"], cluster["bad"]) == ("2", "2")
+        assert [pair.n for pair in pairs] == [240] * 3

@@ -89,14 +89,6 @@ def test_resamples_equal_the_drawn_examples():
         assert pairwise_accuracy(x, y, weights)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_blocks_do_not_change_the_result(monkeypatch):
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(size=50), rng.integers(0, 3, 50).astype(float)
-    whole = plain(pairwise_accuracy, x, y), plain(kendall, x, y)
-    monkeypatch.setattr("meta_eval.correlation.PAIR_BLOCK", 150)
-    assert (plain(pairwise_accuracy, x, y), plain(kendall, x, y)) == whole
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 33, 200])
 def test_sorting_equals_comparing_all_pairs(n, monkeypatch):
     """Scores such as .1 + .2 and .3: epsilon compares rounded differences."""

@@ -87,15 +87,6 @@ def test_strengths_are_those_of_the_likelihood(seed: int) -> None:
     np.testing.assert_allclose(found, expected - expected.mean(), atol=1e-4)
 
 
-def test_the_order_of_systems_in_a_line_does_not_matter() -> None:
-    given = simulate([0, 0.5, 1], 40, np.random.default_rng(0))
-    turned = Preferences("p", given.inputs, given.systems_b, given.systems_a, 1 - given.outcomes, given.raters)
-    one, other = ({each.system: each for each in rank_by_preferences(p, FEW).systems} for p in (given, turned))
-    for name, each in one.items():
-        assert (each.wins, each.losses, each.cluster) == (other[name].wins, other[name].losses, other[name].cluster)
-        assert each.strength.low == pytest.approx(other[name].strength.low)
-
-
 def test_systems_that_no_comparisons_link() -> None:
     rows = [(f"i{k}", *pair, float(k % 2)) for k in range(40) for pair in (("x", "y"), ("u", "v"))]
     found = rank_by_preferences(judgements(rows), FEW)

@@ -27,13 +27,6 @@ def test_published_p_values_by_hand():
     assert better_p_values(np.array([[1.0, 0.0], [3.0, 1.0]]), ALL_SIGNS, "published").tolist() == [1.0]
 
 
-def test_an_equal_sum_counts_half():
-    """As above, but the one sum equal to 3 counts half: 1/8. Reversed 3 + 1/2 of 4. Without a difference all are 0."""
-    assert better_p_values(np.array([[3.0, 1.0], [1.0, 0.0]]), ALL_SIGNS).tolist() == [0.125]
-    assert better_p_values(np.array([[1.0, 0.0], [3.0, 1.0]]), ALL_SIGNS).tolist() == [0.875]
-    assert better_p_values(np.array([[3.0, 1.0], [3.0, 1.0]]), ALL_SIGNS).tolist() == [0.5]
-
-
 def test_the_order_of_systems_does_not_matter_where_ratings_tie():
     """Ratings of two levels tie often; of the published p-values both directions can be 1."""
     rng = np.random.default_rng(2)

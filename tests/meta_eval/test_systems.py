@@ -90,19 +90,6 @@ def test_exchanging_the_systems_turns_everything_round():
     assert theirs.p_value == ours.p_value
 
 
-def test_groups_are_drawn_and_swapped_whole():
-    rng = np.random.default_rng(3)
-    gap = np.repeat(rng.normal(size=30), 6) + 0.1 * rng.normal(size=180) + 0.1
-    groups = [i // 6 for i in range(180)]
-    alone, grouped = compare_systems(gap, np.zeros(180)), compare_systems(gap, np.zeros(180), groups=groups)
-    assert grouped.difference.value == pytest.approx(alone.difference.value)
-    assert grouped.difference.high - grouped.difference.low > 1.5 * (alone.difference.high - alone.difference.low)
-    assert grouped.p_value > 1.5 * alone.p_value
-    for name in ("effect", "win_rate"):
-        one, both = getattr(alone, name), getattr(grouped, name)
-        assert both.high - both.low > 1.5 * (one.high - one.low)
-
-
 def test_undefined_cases():
     one = compare_systems([1, NAN], [2, 3])
     assert math.isnan(one.difference.value)
