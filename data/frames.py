@@ -45,7 +45,8 @@ def is_columns(source: object) -> bool:
 
 
 def _is_column(values: object) -> bool:
-    return isinstance(values, Iterable) and isinstance(values, Sized) and not isinstance(values, str | bytes | Mapping)
+    is_several = isinstance(values, Iterable) and isinstance(values, Sized)
+    return is_several and not isinstance(values, str | bytes | Mapping) and not is_frame(values)
 
 
 def list_items(source: object, rule: str) -> list[Any]:

@@ -352,8 +352,8 @@ def estimate_pairs(
     for i, j in combinations(range(len(grid.systems)), 2):
         pair = grid.systems[i], grid.systems[j]
         if by_wins:
-            preferences = (np.sign(ratings[i] - ratings[j]) + 1) / 2
-            found[pair] = powered_win_rate(preferences, scores[i] - scores[j], confidence)
+            preferences = (np.sign(settle_ties(ratings[i] - ratings[j], ratings)) + 1) / 2
+            found[pair] = powered_win_rate(preferences, settle_ties(scores[i] - scores[j], scores), confidence)
         else:
             found[pair] = powered_difference(ratings[i], ratings[j], scores[i], scores[j], confidence)
     return found

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, format_value
+from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Fraction, check
 from data.frames import list_items, name_of, to_value
 from data.preferences import check_preferences, read_preferences
@@ -139,6 +139,8 @@ def prefer(
     >>> [(each.system, each.wins) for each in prefer(rows).ranking.systems]
     [('new', 3), ('old', 0)]
     """
+    if not isinstance(judge, str):
+        check_names(settings, (), "prefer without the name of a judge")
     given = _read(source)
     scored = None if outputs is None else read(outputs)
     if scored is not None:
@@ -285,7 +287,7 @@ def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
         shown, chance, estimate = "kappa", 0.0, each.kappa
         if math.isnan(each.kappa.low):
             shown, chance, estimate = "without ties", 0.5, each.untied
-        verdict = "at chance"
+        verdict = "not shown to be better than chance"
         if math.isnan(estimate.low):
             verdict = f"not held against chance, because {estimate.reason}"
         elif estimate.low > chance:

@@ -120,6 +120,7 @@ BAD: list[tuple[Callable[[], Any], dict[str, Any], str]] = [
     (lambda: pandas_frame({"text": ["a"]}), {"columns": {"references": "ref"}}, 'columns needs the column "ref"'),
     (lambda: {"text": ["a", "b"], "id": ["1"]}, {}, "columns must have one length, but have: text 2, id 1"),
     (lambda: {"text": "a", "id": "1"}, {}, "a row must be in a list, but text has a str"),
+    (lambda: {"old": pandas_frame({"text": ["a"]})}, {}, "but old has a DataFrame"),
     (lambda: pandas_frame({"text": ["a", None]}), {}, 'examples:2: an example needs "text" or "turns"'),
     (lambda: pandas_frame({"text": ["a", 3]}), {}, 'examples:2: "text" must be a valid string, found 3'),
     (lambda: pandas_frame({"text": ["a"]})["text"].map(len), {}, "this one holds a int"),

@@ -100,6 +100,8 @@ def test_what_is_missing_is_named() -> None:
         judge.prefer(outputs=outputs(2))
     with pytest.raises(SettingFault, match="must compare pairs"):
         judge.prefer(outputs=outputs(2), judge="word_count")
+    with pytest.raises(SettingFault, match="columns is not a setting of prefer without the name of a judge"):
+        judge.prefer(rows, columns={"winner": "won"})
     with pytest.raises(InputFaults, match="preferences: the judged systems and inputs must be in"):
         judge.prefer([{**rows[0], "id": "elsewhere"}], outputs=outputs(2), metrics="word_count")
     with pytest.raises(InputFaults, match=r'preferences:2: "winner" must be'):
@@ -124,7 +126,7 @@ def test_the_answer_holds(inputs: int, winners: Sequence[str], answer: str) -> N
 @pytest.mark.parametrize(
     ("right", "inputs", "answer"),
     [
-        (0.5, 60, "m (kappa 0.000 [-0.22, 0.26]) is at chance"),
+        (0.5, 60, "m (kappa 0.000 [-0.22, 0.26]) is not shown to be better than chance"),
         (1.0, 60, "m (kappa 1.000 [1.00, 1.00]) is better than chance"),
         (0.0, 60, "m (kappa -1.000 [-1.00, -1.00]) is worse than chance"),
         (1.0, 10, "m (without ties 1.000 [0.72, 1.00]) is better than chance"),
