@@ -14,7 +14,6 @@ from transformers import (
     LogitsProcessorList,
 )
 
-from core.faults import InputFaults
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
 from discriminators.guides import BiLSTMGuide, CausalGuide, TextBridge, TokenMismatchError, map_tokens, mask_prefix_ends
 from discriminators.segments import TokenRow
@@ -111,27 +110,6 @@ def test_faults_are_named(tmp_path: Path, builds: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"a text of enough tokens \(2 for a guide\) on each side"):
         train_classifier(builds["guide"], empty, tmp_path / "empty", QUIET)
     assert not (tmp_path / "empty").exists()  # free for texts that are in order
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("guide.json", "{", "Expecting"),
-        (
-            "guide.json",
-            '{"vocabulary_size": 9, "embedding_dim": 9, "hidden_dim": 0, "dropout": 0.0}',
-            "hidden_dim must",
-        ),
-        ("model.safetensors", "x", "SafetensorError"),
-    ],
-)
-def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
-    tmp_path: Path, trained: tuple[CausalGuide, Path], name: str, content: str, message: str
-) -> None:
-    trained[0].save_pretrained(tmp_path)
-    (tmp_path / name).write_text(content)
-    with pytest.raises(InputFaults, match=f"{name}: .*{message}"):
-        CausalGuide.from_pretrained(tmp_path)
 
 
 POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]

@@ -189,19 +189,16 @@ def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
     assert given.with_corpus(examples).documents == given.documents
 
 
-def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_the_signature_names_it(
-    metric: MARS,
-) -> None:
-    alone = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
-    company = [*alone, Example("b", text="x", references=("dog",)), Example("c", text="x", references=("a dog",))]
-    fixed = replace(metric, ratios=(0.0, 0.25), documents=count_corpus(["cat", "a cat", "the cat", "my cat"]))
-    assert fixed.score(alone).values["quality"][0] == fixed.score(company).values["quality"][0]
-    assert fixed.score(alone).signature == fixed.score(company).signature == fixed.signature
-    free = replace(fixed, documents=None)
-    one, two = free.score(alone).signature, free.score(company).signature
-    assert one != two
-    assert f"|documents={count_corpus(['the dog the cat']).corpus}|" in one
-    assert "|documents=references|" in free.signature
+def test_the_signature_tells_the_variants_apart(metric: MARS) -> None:
+    assert metric.signature.startswith("mars|adjective=4.0|adverb=3.0|documents=references|embedder=letters|")
+    assert (
+        "|language_model=numbered|noun=2.0|other=1.0|q=0.5|ratios=0,0.3,0.6|rounding=ceil|shared_cost=10|"
+        in metric.signature
+    )
+    assert "|tagger=builtin-" in metric.signature
+    assert "|use_context=true|" in metric.signature
+    assert "|use_context=false|" in replace(metric, augmenter=Numbered(use_context=False)).signature
+    assert "|augmenter=none|" in replace(metric, augmenter=None).signature
 
 
 def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> None:

@@ -44,14 +44,6 @@ def test_equal_jobs_are_done_once_and_found_again(tmp_path: Path) -> None:
     assert again.asked == []
 
 
-def test_another_model_reads_nothing_of_the_first(tmp_path: Path) -> None:
-    load_or_augment(Counting("a"), [job("x")], tmp_path)
-    other = Counting("b")
-    load_or_augment(other, [job("x")], tmp_path)
-    assert len(other.asked) == 1
-    assert len(list(tmp_path.glob("augmented_references-*/"))) == 2
-
-
 def test_what_the_model_cannot_read_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     made = load_or_augment(Counting(), [job("x"), job("long"), job("y")], tmp_path)
     assert made[1] == "too long"

@@ -23,22 +23,6 @@ def test_bytes_of_a_character_by_hand() -> None:
     assert count_missing_bytes("ש ب 猫".encode()) == 0
 
 
-def test_what_is_begun_can_be_completed() -> None:
-    """All first bytes of a character, a share of what is longer."""
-    following = [bytes([byte]) for byte in range(0x80, 0xC0)]
-    begun = [bytes([byte]) for byte in range(256) if count_missing_bytes(bytes([byte]))]
-    assert begun == [bytes([byte]) for byte in range(0xC2, 0xF5)]
-    while begun:
-        longer = {
-            text: [text + byte for byte in following if count_missing_bytes(text + byte) is not None] for text in begun
-        }
-        assert all(longer.values())
-        assert all(
-            count_missing_bytes(more) == (count_missing_bytes(text) or 0) - 1 for text in begun for more in longer[text]
-        )
-        begun = [more for text in begun for more in longer[text] if count_missing_bytes(more)][::11]
-
-
 def test_special_tokens_and_line_breaks_are_banned(lm: CausalLM, writable: WritableTokens) -> None:
     may = writable.allowed(b"", 9)
     banned = [*lm.tokenizer.all_special_ids, lm.tokenizer.convert_tokens_to_ids("<title>")]

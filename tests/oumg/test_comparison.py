@@ -205,6 +205,19 @@ def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     assert [line.split(": ")[0] for line in found.value.faults] == [f"{h}:1", f"{a}:1"]
 
 
+def test_files_without_common_inputs_are_reported_once() -> None:
+    h, a, b = (
+        TextSet.of(name, [Example(f"{name}-{i}", text="red green") for i in range(9)]) for name in ("h", "a", "b")
+    )
+    with pytest.raises(InputFaults) as found:
+        pair_texts(h, a, b, WHOLE)
+    (fault,) = found.value.faults
+    assert fault.startswith("h: the three files must share inputs (the same group, or the same id")
+    few = TextSet.of("h", [Example(f"{i}", text="red green") for i in range(3)])
+    with pytest.raises(InputFaults, match="h: a comparison needs at least 4 inputs, but 3 are in all files"):
+        pair_texts(few, few, few, WHOLE)
+
+
 BUILD = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, dropout=0.1)
 TRAINING = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=1024)
 Compare = Callable[..., tuple[JudgedPairs, RelativeScores]]

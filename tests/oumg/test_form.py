@@ -38,6 +38,14 @@ def test_slots_count_down() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"), [("", "at least one phrase"), ("春，，", "at least one char"), ("春", "ends with")]
+)
+def test_what_is_no_poem_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Form.of(text)
+
+
 def test_broken_forms() -> None:
     form = Form.of(POEM)
     assert keeps_form(POEM, form)

@@ -25,8 +25,10 @@ from discriminators.discriminator import Discriminator, new_bilstm, new_token_bi
 from discriminators.guides import CausalGuide, TokenMismatchError
 from discriminators.networks import CausalLSTM
 from models.causal import CausalLM
+from models.model import plain_token_ids
 from models.tiny import TinyGPT2, initialise_model, train_tokenizer
 from oumg.guidance import Guidance, GuidedStep, add_to_scores, find_parents, normalise_scores
+from oumg.unknown import count_unknown_tokens
 from tests.toy_models import randomise
 
 TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
@@ -286,19 +288,6 @@ def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
     assert generate(both, [guidance()], **MODES[mode]) == expected
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_prompt_of_embeddings_has_no_tokens_to_read(
-    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], mode: str
-) -> None:
-    embedded = lm.model.transformer.wte(torch.tensor([[5, 6, 7], [7, 8, 9]]))
-    guided, found = guidance(), []
-    inputs = {"inputs_embeds": embedded, "attention_mask": torch.ones(2, 3), "max_new_tokens": NEW, **MODES[mode]}
-    for processor in (Recomputed(plain_judges["causal"], 0, 4.0, 5, "continuation"), guided, guided):
-        set_seed(0)
-        found.append(lm.model.generate(**inputs, logits_processor=LogitsProcessorList([processor])).tolist())
-    assert found[0] == found[1] == found[2]
-
-
 def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidance: Guide) -> None:
     size = len(lm.tokenizer)
     scores = torch.zeros(1, size + 7)  # models pad their vocabulary
@@ -308,6 +297,17 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidan
         found = guided(torch.tensor([[5]]), scores)
         assert (found > -torch.inf).nonzero()[:, 1].tolist() == [9, size + 3]
         assert guided(torch.tensor([[5, size + 3]]), scores).isfinite().sum() == 2  # read as an unknown token
+
+
+def test_unknown_tokens_are_counted(lm: CausalLM) -> None:
+    judge = causal_judge(lm.tokenizer)
+    texts = ["the cat", "", "a cat sat"]
+    assert count_unknown_tokens(judge, texts) == 0
+    (the, *_), (_, *cat) = plain_token_ids(lm.tokenizer, ["the", "a cat"])
+    seen = torch.ones(len(lm.tokenizer), dtype=torch.bool)
+    seen[[the, *cat]] = False
+    judge.network.know_only(seen)
+    assert count_unknown_tokens(judge, texts) == 1 + 2 * len(cat)
 
 
 @pytest.mark.parametrize(
@@ -325,6 +325,11 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidan
 def test_other_tokens_and_wrong_settings_are_refused(guidance: Guide, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(TokenMismatchError if "judge" in settings else SettingFault, match=message):
         guidance(**settings)
+
+
+def test_more_candidates_than_tokens_are_refused(lm: CausalLM, guidance: Guide) -> None:
+    with pytest.raises(ValueError, match=rf"at most the {len(lm.tokenizer)} tokens of the generator, but is 5000"):
+        generate(lm, [guidance(k=5000)])
 
 
 def test_equation_5_by_hand() -> None:

@@ -103,18 +103,6 @@ def test_intervals_are_those_of_a_plain_bootstrap() -> None:
         assert (estimate.low, estimate.high) == pytest.approx(slow_interval(statistic, 80, 6000, 5), abs=0.013)
 
 
-def test_whole_inputs_are_drawn() -> None:
-    # Each input has four equal outputs: the interval is that of 20 inputs, not of 80 outputs.
-    rng = np.random.default_rng(0)
-    one = rng.normal(size=20)
-    names = [f"input {i}" for i in range(20)]
-    inputs = {"inputs": [n for n in names for _ in range(4)], "human_inputs": names}
-    repeated = scores(np.ones(20), np.repeat(one, 4), -np.ones(80), **inputs, seed=1)
-    plain = scores(np.ones(20), one, -np.ones(20), seed=1)
-    assert repeated.hsr_1 == plain.hsr_1
-    assert (repeated.pairs, repeated.inputs) == (80, 20)
-
-
 def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
     covered = 0
