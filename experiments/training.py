@@ -44,17 +44,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that is ready to be loaded.
+    """A model that is ready to be loaded."""
 
-    Attributes:
-        name: the hub name, the folder as the user gave it, or the experiment's name for the model.
-        folder: None for a model from the hub.
-        curve: the points of its learning curve; empty for a pretrained model.
-    """
-
-    name: str
-    folder: Path | None = None
-    curve: tuple[Mapping[str, float], ...] = ()
+    name: str  # the hub name, the folder as the user gave it, or the experiment's name for the model
+    folder: Path | None = None  # None for a model from the hub
+    curve: tuple[Mapping[str, float], ...] = ()  # the points of its learning curve; empty for a pretrained model
 
     @property
     def source(self) -> str:
@@ -101,31 +95,6 @@ class Pretrained:
     name: str
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """What a model learns from, and for which run.
-
-    Attributes:
-        run: gives the trainer and the loggers.
-        name: the experiment's name for the model.
-        texts: those to learn.
-        held_out: those to check a language model on; discriminators hold out a part of `texts`.
-        seed: of the training.
-        tokenizer: of the generator that a guide reads prefixes of.
-    """
-
-    run: Run
-    name: str
-    texts: Sequence[Any]
-    held_out: Sequence[Any]
-    seed: int
-    tokenizer: PreTrainedTokenizerBase | None = None
-
-
-Depends = dict[str, Any]
-Train = Callable[[Path], None]  # writes the model and `curve.json` into a folder
-
-
 def find_or_train(
     run: Run,
     name: str,
@@ -138,31 +107,36 @@ def find_or_train(
 ) -> Trained:
     """A pretrained model, or one that learns `texts` with the trainer of the run, or this one found as a stage.
 
-    The arguments from `name` on are as in `Lesson`; the seed is by default that of the run. Raises SettingFault if a
-    language model has no texts to learn from.
+    Args:
+        run: gives the trainer, the loggers and the stages.
+        name: the experiment's name for the model.
+        plan: what to build and how it trains.
+        texts: training texts.
+        held_out: texts to check a language model on; discriminators hold out a part of `texts`.
+        tokenizer: of the generator that a guide reads prefixes of.
+        seed: of the training, by default that of the run.
+
+    Raises SettingFault if a language model has no texts to learn from.
     """
     if isinstance(plan, Pretrained):
         return use_pretrained(plan.name)
-    depends, train = plan.prepare(Lesson(run, name, texts, held_out, run.seed if seed is None else seed, tokenizer))
+    given = (texts, held_out, run.seed if seed is None else seed, tokenizer)
+    depends = {"plan": plan, "precision": run.precision, "seed": given[2]}
+    depends |= {"train": fingerprint(texts), "held_out": fingerprint(held_out)}
+    if tokenizer is not None:
+        depends["tokens"] = fingerprint(tokenizer.get_vocab())
     with run.timed(f"training {name}"):
-        depends["precision"] = run.precision
-        folder = run.stages.get(name, depends, train, version=plan.version, together=True)
+        folder = run.stages.get(
+            name, depends, lambda folder: plan.train(run, name, folder, *given), version=plan.version, together=True
+        )
     return Trained(name, folder, tuple(json.loads((folder / "curve.json").read_text(encoding="utf-8"))))
 
 
-class ModelPlan(Protocol):
-    """What to build: a frozen dataclass of settings (TinyT5, PretrainedLM)."""
-
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Trainable:
-        """Builds the model before training. Its tokenizer has the additional tokens and may learn from the texts."""
-        ...
-
-
-class Learns(Protocol):
-    """The training task of a model: a frozen dataclass of settings. A text may have any type (str, turns)."""
+class Objective(Protocol):
+    """The training task of a language model: a frozen dataclass of settings. A text may have any type (str, turns)."""
 
     def build(self, model: Any, texts: Sequence[Any], seed: int, /) -> Any:
-        """Builds the model of a plan before training; the texts are those to train on."""
+        """Builds the model of a plan (TinyT5, PretrainedLM) before training, with the tokens that the task needs."""
         ...
 
     def tasks(self, lm: Any, texts: Sequence[Any], /) -> Callable[[int], Sequence[Task]]:
@@ -176,47 +150,43 @@ class Learns(Protocol):
 
 @dataclass(frozen=True)
 class LanguageModelPlan:
-    """A language model to train here.
-
-    Attributes:
-        model: the model to build; `learns.build` receives it.
-        schedule: the length and learning rate of the training.
-        learns: the training task.
-        tasks_per_text: how often an epoch takes the tasks of a text, each time others (other gaps, for example).
-    """
+    """A language model to train here."""
 
     version: ClassVar[int] = models.training.VERSION
-    model: Any
-    schedule: LanguageModelSchedule
-    learns: Learns
-    tasks_per_text: int = 1
+    model: Any  # the model to build; `learns.build` receives it
+    schedule: LanguageModelSchedule  # the length and learning rate of the training
+    learns: Objective
+    tasks_per_text: int = 1  # how often an epoch takes the tasks of a text, each time others (other gaps, for example)
 
-    def prepare(self, lesson: Lesson) -> tuple[Depends, Train]:
-        """What the model depends on, and its training. Raises SettingFault if there are no texts to learn from."""
-        run, name, texts, held_out, seed = lesson.run, lesson.name, lesson.texts, lesson.held_out, lesson.seed
+    def train(
+        self,
+        run: Run,
+        name: str,
+        folder: Path,
+        texts: Sequence[Any],
+        held_out: Sequence[Any],
+        seed: int,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+    ) -> None:
+        """Trains the model into the folder. Raises SettingFault if there are no texts to learn from."""
         if not texts or not held_out:
             raise SettingFault(
                 f"the small model {name} learns from the texts of `data`, but these have no "
                 f"{'held-out' if texts else 'training'} texts: choose other data, or a pretrained model (scale=paper)"
             )
-
-        def train(folder: Path) -> None:
-            lm = self.learns.build(self.model, texts, seed)
-            log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
-            train_language_model(
-                lm,
-                self.learns.tasks(lm, [text for text in texts for _ in range(self.tasks_per_text)]),
-                self.learns.tasks(lm, held_out)(seed),
-                self.schedule,
-                folder,
-                run.trainer,
-                run.loggers(name),
-                seed,
-                lambda _, tasks: self.learns.batch(lm, tasks),
-            )
-
-        depends = {"plan": self, "train": fingerprint(texts), "held_out": fingerprint(held_out), "seed": seed}
-        return depends, train
+        lm = self.learns.build(self.model, texts, seed)
+        log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
+        train_language_model(
+            lm,
+            self.learns.tasks(lm, [text for text in texts for _ in range(self.tasks_per_text)]),
+            self.learns.tasks(lm, held_out)(seed),
+            self.schedule,
+            folder,
+            run.trainer,
+            run.loggers(name),
+            seed,
+            lambda _, tasks: self.learns.batch(lm, tasks),
+        )
 
 
 @dataclass(frozen=True)
@@ -226,7 +196,7 @@ class WholeTexts:
     Texts that are too long for the model are left out.
     """
 
-    def build(self, model: ModelPlan, texts: Sequence[str], seed: int) -> Trainable:
+    def build(self, model: Any, texts: Sequence[str], seed: int) -> Trainable:
         """Builds the model before training."""
         return model.build(texts, (), seed)
 
@@ -245,14 +215,11 @@ class MaskedTokens:
     """A masked model learns to predict masked tokens, which are drawn anew in every epoch.
 
     Texts that are too long for the model are left out.
-
-    Attributes:
-        share: of the tokens of a text that are masked.
     """
 
-    share: float = 0.15
+    share: float = 0.15  # of the tokens of a text that are masked
 
-    def build(self, model: ModelPlan, texts: Sequence[str], seed: int) -> Trainable:
+    def build(self, model: Any, texts: Sequence[str], seed: int) -> Trainable:
         """Builds the model before training."""
         return model.build(texts, (), seed)
 
@@ -297,37 +264,35 @@ def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> 
 
 @checked_dataclass
 class DiscriminatorPlan:
-    """A discriminator to train.
-
-    Attributes:
-        build: what to build, a partial of `new_bilstm` or `new_bert`.
-        training: how long and how fast it trains.
-        texts: maximum number of texts to learn from, of all classes together; None for all.
-    """
+    """A discriminator to train."""
 
     version: ClassVar[int] = discriminators.training.VERSION
-    build: partial
-    training: TrainingSettings
-    texts: Count | None = None
+    build: partial  # what to build, a partial of `new_bilstm` or `new_bert`
+    training: TrainingSettings  # how long and how fast it trains
+    texts: Count | None = None  # maximum number of training texts, of all classes together; None for all
 
     @property
     def per_class(self) -> int | None:
         """How many texts of each class it learns, at most."""
         return None if self.texts is None else self.texts // 2
 
-    def prepare(self, lesson: Lesson) -> tuple[Depends, Train]:
-        """What the discriminator depends on, and its training on at most `texts` of the texts."""
-        texts = choose_groups(lesson.texts, self.texts, lesson.seed)
+    def train(
+        self,
+        run: Run,
+        name: str,
+        folder: Path,
+        texts: Sequence[LabelledText],
+        held_out: Sequence[LabelledText],
+        seed: int,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+    ) -> None:
+        """Trains the discriminator into the folder, on at most `texts` of the texts."""
+        build, learned = self.prepare(choose_groups(texts, self.texts, seed), seed, tokenizer)
+        train_classifier(build, learned, folder, run.trainer, self.training, run.loggers(name), seed)
 
-        def train(folder: Path) -> None:
-            build, learned = self.make(texts, lesson)
-            run = lesson.run
-            train_classifier(build, learned, folder, run.trainer, self.training, run.loggers(lesson.name), lesson.seed)
-
-        depends = {"build": self.build, "training": self.training, "texts": fingerprint(texts), "seed": lesson.seed}
-        return depends, train
-
-    def make(self, texts: Sequence[LabelledText], lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
+    def prepare(
+        self, texts: Sequence[LabelledText], seed: int, tokenizer: PreTrainedTokenizerBase | None
+    ) -> tuple[partial, Sequence[LabelledText]]:
         """What to build, and the texts that it learns."""
         return self.build, texts
 
@@ -350,31 +315,21 @@ def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) ->
 class GuidePlan(DiscriminatorPlan):
     """A guide to train, on prefixes of whole texts, which end where tokens of a generator do.
 
-    Attributes:
-        build: what to build, a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
-        prefixes: maximum number of prefixes of a text for the exact guide, drawn at random; None for all, as in the
-            paper. The causal guide learns all in one pass.
+    It builds a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
     """
 
+    # maximum number of prefixes of a text for the exact guide, drawn at random; None for all, as in the paper; the
+    # causal guide learns all in one pass
     prefixes: Count | None = None
 
-    @property
-    def is_causal(self) -> bool:
-        """Whether it learns all prefixes of a text in one pass."""
-        return self.build.func is new_causal_guide
-
-    def prepare(self, lesson: Lesson) -> tuple[Depends, Train]:
-        """What the guide depends on, and its training. Raises ValueError without the tokenizer of a generator."""
-        if lesson.tokenizer is None:
+    def prepare(
+        self, texts: Sequence[LabelledText], seed: int, tokenizer: PreTrainedTokenizerBase | None
+    ) -> tuple[partial, Sequence[LabelledText]]:
+        """What to build, and the texts or prefixes that it learns. Raises ValueError without a tokenizer."""
+        if tokenizer is None:
             raise ValueError("a guide reads the tokens of a generator: give its tokenizer")
-        depends, train = super().prepare(lesson)
-        return {**depends, "prefixes": self.prefixes, "tokens": fingerprint(lesson.tokenizer.get_vocab())}, train
-
-    def make(self, texts: Sequence[LabelledText], lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
-        """What to build, and the texts or prefixes that it learns."""
-        tokenizer = lesson.tokenizer
-        assert tokenizer is not None  # see `prepare`
-        learned = texts if self.is_causal else cut_prefixes(texts, tokenizer, self.prefixes, lesson.seed)
+        is_causal = self.build.func is new_causal_guide
+        learned = texts if is_causal else cut_prefixes(texts, tokenizer, self.prefixes, seed)
         return partial(self.build, tokenizer=tokenizer), learned
 
 
