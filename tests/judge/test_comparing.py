@@ -9,7 +9,7 @@ import sacrebleu
 
 import judge
 from core.example import Example
-from core.faults import InputFaults, SettingFault
+from core.faults import InputFaults
 from core.scores import Scores
 from data.scored import mark_missing
 from judge.comparing import compare_scored
@@ -56,15 +56,6 @@ def test_line_i_of_each_list_is_input_i() -> None:
     assert [row["system"] for row in table.rows] == ["b", "a"]
     assert table.rows[0]["ter"].value < table.rows[1]["ter"].value
     assert "b has the best" in table.finding
-
-
-def test_systems_with_the_same_texts_are_not_told_apart() -> None:
-    found = judge.compare({"a": SYSTEMS["a"], "b": SYSTEMS["a"]}, "word_count", references=REFERENCES)
-    corpus, pairs = (
-        [t for t in found.tables if t.title == title] for title in ("Corpus scores", "Systems on the same inputs")
-    )
-    assert corpus[0].finding == "a and b share the best bleu, chrf and ter."
-    assert pairs[0].finding == "word_count: a and b have the same mean."
 
 
 def test_people_are_one_more_metric() -> None:
@@ -132,8 +123,6 @@ def test_incomplete_inputs_are_refused_or_dropped_and_counted() -> None:
     assert found.pairs["word_count"]["a", "b"] == alone.pairs["word_count"]["a", "b"]
     with pytest.raises(InputFaults, match="no input of 2 has an output of every system"):
         judge.compare({"a": {"1": "x"}, "b": {"2": "x"}}, "word_count", incomplete="drop")
-    with pytest.raises(SettingFault, match="incomplete must be refuse or drop, found skip"):
-        judge.compare(texts, "word_count", incomplete="skip")  # pyright: ignore[reportArgumentType]
 
 
 NAN = math.nan
@@ -146,14 +135,9 @@ NOISY = [value + (-1) ** k * 0.3 + 0.01 * k for k, value in enumerate(EQUAL)]
     ("scores", "margin", "answer"),
     [
         ({"a": EQUAL, "b": HIGH}, None, "By m, b scores higher than a (p 0.0005)."),
-        ({"a": EQUAL, "b": HIGH, "c": EQUAL}, None, "By m, b scores higher than a and c (p at most 0.0005)."),
         ({"a": EQUAL, "b": HIGH}, 2, "By m, b scores higher than a (p 0.0005), and b is within 2 of a."),
         ({"a": EQUAL, "b": EQUAL}, 1, "By m, a and b score the same on every input."),
-        (
-            {"a": EQUAL, "b": NOISY},
-            None,
-            "By m, the tests do not separate b from a (p 0.541).",
-        ),
+        ({"a": EQUAL, "b": NOISY}, None, "By m, the tests do not separate b from a (p 0.541)."),
         ({"a": EQUAL, "b": NOISY}, 1, "By m, b and a are equal within 1."),
         (
             {"a": HIGH, "b": [v + (-1) ** k for k, v in enumerate(HIGH)], "c": EQUAL},
@@ -161,11 +145,6 @@ NOISY = [value + (-1) ** k * 0.3 + 0.01 * k for k, value in enumerate(EQUAL)]
             "By m, a scores higher than c (p 0.001), and the tests do not separate a from b (p 1.000).",
         ),
         ({"a": [NAN] * 12, "b": HIGH}, None, "By m, no two systems have scores for enough inputs in common."),
-        (
-            {"a": [NAN] * 12, "b": HIGH, "c": EQUAL},
-            None,
-            "By m, b scores higher than c (p 0.0005), and a cannot be compared.",
-        ),
         ({"a": [1], "b": [0]}, None, "By m, nothing is tested: a comparison needs at least 2 inputs"),
     ],
 )
@@ -176,16 +155,3 @@ def test_the_answer_holds(scores: dict[str, list[float]], margin: float | None, 
     found = compare_scored(study, Resampling(resamples=20), margin=margin, cues=False)
     assert found.notes[-1].startswith(answer)
     assert found.tables[0].rows
-
-
-def test_what_cannot_be_compared() -> None:
-    with pytest.raises(SettingFault, match="a has 1, b has 2"):
-        judge.compare({"a": ["x"], "b": ["x", "y"]}, "word_count")
-    with pytest.raises(SettingFault, match="a has 2, b has 2, references has 1"):
-        judge.compare({"a": ["x", "y"], "b": ["x", "y"]}, "bleu", references=["x"])
-    with pytest.raises(InputFaults, match='"i2" has no output of b'):
-        judge.compare({"a": {"i1": "x", "i2": "y"}, "b": {"i1": "x"}}, "word_count")
-    with pytest.raises(SettingFault, match="needs metrics, scores or ratings"):
-        judge.compare({"a": ["x"], "b": ["y"]})
-    with pytest.raises(SettingFault, match="corpus scores need references"):
-        judge.compare({"a": ["x"], "b": ["y"]}, "word_count", corpus=["bleu"])

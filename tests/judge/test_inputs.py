@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault
+from core.faults import InputFaults
 from data.scored import ScoredFile
 from judge.inputs import read
 
@@ -70,30 +70,6 @@ def test_scores_are_numbers_or_files(tmp_path: Path) -> None:
     found = read(["one", "two"], scores={"mine": np.array([1, np.nan]), "list": [1, None], "file": out})
     for name, numbers in {"mine": [1, np.nan], "list": [1, np.nan], "file": [np.nan, 0.75]}.items():
         np.testing.assert_array_equal(found.values(name, ""), numbers)
-
-
-@pytest.mark.parametrize(
-    ("source", "given", "said"),
-    [
-        ("Hello", {}, 'a text must be in a list, and the name'),
-        (3, {}, "texts must be in a file, a list, a DataFrame, {column: values} or"),
-        (["a", {"text": "b"}], {}, "must hold texts, rows or Examples, but this one holds rows and texts"),
-        (["a", None], {}, "this one holds a NoneType"),
-        ({"s": ["a", "b"]}, {}, "texts of systems are aligned by input, never by position: {system: {input: text}}"),
-        (["a", "b"], {"references": "c"}, "must be a list with those of each text"),
-        (["a", "b"], {"references": ["c"]}, "those of each of 2 texts, but has 1"),
-        ([{"text": "a", "system": "s"}], {"references": ["c"]}, "never by position"),
-        ([{"id": "a", "text": "a"}], {"references": {"b": "c"}}, '1 are missing, such as "a"'),
-        (["a"], {"scores": {"m": [1, 2]}}, "a number for each of 1 examples, but have 2"),
-        (["a"], {"scores": {"m": ["x"]}}, "must end in one of"),
-        (ROWS, {"scores": {"m": [1, 2]}}, "a metric must have one score, but m is in the examples too"),
-        ("in.jsonl", {"references": ["c"]}, "references of a file stand in its lines"),
-    ],
-)  # fmt: skip
-def test_another_input_is_refused_in_words(source: Any, given: dict[str, Any], said: str) -> None:
-    with pytest.raises((SettingFault, InputFaults)) as fault:
-        read(source, **given)
-    assert said in str(fault.value)
 
 
 @pytest.mark.parametrize(

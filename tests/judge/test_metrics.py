@@ -59,14 +59,12 @@ def test_settings_of_inner_objects_change_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("cdm", {}, "did you mean cdm_discriminative or cdm_generative?"),
         ("blue", {}, "did you mean bleu"),
         ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: lowercase, order, "),
         ("mars", {"masking": {"nuon": 2}}, "nuon is not a setting of mars.masking (did you mean noun?)"),
         ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),
         (Bleu(), {"order": 2}, "takes no settings, but got order"),
-        (Bleu, {}, "is a name, a metric or a function, but got <class"),
         (3, {}, "is a name, a metric or a function, but got 3"),
     ],
 )
@@ -74,12 +72,6 @@ def test_a_wrong_name_or_setting_is_told_with_the_known_ones(name: Any, settings
     with pytest.raises(SettingFault) as fault:
         load_metric(name, **settings)
     assert said in str(fault.value)
-
-
-def test_a_metric_is_returned_as_it_is() -> None:
-    metric = Bleu(order=3)
-    assert load_metric(metric) is metric
-    assert load_metric("bleu", order=3) == metric
 
 
 def test_a_function_is_a_metric_with_its_settings_in_the_signature() -> None:
@@ -122,7 +114,6 @@ def test_nan_and_infinity_are_missing_with_a_reason() -> None:
     ("returned", "said"),
     [
         ([1.0], "an array of shape (2,), but returned the shape (1,)"),
-        ([[1.0], [2.0]], "but returned the shape (2, 1)"),
         (["good", "bad"], "must return numbers, but returned ['good', 'bad']"),
         (None, "but returned"),
         ({}, "returned an empty mapping"),
@@ -138,19 +129,10 @@ def test_a_wrong_result_is_told_in_words(returned: Any, said: str) -> None:
     assert "wrong" in str(fault.value)
 
 
-def test_a_failing_function_is_named_with_its_error() -> None:
-    def divide(examples: Sequence[Example]) -> list[float]:
-        return [1 / 0]
-
-    with pytest.raises(RuntimeError, match=r"divide failed: ZeroDivisionError: division by zero"):
-        load_metric(divide).score(TEXTS)
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         ("no_such_module.f", "No module named 'no_such_module'"),
-        ("core.example.nothing", "nothing"),
         ("core.example.UNSPACED", "must be a function"),
         ("len", "must be MODULE.FUNCTION"),
         ("builtins.len", "cannot be read"),
@@ -160,8 +142,3 @@ def test_a_function_that_cannot_be_a_metric_is_refused(name: str, said: str) -> 
     with pytest.raises(SettingFault) as fault:
         load_metric("function", name=name)
     assert said in str(fault.value)
-
-
-def test_the_function_takes_its_settings() -> None:
-    with pytest.raises(SettingFault, match="unexpected keyword argument 'n'"):
-        load_metric(count_letters, n=2)

@@ -14,7 +14,6 @@ from baselines.bleu import Bleu
 from baselines.word_count import WordCount
 from core.configs import CONFIGS
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from core.scores import Scores
 from judge.scoring import count_bins, draw_histogram, score
 
@@ -68,28 +67,6 @@ def test_several_metrics_are_named_as_in_a_file() -> None:
     found = score(ROWS, ["rouge_l", "word_count", Bleu(order=2), count_letters])
     assert list(found.values) == ["rouge_l", "word_count", "bleu2", "count_letters/a", "count_letters/d"]
     assert found.values["count_letters/d"].tolist() == [0, 1, 1]
-
-
-def test_systems_are_aligned_by_input() -> None:
-    texts = {"s": {"1": "one", "2": "two"}, "t": {"2": "two", "1": "three"}}
-    found = score(texts, "rouge_1", references={"2": "two", "1": "one"})
-    scores = {(e.system, e.group): value for e, value in zip(found.examples, found.values["quality"], strict=True)}
-    assert scores == {("s", "1"): 1, ("s", "2"): 1, ("t", "2"): 1, ("t", "1"): 0}
-
-
-@pytest.mark.parametrize(
-    ("source", "metric", "settings", "said"),
-    [
-        ("Hello", "bleu", {}, 'a text must be in a list, .*: pass \\["Hello"\\]'),
-        (["a"], "bleu", {}, "examples:1: bleu needs references, found none for '1'"),
-        (["a"], ["bleu", "word_count"], {"order": 2}, r"order: of several metrics, pass load_metric"),
-        (["a"], [], {}, "at least one metric is needed"),
-        (["a"], [Bleu(order=2), Bleu(order=2)], {}, "two are called bleu2"),
-    ],
-)
-def test_wrong_calls_are_refused_in_words(source: Any, metric: Any, settings: Any, said: str) -> None:
-    with pytest.raises((SettingFault, InputFaults), match=said):
-        score(source, metric, **settings)
 
 
 def test_the_names_of_the_package() -> None:

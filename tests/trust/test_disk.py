@@ -1,6 +1,5 @@
 """A full disk and a read-only one: a clear message, no half-written output, the same result once there is room."""
 
-import json
 import os
 import subprocess
 import sys
@@ -63,24 +62,6 @@ def test_scores_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pyte
     for file in ("out.jsonl", "out.jsonl.meta.json"):
         assert (disk / file).read_bytes() == Path("elsewhere", file).read_bytes()
     assert len((disk / "out.jsonl").read_text("utf-8").splitlines()) == ROWS
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_training_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
-    def train(place: str) -> int:
-        sizes = ("+size=poems", "trainer=cpu", "data.train=100", "data.held_out=12", "g1_k=4", "g2_k=4", "seeds=[0]")
-        return run("+exp=oumg_poetry", *sizes, f"run_dir={place}/run", f"outputs={place}")
-
-    assert train("disk") == 1
-    assert "No space left on device" in capsys.readouterr().err
-    assert not (disk / "run" / "results.json").exists()
-    mount(disk, "remount,size=100m")
-    assert train("disk") == 0
-    assert train("elsewhere") == 0
-    files = [Path(place, "run", "results.json") for place in ("disk", "elsewhere")]
-    ours, theirs = (json.loads(file.read_text("utf-8")) for file in files)
-    assert all(ours[part] == theirs[part] for part in ("table", "figures", "signature"))
 
 
 def test_a_read_only_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:

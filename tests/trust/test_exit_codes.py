@@ -1,5 +1,6 @@
 """A name or a place that cannot be written is bad input before anything is scored, and says so in one line."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
     (tmp_path / "ring").symlink_to("ring")
+    (tmp_path / "link.jsonl").symlink_to("in.jsonl")
+    os.mkfifo(tmp_path / "pipe.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -27,6 +30,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["output=/proc/out.jsonl"], "output cannot be /proc/out.jsonl"),
         (["output=ring/out.jsonl"], "there is no ring"),
         (["output=ring"], "found the link ring"),
+        (["output=link.jsonl"], "output must be a regular file, found the link link.jsonl"),
+        (["output=pipe.jsonl"], "found the device or pipe pipe.jsonl; output=- writes to standard output"),
         (["output=o.jsonl", f"run_dir={'a' * 300}"], "run_dir cannot be"),
         (["output=o.jsonl", "run_dir=ring"], "run_dir cannot be"),
         (["output=o.jsonl", "run_dir=in.jsonl/x"], "run_dir cannot be"),
@@ -47,7 +52,8 @@ def test_what_cannot_be_written_is_refused_before_scoring(
     lines = [line for line in capsys.readouterr().err.splitlines() if "--help` lists" not in line]
     assert len(lines) == 1
     assert said in lines[0]
-    assert {path.name for path in Path().iterdir()} == {"in.jsonl", "ring"}
+    assert {path.name for path in Path().iterdir()} == {"in.jsonl", "link.jsonl", "pipe.jsonl", "ring"}
+    assert Path("in.jsonl").read_text("utf-8") == '{"text": "a b"}\n'
 
 
 def test_a_comma_does_not_split_the_name_of_a_config_folder(tmp_path: Path) -> None:

@@ -159,12 +159,6 @@ def test_accepted_trees_are_harmless() -> None:
     assert min(answers.values()) > TREES / 10
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_trees() -> None:
-    began = time.monotonic()
-    print(f"seed {SEED}: {dict(try_trees(100_000))} in {time.monotonic() - began:.0f} s")
-
-
 def draw_files(rng: random.Random) -> dict[str, str]:
     """The files of a folder: a metric, and often settings of any place, data or an experiment."""
     metric = {"_target_": "baselines.word_count.WordCount", **({"tokens": "auto"} if rng.random() < 0.5 else {})}

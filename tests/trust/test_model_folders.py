@@ -1,10 +1,10 @@
 """A model's folder holds tensors, JSON and vocabulary; whatever else it says is a fault with its file and key."""
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,84 +108,154 @@ def test_a_sound_folder_is_loaded(name: str, kinds: dict[str, Path]) -> None:
     assert load(kinds[kind]) is not None
 
 
-@pytest.mark.parametrize("name", LOADERS)
-def test_missing_weights_are_refused(name: str, copy: Callable[[str], Path]) -> None:
+Attack = Callable[[Path], str]  # changes a folder; the pattern of the fault that names it
+
+
+def drop_weights(folder: Path) -> str:
     """transformers would draw them at random, and warn."""
-    load, kind = LOADERS[name]
-    folder, dropped = copy(kind), []
+    dropped: list[str] = []
 
     def drop(weights: dict[str, torch.Tensor]) -> None:
         dropped.extend(sorted(key for key in weights if "pooler" not in key and "known" not in key)[1:2])
-        for key in dropped:
-            del weights[key]
+        del weights[dropped[0]]
 
     change_weights(folder, drop)
-    with pytest.raises(InputFaults, match=dropped[0].rpartition(".")[0].rpartition(".")[2].replace("[", ".")):
-        load(folder)
+    return dropped[0].rpartition(".")[0].rpartition(".")[2].replace("[", ".")
 
 
-def set_row(value: float, weights: dict[str, torch.Tensor]) -> None:
+def set_last(value: float) -> Attack:
     """Another value for the last number of the first matrix: a token that a short test does not read."""
-    key = min(key for key, each in weights.items() if each.dim() == 2 and each.is_floating_point())
-    weights[key][-1, -1] = value
+
+    def set_row(weights: dict[str, torch.Tensor]) -> None:
+        key = min(key for key, each in weights.items() if each.dim() == 2 and each.is_floating_point())
+        weights[key][-1, -1] = value
+
+    return lambda folder: rf"{change_weights(folder, set_row).name}.*weight.*(finite|nan|inf|1e\+38)"
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e38], ids=str)
-@pytest.mark.parametrize("name", LOADERS)
-def test_weights_that_no_score_can_come_from_are_refused(name: str, value: float, copy: Callable[[str], Path]) -> None:
-    load, kind = LOADERS[name]
-    folder = copy(kind)
-    file = change_weights(folder, partial(set_row, value))
-    with pytest.raises(InputFaults, match=rf"{file.name}.*weight.*(finite|nan|inf|1e\+38)"):
-        load(folder)
-
-
-@pytest.mark.parametrize("name", LOADERS)
-def test_what_lies_elsewhere_is_not_read(name: str, copy: Callable[[str], Path], tmp_path: Path) -> None:
-    load, kind = LOADERS[name]
-    folder = copy(kind)
+def link_elsewhere(folder: Path) -> str:
     file = weights_in(folder)
-    shutil.move(file, tmp_path / "elsewhere")
-    file.symlink_to(os.path.relpath(tmp_path / "elsewhere", file.parent))
-    with pytest.raises(InputFaults, match=rf"{file.name}.*links? .*outside"):
-        load(folder)
+    elsewhere = shutil.move(file, folder.parents[1] / "elsewhere")
+    file.symlink_to(os.path.relpath(elsewhere, file.parent))
+    return rf"{file.name}.*links? .*outside"
 
 
-@pytest.mark.parametrize("name", [name for name, (_, kind) in LOADERS.items() if kind not in ("bilstm", "guide")])
-@pytest.mark.parametrize("shard", ["../elsewhere.safetensors", "{}/elsewhere.safetensors", "{}"])
-def test_an_index_names_files_of_its_folder(name: str, shard: str, copy: Callable[[str], Path], tmp_path: Path) -> None:
+def index(shard: str) -> Attack:
+    def write_index(folder: Path) -> str:
+        file = weights_in(folder)
+        keys = list(load_file(file))
+        shutil.move(file, file.parent.parent / "elsewhere.safetensors")
+        named = shard.format(file.parent) if shard != "{}" else [{}]
+        found = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(keys, named)}
+        (file.parent / INDEX).write_text(json.dumps(found), encoding="utf-8")
+        return rf"{INDEX}: weight_map must"
+
+    return write_index
+
+
+def name_adapter(base: str) -> Attack:
+    """transformers would read the weights of the folder or the hub's model that an adapter names."""
+
+    def write_adapter(folder: Path) -> str:
+        change_json(folder / "adapter_config.json", base_model_name_or_path=base, peft_type="LORA")
+        return r"adapter_config\.json: .* merge"
+
+    return write_adapter
+
+
+def add_setting(file: str, text: str, key: str = "") -> Attack:
+    def change(folder: Path) -> str:
+        change_json(folder / file, text)
+        return rf"{folder}.*{file if key else ''}.*{key}"
+
+    return change
+
+
+def number_beyond_vocabulary(folder: Path) -> str:
+    (file,) = folder.rglob("tokenizer.json")
+    content = json.loads(file.read_text("utf-8"))
+    content["model"]["vocab"][list(content["model"]["vocab"])[-1]] = 100_000
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return r"token.*100000"
+
+
+def write(name: str, content: bytes, *removed: str) -> Attack:
+    def write_file(folder: Path) -> str:
+        for each in removed:
+            (folder / each).unlink()
+        (folder / name).write_bytes(content)
+        return name
+
+    return write_file
+
+
+def link(name: str, target: str) -> Attack:
+    def write_link(folder: Path) -> str:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / name).symlink_to(target)
+        return name
+
+    return write_link
+
+
+def make_pipe(folder: Path) -> str:
+    os.mkfifo(folder / "merges.txt")
+    return r"merges\.txt"
+
+
+HEADER = b"[" * 100_000
+PIECES_OF_NO_MODEL = {"bilstm", "guide"}
+EVERYWHERE: dict[str, tuple[Attack, set[str]]] = {  # an attack and the loaders that it does not concern
+    "missing weights": (drop_weights, set()),
+    **{f"a weight of {value}": (set_last(value), set()) for value in (math.nan, math.inf, -math.inf, 1e38)},
+    "a link to elsewhere": (link_elsewhere, set()),
+    **{
+        f"an index of {shard}": (index(shard), PIECES_OF_NO_MODEL)
+        for shard in ("../elsewhere.safetensors", "{}/elsewhere.safetensors", "{}")
+    },
+    "a number beyond the vocabulary": (number_beyond_vocabulary, {"bilstm", "discriminator"}),
+}
+LENGTHS = [f'"model_max_length": {value}' for value in ("-1", "0", '"512"', "1", "NaN", "[]", "true")]
+ADAPTED = ("causal", "encoder", "sentence_encoder", "bertscore")
+BOUNDED = ("causal", "masked", "encoder", "sentence_encoder", "bertscore", "bleurt", "seq2seq")
+ATTACKS: list[tuple[str, Attack]] = [
+    *((name, attack) for attack, others in EVERYWHERE.values() for name in LOADERS if name not in others),
+    *((name, name_adapter(base)) for name in ADAPTED for base in ("../other", "/elsewhere", "openai-community/gpt2")),
+    *((name, add_setting(TOKENIZER, text, "model_max_length")) for name in BOUNDED for text in LENGTHS),
+    *(
+        ("causal", add_setting(CONFIG, f'"layer_norm_epsilon": {value}', "layer_norm_epsilon"))
+        for value in ("NaN", "Infinity", "1e999")
+    ),
+    *(("causal", add_setting(CONFIG, f'"layer_norm_epsilon": {value}')) for value in ('"small"', "-1")),
+    ("causal", add_setting(CONFIG, '"inner": {"list": [0, -Infinity]}', r"inner\.list\[1\]")),
+    ("causal", add_setting(CONFIG, '"n_positions": 0', "n_positions")),
+    ("causal", add_setting(CONFIG, '"deep": ' + "[" * 100_000)),
+    ("seq2seq", add_setting(CONFIG, '"decoder_start_token_id": 100000', "decoder_start_token_id")),
+    ("seq2seq", add_setting(CONFIG, '"decoder_start_token_id": -1', "decoder_start_token_id")),
+    ("seq2seq", add_setting(CONFIG, '"pad_token_id": 100000', "pad_token_id")),
+    ("masked", add_setting(CONFIG, '"pad_token_id": -1', "pad_token_id")),
+    *(
+        ("causal", write(INDEX, text, WEIGHTS))
+        for text in (b"{}", b"[]", b'{"weight_map": 3}', b'{"weight_map": {"a": 1}}', HEADER, b"{")
+    ),
+    ("causal", write(WEIGHTS, len(HEADER).to_bytes(8, "little") + HEADER)),
+    *(("causal", write(NOTE, content)) for content in (b"a" * 501, b"\xff\xfe", b"a\x1b[2Jb", b"a\x00b")),
+    ("causal", link(NOTE, "/etc/passwd")),
+    ("causal", link("merges.txt", "merges.txt")),
+    ("causal", make_pipe),
+    ("discriminator", link("encoder", "../../other")),
+]
+
+
+@pytest.mark.parametrize(("name", "attack"), ATTACKS)
+def test_a_folder_that_was_changed_is_refused_with_its_file(
+    name: str, attack: Attack, copy: Callable[[str], Path], kinds: dict[str, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(kinds["bert"], tmp_path / "other")
     load, kind = LOADERS[name]
     folder = copy(kind)
-    file = weights_in(folder)
-    place = file.parent
-    keys = list(load_file(file))
-    shutil.move(file, place.parent / "elsewhere.safetensors")
-    named = shard.format(place.parent) if shard != "{}" else [{}]
-    index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(keys, named)}
-    (place / INDEX).write_text(json.dumps(index), encoding="utf-8")
-    with pytest.raises(InputFaults, match=rf"{INDEX}: weight_map must"):
-        load(folder)
-
-
-@pytest.mark.parametrize(
-    "text", ["{}", "[]", '{"weight_map": 3}', '{"weight_map": {"a": 1}}', "[" * 100_000, "{"], ids=str.__len__
-)
-def test_an_index_that_is_none(text: str, copy: Callable[[str], Path]) -> None:
-    folder = copy("gpt2")
-    (folder / WEIGHTS).rename(folder / "model-1.safetensors")
-    (folder / INDEX).write_text(text, encoding="utf-8")
-    with pytest.raises(InputFaults, match=INDEX):
-        CausalLM.from_pretrained(folder)
-
-
-@pytest.mark.parametrize("base", ["../other", "/elsewhere", "openai-community/gpt2"])
-@pytest.mark.parametrize("name", ["causal", "encoder", "sentence_encoder", "bertscore"])
-def test_an_adapter_is_no_model(name: str, base: str, copy: Callable[[str], Path]) -> None:
-    """It would read the weights of the folder or the hub's model that it names."""
-    load, kind = LOADERS[name]
-    folder = copy(kind)
-    change_json(folder / "adapter_config.json", base_model_name_or_path=base, peft_type="LORA")
-    with pytest.raises(InputFaults, match=r"adapter_config\.json: .* merge"):
+    pattern = attack(folder)
+    with pytest.raises(InputFaults, match=pattern):
         load(folder)
 
 
@@ -205,118 +275,7 @@ def test_the_layout_of_the_hubs_cache_is_read(kinds: dict[str, Path], tmp_path: 
         CausalLM.from_pretrained(snapshot)
 
 
-def test_a_folder_within_the_folder_is_a_link(copy: Callable[[str], Path]) -> None:
-    folder, other = copy("bert_discriminator"), copy("bert")
-    shutil.rmtree(folder / "encoder")
-    (folder / "encoder").symlink_to(other)
-    with pytest.raises(InputFaults, match=r"encoder.*outside"):
-        Discriminator.from_pretrained(folder)
-
-
-@pytest.mark.parametrize("kind", ["fifo", "loop"])
-def test_a_folder_holds_files(kind: str, copy: Callable[[str], Path]) -> None:
+def test_a_note_is_a_short_text(copy: Callable[[str], Path]) -> None:
     folder = copy("gpt2")
-    if kind == "fifo":
-        os.mkfifo(folder / "merges.txt")
-    else:
-        (folder / "merges.txt").symlink_to("merges.txt")
-    with pytest.raises(InputFaults, match=r"merges\.txt"):
-        CausalLM.from_pretrained(folder)
-
-
-SETTINGS = [
-    (CONFIG, '"layer_norm_epsilon": NaN', "layer_norm_epsilon"),
-    (CONFIG, '"layer_norm_epsilon": Infinity', "layer_norm_epsilon"),
-    (CONFIG, '"layer_norm_epsilon": 1e999', "layer_norm_epsilon"),
-    (CONFIG, '"inner": {"list": [0, -Infinity]}', r"inner\.list\[1\]"),
-    (CONFIG, '"layer_norm_epsilon": "small"', ""),
-    (CONFIG, '"layer_norm_epsilon": -1', ""),
-    (CONFIG, '"n_positions": 0', "n_positions"),
-    (CONFIG, '"deep": ' + "[" * 100_000, ""),
-    *((TOKENIZER, f'"model_max_length": {value}', "model_max_length") for value in ("-1", "0", '"512"', "NaN", "[]")),
-    (TOKENIZER, '"model_max_length": 1', "model_max_length"),
-    (TOKENIZER, '"model_max_length": true', "model_max_length"),
-]
-
-
-@pytest.mark.parametrize(("file", "text", "key"), SETTINGS, ids=[text[:40] for _, text, _ in SETTINGS])
-def test_absurd_settings_are_refused(file: str, text: str, key: str, copy: Callable[[str], Path]) -> None:
-    folder = copy("gpt2")
-    change_json(folder / file, text)
-    with pytest.raises(InputFaults, match=rf"{folder}.*{file if key else ''}.*{key}"):
-        CausalLM.from_pretrained(folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "value"),
-    [
-        ("seq2seq", "decoder_start_token_id", 100_000),
-        ("seq2seq", "decoder_start_token_id", -1),
-        ("seq2seq", "pad_token_id", 100_000),
-        ("masked", "pad_token_id", -1),
-    ],
-)
-def test_tokens_of_the_settings(name: str, key: str, value: int, copy: Callable[[str], Path]) -> None:
-    load, kind = LOADERS[name]
-    folder = copy(kind)
-    change_json(folder / CONFIG, f'"{key}": {value}')
-    with pytest.raises(InputFaults, match=key):
-        load(folder)
-
-
-@pytest.mark.parametrize("value", ["-1", "0", '"512"', "1"])
-@pytest.mark.parametrize("name", ["masked", "encoder", "sentence_encoder", "bertscore", "bleurt", "seq2seq"])
-def test_lengths_of_every_kind_of_model(name: str, value: str, copy: Callable[[str], Path]) -> None:
-    load, kind = LOADERS[name]
-    folder = copy(kind)
-    change_json(folder / TOKENIZER, f'"model_max_length": {value}')
-    with pytest.raises(InputFaults, match=rf"{TOKENIZER}: model_max_length must be"):
-        load(folder)
-
-
-@pytest.mark.parametrize("name", sorted(LOADERS.keys() - {"bilstm", "discriminator"}))
-def test_tokens_beyond_the_vocabulary(name: str, copy: Callable[[str], Path]) -> None:
-    load, kind = LOADERS[name]
-    folder = copy(kind)
-    (file,) = folder.rglob("tokenizer.json")
-    content = json.loads(file.read_text("utf-8"))
-    vocabulary = content["model"]["vocab"]
-    vocabulary[list(vocabulary)[-1]] = 100_000
-    file.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputFaults, match=r"token.*100000"):
-        load(folder)
-
-
-@pytest.mark.parametrize("depth", [1000, 100_000])
-def test_deep_headers(depth: int, copy: Callable[[str], Path]) -> None:
-    folder = copy("gpt2")
-    header = b"[" * depth
-    (folder / WEIGHTS).write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(InputFaults, match=WEIGHTS):
-        CausalLM.from_pretrained(folder)
-
-
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        (b"a" * 501, "500 characters"),
-        (b"\xff\xfe", "UTF-8"),
-        (b"a\x1b[2Jb", "text"),
-        (b"a\x00b", "text"),
-        (None, "link"),
-    ],
-)
-def test_notes(content: bytes | None, what: str, copy: Callable[[str], Path], tmp_path: Path) -> None:
-    folder = copy("gpt2")
-    if content is None:
-        (tmp_path / "secret").write_text("secret", encoding="utf-8")
-        (folder / NOTE).symlink_to(tmp_path / "secret")
-    else:
-        (folder / NOTE).write_bytes(content)
-    with pytest.raises(InputFaults, match=rf"{NOTE}: must be .*{what}"):
-        read_note(folder)
-    with pytest.raises(InputFaults, match=NOTE):
-        CausalLM.from_pretrained(folder)
-    (folder / NOTE).unlink()
     (folder / NOTE).write_text(f"{'ä' * 500}\n", encoding="utf-8")
     assert read_note(folder) == ("ä" * 500,)

@@ -2,7 +2,6 @@
 
 import hashlib
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from experiments.report.results import WRITTEN, claim_folder
 from experiments.run import main
 
-RUN = Path(main.__code__.co_filename)
 SCORE = ("+exp=score", "metric=word_count", "logger=none", "outputs=out", "run_dir=here")
 FILES = ("data.path=in.jsonl", "output=out.jsonl")
 
@@ -105,21 +103,6 @@ def test_a_run_that_does_not_begin_changes_nothing(place: Path, what: str) -> No
     assert snapshot(place) == before
 
 
-def test_a_failure_before_a_run_begins_changes_nothing(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*arguments: object, **named: object) -> None:
-        raise RuntimeError("a library broke")
-
-    monkeypatch.setattr("experiments.tools.score.check_scorable", fail)
-    before = snapshot(place)
-    assert main([*SCORE, *FILES]) == 1
-    assert snapshot(place) == before
-    said = capsys.readouterr().err
-    assert "Traceback" in said
-    assert said.endswith("failed: RuntimeError: a library broke\nhere is as it was\n")
-
-
 def test_a_second_run_in_the_same_folder_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with claim_folder(place / "here"):
         before = snapshot(place)
@@ -128,16 +111,3 @@ def test_a_second_run_in_the_same_folder_says_so(place: Path, capsys: pytest.Cap
             assert "another run writes into run_dir=" in capsys.readouterr().err
         assert snapshot(place) == before
     assert main([*SCORE, *FILES]) == 0
-
-
-@pytest.mark.slow
-def test_equal_runs_at_once_leave_one_whole_result(place: Path) -> None:
-    (place / "in.jsonl").write_text('{"text": "a b"}\n' * 20_000, encoding="utf-8")
-    command = [sys.executable, str(RUN), *SCORE, *FILES, "chunk=100"]
-    runs = [subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    ends = [(run.communicate(timeout=300)[1], run.returncode) for run in runs]
-    assert {code for _, code in ends} <= {0, 2}
-    assert any(code == 0 for _, code in ends)
-    assert all("another run writes into run_dir=" in said for said, code in ends if code == 2)
-    assert len((place / "out.jsonl").read_text("utf-8").splitlines()) == 20_000
-    assert (place / "here" / "results.json").is_file()

@@ -12,7 +12,6 @@ import pytest
 from core.faults import InputFaults
 from data.columns import MOST_COLUMNS
 from data.scored import read_scored
-from data.table_files import read_parquet
 
 N = 100_000
 
@@ -112,8 +111,3 @@ def test_broken_pages_of_parquet_are_a_fault_of_the_file(parquet: Any, tmp_path:
     content[500:900] = bytes(byte ^ 0x5A for byte in content[500:900])
     file.write_bytes(content)
     assert "x.parquet: cannot be read: OSError: Corrupt snappy" in find_faults(file)
-
-
-def test_rows_before_a_large_one_of_parquet_are_numbered(parquet: Any, tmp_path: Path) -> None:
-    parquet.write_table(make_table("dictionary").slice(0, 40), tmp_path / "x.parquet")
-    assert [number for number, _ in read_parquet(tmp_path / "x.parquet")] == list(range(1, 41))

@@ -8,8 +8,7 @@ import pytest
 
 from core.faults import SettingFault
 from experiments.run import main
-from experiments.runner.configuration import compose_run
-from experiments.runner.trust import check_trusted, own_targets
+from experiments.runner.trust import check_trusted
 
 SCORE = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
 TOUCH = "touch planted"
@@ -82,8 +81,3 @@ def test_a_package_that_the_command_line_allows_is_trusted() -> None:
         check_trusted({"_target_": "toyshop.sentences"}, ["toy"])
     with pytest.raises(SettingFault):
         check_trusted(target)
-
-
-def test_installed_launchers_are_trusted() -> None:
-    assert compose_run([*SCORE, "hydra/launcher=joblib"]).name == "score"
-    assert "baselines.word_count.WordCount" in own_targets()

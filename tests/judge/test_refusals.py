@@ -1,0 +1,72 @@
+"""What the verbs refuse in words: sources that are not understood, and questions that nothing can answer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from baselines.bleu import Bleu
+from core.example import Example
+from core.faults import InputFaults, SettingFault
+from judge.inputs import read
+
+ROWS: list[dict[str, Any]] = [{"id": "a", "text": "one", "scores": {"m": 0.5}}, {"id": "b", "text": "two"}]
+PAIR: dict[str, str] = {"id": "q0", "system_a": "x", "system_b": "y", "winner": "x"}
+OUTPUTS = [Example(f"{s}{i}", text="t", system=s, group=f"q{i}") for i in range(2) for s in "xy"]
+
+
+def frame(columns: dict[str, list[Any]]) -> Any:
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+CASES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: read("Hello"), "a text must be in a list, and the name"),
+    (lambda: read(["a", {"text": "b"}]), "must hold texts, rows or Examples, but this one holds rows and texts"),
+    (lambda: read({"s": ["a", "b"]}), "texts of systems are aligned by input, never by position"),
+    (lambda: read(["a", "b"], references="c"), "must be a list with those of each text"),
+    (lambda: read(["a", "b"], references=["c"]), "those of each of 2 texts, but has 1"),
+    (lambda: read(["a"], references=[3]), "must be one text or a list of texts"),
+    (lambda: read(["a"], references=frame({"ref": ["a"]})), "pass one of its columns"),
+    (lambda: read([{"text": "a", "system": "s"}], references=["c"]), "never by position"),
+    (lambda: read([{"id": "a", "text": "a"}], references={"b": "c"}), '1 are missing, such as "a"'),
+    (lambda: read("in.jsonl", references=["c"]), "references of a file stand in its lines"),
+    (lambda: read(["a"], scores={"m": [1, 2]}), "a number for each of 1 examples, but have 2"),
+    (lambda: read(["a"], scores={"m": ["x"]}), "must end in one of"),
+    (lambda: read(ROWS, scores={"m": [1, 2]}), "a metric must have one score, but m is in the examples too"),
+    (lambda: read({"note": ["a"]}), 'the header needs a column "text" or "turns"'),
+    (lambda: read(frame({"text": ["a"]}), columns={"references": "ref"}), 'columns needs the column "ref"'),
+    (lambda: read({"text": ["a", "b"], "id": ["1"]}), "columns must have one length, but have: text 2, id 1"),
+    (lambda: read({"text": "a", "id": "1"}), "a row must be in a list, but text has a str"),
+    (lambda: read({"old": frame({"text": ["a"]})}), "but old has a DataFrame"),
+    (lambda: read(frame({"text": ["a", 3]})), 'examples:2: "text" must be a valid string, found 3'),
+    (lambda: read(frame({"text": ["a"], "x": ["b"]}).set_axis(["text"] * 2, axis=1)), '"text" is repeated'),
+    (lambda: read(np.array([["a", "b"]])), "this one holds a ndarray"),
+    (lambda: read({"a", "b"}), "but got a set"),
+    (lambda: read([{"text": "a", "note": object()}]), '"note" must be a value that JSON can hold'),
+    (lambda: read([Example("1", "a")], columns={"text": "t"}), "Examples have fields"),
+    (lambda: judge.score(["a"], "bleu"), "examples:1: bleu needs references, found none for '1'"),
+    (lambda: judge.score(["a"], ["bleu", "word_count"], order=2), "order: of several metrics, pass load_metric"),
+    (lambda: judge.score(["a"], []), "at least one metric is needed"),
+    (lambda: judge.score(["a"], [Bleu(order=2), Bleu(order=2)]), "two are called bleu2"),
+    (lambda: judge.agree(ROWS, resample=3), "resample is not a setting of agree (did you mean resamples"),
+    (lambda: judge.agree(["one", "two"], "word_count"), 'examples: at least one example needs "ratings"'),
+    (lambda: judge.compare({"a": ["x"], "b": ["x", "y"]}, "word_count"), "a has 1, b has 2"),
+    (lambda: judge.compare({"a": {"i": "x", "j": "y"}, "b": {"i": "x"}}, "word_count"), '"j" has no output of b'),
+    (lambda: judge.compare({"a": ["x"], "b": ["y"]}), "needs metrics, scores or ratings"),
+    (lambda: judge.compare({"a": ["x"], "b": ["y"]}, "word_count", corpus=["bleu"]), "corpus scores need references"),
+    (lambda: judge.prefer([PAIR], judge=Bleu()), "outputs must hold"),
+    (lambda: judge.prefer(outputs=OUTPUTS), "preferences, or a judge"),
+    (lambda: judge.prefer(outputs=OUTPUTS, judge="word_count"), "must compare pairs"),
+    (lambda: judge.prefer([PAIR], columns={"winner": "won"}), "columns is not a setting of prefer without the name"),
+    (lambda: judge.prefer([{**PAIR, "id": "z"}], outputs=OUTPUTS, metrics="word_count"), "judged systems and inputs"),
+    (lambda: judge.prefer([PAIR, {**PAIR, "winner": "nobody"}]), 'preferences:2: "winner" must be'),
+]
+
+
+@pytest.mark.parametrize(("ask", "message"), CASES, ids=[message for _, message in CASES])
+def test_a_wrong_question_is_refused_in_words(ask: Callable[[], Any], message: str) -> None:
+    with pytest.raises((SettingFault, InputFaults)) as found:
+        ask()
+    assert message in str(found.value)
