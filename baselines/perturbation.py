@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from data.damage import choose_share, find_places, permute, replace_ending, replace_places, replace_unit
+from data.damage import choose_share, find_places, permute_anew, replace_ending, replace_places, replace_unit
 from data.sentences import split_english
 from data.words import LETTERS
 
@@ -58,11 +58,7 @@ def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> 
     >>> reorder_sentences(("A.", "B."), (), random.Random(0))
     ('B.', 'A.')
     """
-    if len(set(text)) < 2:
-        return None
-    while (shuffled := permute(text, range(len(text)), rng)) == text:
-        pass
-    return shuffled
+    return permute_anew(text, range(len(text)), rng) if len(set(text)) > 1 else None
 
 
 def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:

@@ -40,16 +40,13 @@ def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
 
 @dataclass(frozen=True)
 class Naming:
-    """What the keys of a line stand for.
+    """What the keys of a line stand for."""
 
-    Attributes:
-        fields: key -> field of an example, `scores`, `rating:ASPECT` or `scores.METRIC`.
-        extra: key -> name under which its value is passed on.
-        problems: of the names, in words.
-    """
-
+    # key -> field of an example, `scores`, `rating:ASPECT` or `scores.METRIC`
     fields: Mapping[str, str]
+    # key -> name under which its value is passed on
     extra: Mapping[str, str]
+    # of the names, in words
     problems: tuple[str, ...]
 
     def apply(self, record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -46,6 +46,13 @@ def permute(units: Units, places: Sequence[int], rng: random.Random) -> Units:
     return tuple(moved)
 
 
+def permute_anew(units: Units, places: Sequence[int], rng: random.Random) -> Units:
+    """The units with those at `places`, of which two differ, in a random other order."""
+    while (moved := permute(units, places, rng)) == units:
+        pass
+    return moved
+
+
 def replace_unit(units: Units, i: int, unit: str) -> Units:
     """The units with another one at place `i`."""
     return (*units[:i], unit, *units[i + 1 :])
@@ -85,9 +92,7 @@ def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> 
         places = choose_share(range(len(units)), strength, rng, at_least=2)
         if len({units[place] for place in places}) > 1:
             break
-    while (moved := permute(units, places, rng)) == units:
-        pass
-    return moved
+    return permute_anew(units, places, rng)
 
 
 def retrieve(units: Units, other: Units, strength: float, rng: random.Random) -> Units:

@@ -26,16 +26,13 @@ def smoothed_idf(documents: int, containing: int) -> float:
 
 @dataclass(frozen=True)
 class DocumentFrequencies:
-    """In how many documents of a corpus each word occurs.
+    """In how many documents of a corpus each word occurs."""
 
-    Attributes:
-        documents: the number of documents, M.
-        containing: df by word; words that no document contains are missing.
-        corpus: a fingerprint of the documents, in any order.
-    """
-
+    # the number of documents, M
     documents: int
+    # df by word; words that no document contains are missing
     containing: Mapping[str, int]
+    # a fingerprint of the documents, in any order
     corpus: str
 
     def idf(self, word: str) -> float:

@@ -14,8 +14,6 @@ from core.faults import InputFaults, fault
 log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 30.0  # without an answer or another byte
-
-
 MOST_BYTES = 2**30  # of a download; the largest public file here has less
 GITHUB = "https://raw.githubusercontent.com"
 
@@ -24,28 +22,33 @@ Line: TypeAlias = str | Mapping[str, Any]  # a mapping is written as JSON
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file of a public set, and how to get it. It is fetched, placed by hand, or made by `python -m data.prepare`.
+    """A file of a public set, and how to get it. It is fetched, placed by hand, or made by `python -m data.prepare`."""
 
-    Attributes:
-        name: its folder and its own name, such as `fed/fed_test_overall.txt`.
-        licence: of its content.
-        originals: the addresses of the published files, by the name to save them under.
-        sha256: the checksum of the file if it can be fetched; `originals` then has its address alone.
-        prepare: makes the lines of the file from a folder with the originals; None if the file is itself published.
-        first: a file that `prepare` reads as well, to leave out its texts.
-    """
-
+    # its folder and its own name, such as `fed/fed_test_overall.txt`
     name: str
     licence: str
+    # the addresses of the published files, by the name to save them under
     originals: Mapping[str, str] = field(default_factory=dict, hash=False)
+    # the checksum of the file if it can be fetched; `originals` then has its address alone
     sha256: str | None = None
+    # makes the lines of the file from a folder with the originals; None if the file is itself published
     prepare: Callable[[Path], Iterable[Line]] | None = None
+    # a file that `prepare` reads as well, to leave out its texts
     first: str | None = None
 
     @property
     def folder(self) -> str:
         """The folder of the set."""
         return self.name.partition("/")[0]
+
+
+def by_file_name(*addresses: str) -> dict[str, str]:
+    """The addresses by the file names that end them.
+
+    >>> by_file_name("https://a.org/b/c.txt")
+    {'c.txt': 'https://a.org/b/c.txt'}
+    """
+    return {address.rpartition("/")[2]: address for address in addresses}
 
 
 class DownloadFault(Exception):  # noqa: N818, named as InputFaults is

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from data.download import Line, PublicFile, explain_download
-from data.sets import attributes, commongen, ctrleval, dialogues, newsroom, qa_ratings, songci, stories
+from data.sets import attributes, commongen, ctrleval, dialogues, qa_ratings, songci, stories, summaries
 from data.text_files import open_atomically
 
-SETS = (attributes, commongen, ctrleval, dialogues, newsroom, qa_ratings, songci, stories)
+SETS = (attributes, commongen, ctrleval, dialogues, qa_ratings, songci, stories, summaries)
 PUBLIC_FILES: Mapping[str, PublicFile] = {file.name: file for each in SETS for file in each.FILES}
 PREPARE: Mapping[str, Callable[[Path], Iterable[Line]]] = {
     name: make for name, file in sorted(PUBLIC_FILES.items()) if (make := file.prepare) is not None

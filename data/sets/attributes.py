@@ -23,7 +23,7 @@ from data.builtin.news import NEWS
 from data.builtin.remarks import Kind, generate_remarks, rated_remarks
 from data.builtin.reviews import REVIEWS
 from data.corpus import Corpus, generate_corpus, read_own
-from data.download import GITHUB, PublicFile, require_file
+from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.files import located_examples
 from data.records import Identified, Text, load_examples, require_none
 from data.splits import HELD_OUT_FRACTION, split_share
@@ -247,15 +247,15 @@ TOPICS = NEWS.labels
 RT_POLARITY_FILE = PublicFile(
     "attributes/sentiment_rt_polarity.jsonl",
     LICENCE,
-    {name: f"{RT_POLARITY}/rt-polaritydata/{name}" for name in ("rt-polarity.pos", "rt-polarity.neg")},
+    by_file_name(*(f"{RT_POLARITY}/rt-polaritydata/rt-polarity.{part}" for part in ("pos", "neg"))),
     prepare=read_rt_polarity,
     first="attributes/sentiment_sst2_dev.jsonl",
 )
 SST2 = PublicFile(
-    "attributes/sentiment_sst2_dev.jsonl", LICENCE, {"test.tsv": f"{ALPS}/SST-2/test.tsv"}, prepare=read_sst2
+    "attributes/sentiment_sst2_dev.jsonl", LICENCE, by_file_name(f"{ALPS}/SST-2/test.tsv"), prepare=read_sst2
 )
 AG_NEWS = PublicFile(
-    "attributes/topic_ag_news.jsonl", LICENCE, {"dev.tsv": f"{ALPS}/agnews/dev.tsv"}, prepare=read_ag_news
+    "attributes/topic_ag_news.jsonl", LICENCE, by_file_name(f"{ALPS}/agnews/dev.tsv"), prepare=read_ag_news
 )
 NEWSGROUPS_FILE = PublicFile(
     "attributes/topic_newsgroups.jsonl", LICENCE, {"newsgroups.tar.gz": NEWSGROUPS}, prepare=read_newsgroups

@@ -16,7 +16,7 @@ from core.faults import read_all
 from core.settings import Count, Number, check
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.corpus import Corpus, RatedSet, generate_corpus, refuse_shared
-from data.download import GITHUB, PublicFile, require_file
+from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import Identified, NonEmpty, Text, load_examples
 
 KINDS = ("index", "src_alpha", "tgt")  # of the original files
@@ -62,11 +62,9 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     the others 0), each with the published scores of G-Eval. One reference of each development set is held out.
 
     Args:
-        root: the folder of the public sets.
-        download: whether missing files that have a known checksum are fetched into `root`.
         train: maximum number of references to train on; None for all.
 
-    Raises InputFaults if a file is missing or faulty, SettingFault if a rated concept set is also a training one.
+    Raises SettingFault if a rated concept set is also a training one.
     """
     if train is not None:
         check(Count, train=train)
@@ -171,7 +169,7 @@ DEV, TRAIN = (
     PublicFile(
         f"commongen_train/{part}.jsonl",
         "MIT",
-        {name: f"{ORIGINAL}/{name}" for name in (f"commongen.{part}.{kind}.txt" for kind in KINDS)},
+        by_file_name(*(f"{ORIGINAL}/commongen.{part}.{kind}.txt" for kind in KINDS)),
         prepare=partial(read_concept_sets, part=part),
     )
     for part in ("dev", "train")
@@ -179,13 +177,10 @@ DEV, TRAIN = (
 TRINITY = PublicFile(
     "commongen_trinity/trinity.jsonl",
     "MIT",
-    {
-        "commongen_keys.txt": f"{ORIGINAL_TRINITY}/commongen_keys.txt",
-        **{
-            name: f"{ORIGINAL_TRINITY}/annotated/{name}"
-            for name in [_name_file(level, judge) for level in LEVELS for judge in JUDGES]
-        },
-    },
+    by_file_name(
+        f"{ORIGINAL_TRINITY}/commongen_keys.txt",
+        *(f"{ORIGINAL_TRINITY}/annotated/{_name_file(level, judge)}" for level in LEVELS for judge in JUDGES),
+    ),
     prepare=read_trinity,
 )
 FILES = (DEV, TRAIN, TRINITY)

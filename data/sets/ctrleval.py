@@ -13,7 +13,7 @@ from core.example import Example
 from core.faults import SettingFault, fault, format_value, read_all
 from core.settings import Several, check, one_of
 from data.corpus import Corpus, RatedSet
-from data.download import GITHUB, PublicFile, require_file
+from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
 from data.sets.stories import load_roc_plain
@@ -28,14 +28,14 @@ DATA = f"{CTRLEVAL}/33639daedc376bd322f976f3feee5690a1de669e/data"
 SENTIMENT = PublicFile(
     "ctrleval/data_senti.txt",
     LICENCE,
-    {"data_senti.txt": f"{DATA}/data_senti.txt"},
+    by_file_name(f"{DATA}/data_senti.txt"),
     sha256="df5614b2fa7f199407b40613fcdb15b9061111718de7fcaa203a9a87af4ba382",
 )
-TOPIC = PublicFile("ctrleval/data_topic.txt", LICENCE, {"data_topic.txt": f"{DATA}/data_topic.txt"})
+TOPIC = PublicFile("ctrleval/data_topic.txt", LICENCE, by_file_name(f"{DATA}/data_topic.txt"))
 IWF = PublicFile(
     "ctrleval/iwf_full.txt",
     LICENCE,
-    {"iwf_full.txt": f"{CTRLEVAL}/ba0b25fde064080a7ab93134c7e57f876aa0a6a7/iwf_full.txt"},
+    by_file_name(f"{CTRLEVAL}/ba0b25fde064080a7ab93134c7e57f876aa0a6a7/iwf_full.txt"),
     sha256="d88a4385a6a8471ce62b318bde7fee07093093555705aa1b46f429f7a2067728",
 )
 FILES = (SENTIMENT, TOPIC, IWF)
@@ -67,19 +67,12 @@ def ctrleval(
     """Texts rated by people (CTRLEval, Tables 3-4); if asked for, labelled texts to train a discriminator on.
 
     Args:
-        root: the folder of the public sets.
         part: "sentiment" (360 texts) or "topic" (960).
-        download: whether missing files that have a known checksum are fetched into `root`; the released IWF table is
-            fetched when it is needed.
+        download: see `data.sets`; the released IWF table is fetched when it is needed.
         assume_system_order: see `load_ctrleval`.
         attributes: the folder that holds `attributes/`; None reads no texts to train on.
         sets: which sets of it (`data.sets.attributes.SETS`); None for all that have the labels of this part.
         plain: further texts of `root` to train on, without their labels: names in `PLAIN`; None for none.
-        held_out_fraction: the part of the texts to train on that is kept out of it.
-        seed: of the choice of that part.
-
-    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, SettingFault for an
-    unknown part, or a set that has other labels.
     """
     labels = _labels(part)
     names = [name for name, each in SETS.items() if each.labels == labels] if sets is None else list(sets)

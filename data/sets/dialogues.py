@@ -20,7 +20,7 @@ from core.settings import Several, check, one_of
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus, RatedSet, fold_turns, generate_corpus, read_own, refuse_shared
 from data.dialogue_files import located_dialogues, read_utt_lines
-from data.download import GITHUB, PublicFile, find_file, require_file
+from data.download import GITHUB, PublicFile, by_file_name, find_file, require_file
 from data.files import UTTERANCE_END, located_examples
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.table_files import parse_finite
@@ -56,15 +56,7 @@ def public_dialogues(
 
     Args:
         rated: "fed", "dstc9", "convai2", or several of them.
-        root: the folder of the public sets.
-        download: whether missing files that have a known checksum are fetched into `root`.
-        training_sets: any of "topical_chat", "persona_chat", "daily_dialog", "mutual", "dream", "meld",
-            "schema_guided".
-        held_out_fraction: the part of the training dialogues that is kept for validation.
-        seed: of the choice of that part.
-
-    Raises SettingFault for an unknown set, InputFaults for a missing or wrong file, DownloadFault when one cannot be
-    fetched.
+        training_sets: names in `TRAINING_FILES`.
     """
     loaders: Mapping[str, Callable[[Path | str, bool], RatedSet]] = {
         "fed": load_fed,
@@ -120,24 +112,20 @@ def _refuse_rated(name: str, examples: Sequence[Example], rated: Sequence[RatedS
 
 @dataclass(frozen=True)
 class _RatedFiles:
-    """Where a rated set lies: a file of its dialogues for the ratings of each aspect, and one of DEAM's scores.
-
-    Attributes:
-        name: of the set.
-        dialogues: the files of dialogues with the ratings of each aspect.
-        scores: the file of the published scores.
-        column: that of `scores` with the line of the dialogue, counted from 0.
-        digits: of this line in an id.
-        drop_empty: whether empty utterances are left out; otherwise they are faults.
-        is_sample: whether `dialogues` holds only those lines of the set that `scores` has.
-    """
+    """Where a rated set lies: a file of its dialogues for the ratings of each aspect, and one of DEAM's scores."""
 
     name: str
+    # the files of dialogues with the ratings of each aspect
     dialogues: tuple[PublicFile, ...]
+    # the file of the published scores
     scores: str
+    # of `scores`: the line of the dialogue, counted from 0
     column: str
+    # of a line's number in an id
     digits: int
+    # whether empty utterances are left out; otherwise they are faults
     drop_empty: bool = False
+    # whether `dialogues` holds only those lines of the set that `scores` has
     is_sample: bool = False
 
 
@@ -278,7 +266,7 @@ def _scores_of_deam(folder: str, original: str, column: str) -> PublicFile:
     return PublicFile(
         f"{folder}/deam_scores.tsv",
         RATED_LICENCE,
-        {original: f"{DEAM}/coh_models/{original}"},
+        by_file_name(f"{DEAM}/coh_models/{original}"),
         prepare=partial(read_deam_scores, original=original, column=column),
     )
 
@@ -293,18 +281,18 @@ LICENCE = "CDM: MIT; Topical-Chat: CDLA-Sharing 1.0; DailyDialog: CC BY-NC-SA 4.
 FED_COHERENCE = PublicFile(
     "fed/fed_test_coherence.txt",
     RATED_LICENCE,
-    {"fed_test_coherence.txt": f"{DEAM}/data/fed/fed_test_coherence.txt"},
+    by_file_name(f"{DEAM}/data/fed/fed_test_coherence.txt"),
     sha256="03799ae6a76d986026df8e0905fea6fbc8a2c245687860ed93dc601c34d944af",
 )
 FED_OVERALL = PublicFile(
     "fed/fed_test_overall.txt",
     RATED_LICENCE,
-    {"fed_test_overall.txt": f"{DEAM}/data/fed/fed_test_overall.txt"},
+    by_file_name(f"{DEAM}/data/fed/fed_test_overall.txt"),
     sha256="2d8630328ad0b8d67e8e3213a708979a30cfac858b6bf819b87448b1b160fd11",
 )
 FED_SCORES = _scores_of_deam("fed", "fed_test_overall_orig_preds.txt", column="line")
 DSTC9_COHERENCE, DSTC9_OVERALL = (
-    PublicFile(f"dstc9/{name}", RATED_LICENCE, {name: f"{DEAM}/data/dstc9/{name}"})
+    PublicFile(f"dstc9/{name}", RATED_LICENCE, by_file_name(f"{DEAM}/data/dstc9/{name}"))
     for name in ("dstc9_test_coherence_averaged.txt", "dstc9_test_overall_averaged.txt")
 )
 DSTC9_SCORES = _scores_of_deam("dstc9", "dstc9_test_coherence_orig_preds.txt", column="orig_line")
@@ -331,19 +319,19 @@ DAILY_DIALOG = tuple(
 PERSONA_CHAT = PublicFile(
     "dialogue/personachat_valid.txt",
     LICENCE,
-    {"clean_valid.txt": f"{CDM}/clean_valid.txt"},
+    by_file_name(f"{CDM}/clean_valid.txt"),
     prepare=partial(read_part, start=1078, stop=2078),
 )
 TOPICAL_CHAT_VALID = PublicFile(
     "dialogue/topicalchat_valid.txt",
     LICENCE,
-    {"clean_valid.txt": f"{CDM}/clean_valid.txt"},
+    by_file_name(f"{CDM}/clean_valid.txt"),
     prepare=partial(read_part, start=0, stop=1078),
 )
 TOPICAL_CHAT_TEST = PublicFile(
     "dialogue/topicalchat_test.txt",
     LICENCE,
-    {name: f"{TOPICAL_CHAT}/{name}" for name in TOPICAL_CHAT_PARTS},
+    by_file_name(*(f"{TOPICAL_CHAT}/{name}" for name in TOPICAL_CHAT_PARTS)),
     prepare=read_topical_chat,
 )
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.

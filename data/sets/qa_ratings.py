@@ -1,25 +1,21 @@
 """Answers to questions, rated by people for correctness (Lee et al. 2021, KPQA; a substitute for MOCHA).
 
-`root` is the folder that holds `qa_ratings/` (and `roc_stories/`), or this folder itself.
+`root` is the folder that holds `qa_ratings/`, or this folder itself.
 """
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core.example import Example
 from core.faults import format_value
-from core.settings import Number, Several, check, one_of
-from data.corpus import Corpus, RatedSet
-from data.download import GITHUB, PublicFile, require_file
+from core.settings import Number
+from data.corpus import RatedSet
+from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import Identified, NonEmpty, Text, load_examples
-from data.sets.stories import add_plain_stories, load_roc_plain
-from data.splits import HELD_OUT_FRACTION
-
-SETS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
 
 
 class Answer(Identified):
@@ -34,34 +30,8 @@ class Answer(Identified):
     score_scale: NonEmpty[Number]
 
 
-def qa_ratings(
-    root: Path | str,
-    download: bool = False,
-    sets: Sequence[str] = SETS,
-    plain_stories: bool = False,
-    held_out_fraction: float = HELD_OUT_FRACTION,
-    seed: int = 0,
-) -> Corpus:
-    """Rated answers (a substitute for the question answering of MARS, Table 3), one rated set for each data set.
-
-    Args:
-        root: the folder of the public sets.
-        download: whether missing files that have a known checksum are fetched into `root`.
-        sets: any of "semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"; only the first has passages.
-        plain_stories: whether plain ROC stories are read to train a small model; the sets have no such texts.
-        held_out_fraction: the share of the stories for the held-out loss.
-        seed: of the choice of the held-out stories.
-
-    Raises InputFaults if a file is missing or faulty, DownloadFault if one cannot be fetched.
-    """
-    check(Several[one_of(SETS)], sets=sets)
-    plain = partial(load_roc_plain, root, download) if plain_stories else None
-    rated = [partial(load_qa_ratings, root, name, download) for name in sets]
-    return add_plain_stories("qa_ratings", rated, plain, held_out_fraction, seed)
-
-
-def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> RatedSet:
-    """The answers of one set; `context` is the passage, if any, and the question.
+def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> RatedSet:
+    """The answers of a set in `ANSWERS`; `context` is the question after its passage, which only semeval_mhpg has.
 
     `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
     Answers to the same question have one `group`.
@@ -84,7 +54,8 @@ def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> Rate
         )
         return [example]
 
-    return RatedSet(name, load_examples(require_file(root, BY_NAME[name], download), Answer, to_examples), False)
+    examples = load_examples(require_file(root, ANSWERS[name], download), Answer, to_examples)
+    return RatedSet(name, examples, synthetic=False)
 
 
 def read_answers(
@@ -136,32 +107,23 @@ def read_semeval(folder: Path) -> Iterator[dict[str, Any]]:
 LICENCE = "none stated: for research, not to be passed on"
 KPQA = f"{GITHUB}/hwanheelee1993/KPQA/064063cac451f1d7cb535d31a16a9db1854c8ad0/data/human_eval"
 MOCHA = f"{GITHUB}/anthonywchen/mocha-leaderboard-data/f5b1c88fd6caf4a4b302adc4dba906982f179a61/data/tmp"
-SEMEVAL = PublicFile(
-    "qa_ratings/semeval_mhpg.jsonl",
-    LICENCE,
-    {
-        "semeval_mhpgm.csv": f"{KPQA}/semeval_mhpgm.csv",
-        "mcscript_dev_questions.jsonl": f"{MOCHA}/mcscript_dev_questions.jsonl",
-    },
-    prepare=read_semeval,
-)
-NARRATIVE_QA = PublicFile(
-    "qa_ratings/narrativeqa_mhpg.jsonl",
-    LICENCE,
-    {"nrqa_mhpgm.csv": f"{KPQA}/nrqa_mhpgm.csv"},
-    prepare=partial(read_answers, name="narrativeqa_mhpg", table="nrqa_mhpgm.csv", system="mhpg", scale=(0.2, 1.0)),
-)
-MS_MARCO = PublicFile(
-    "qa_ratings/msmarco.jsonl",
-    LICENCE,
-    {"marco_all.csv": f"{KPQA}/marco_all.csv"},
-    prepare=partial(read_answers, name="msmarco", table="marco_all.csv", system=None, scale=(1.0, 5.0)),
-)
-AVSD = PublicFile(
-    "qa_ratings/avsd.jsonl",
-    LICENCE,
-    {"avsd_all.csv": f"{KPQA}/avsd_all.csv"},
-    prepare=partial(read_answers, name="avsd", table="avsd_all.csv", system=None, scale=(1.0, 5.0)),
-)
-FILES = (SEMEVAL, NARRATIVE_QA, MS_MARCO, AVSD)
-BY_NAME: Mapping[str, PublicFile] = dict(zip(SETS, FILES, strict=True))
+
+
+def _file(name: str, prepare: Callable[[Path], Iterator[dict[str, Any]]], *originals: str) -> PublicFile:
+    return PublicFile(f"qa_ratings/{name}.jsonl", LICENCE, by_file_name(*originals), prepare=prepare)
+
+
+def _of_table(name: str, table: str, system: str | None, scale: tuple[float, float]) -> PublicFile:
+    make = partial(read_answers, name=name, table=table, system=system, scale=scale)
+    return _file(name, make, f"{KPQA}/{table}")
+
+
+ANSWERS: Mapping[str, PublicFile] = {
+    "semeval_mhpg": _file(
+        "semeval_mhpg", read_semeval, f"{KPQA}/semeval_mhpgm.csv", f"{MOCHA}/mcscript_dev_questions.jsonl"
+    ),
+    "narrativeqa_mhpg": _of_table("narrativeqa_mhpg", "nrqa_mhpgm.csv", "mhpg", (0.2, 1.0)),
+    "msmarco": _of_table("msmarco", "marco_all.csv", None, (1.0, 5.0)),
+    "avsd": _of_table("avsd", "avsd_all.csv", None, (1.0, 5.0)),
+}
+FILES = tuple(ANSWERS.values())

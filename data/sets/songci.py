@@ -51,14 +51,6 @@ def songci(
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem.
 
     A tune is one input.
-
-    Args:
-        root: the folder of the public sets.
-        download: whether missing files that have a known checksum are fetched into `root`.
-        held_out_fraction: the share of the tunes to hold out.
-        seed: of the choice of the held-out tunes.
-
-    Raises InputFaults if the file is missing or faulty, DownloadFault if it cannot be fetched.
     """
     poems = load_songci(root, download)
     return Corpus("songci", *split_share(poems, attrgetter("group"), held_out_fraction, seed), (), synthetic=False)

@@ -4,22 +4,20 @@
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from core.example import Example
-from core.faults import fault, format_value, read_all
+from core.faults import fault, format_value
 from core.settings import Number
 from data.builtin.stories import generate_stories, rated_stories
-from data.corpus import Corpus, RatedSet, fold_text, generate_corpus, refuse_shared
-from data.download import GITHUB, PublicFile, require_file
+from data.corpus import Corpus, RatedSet, fold_text, generate_corpus
+from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import Identified, NonEmpty, Text, load_examples, require_none
 from data.sentences import split_at_marks
-from data.splits import HELD_OUT_FRACTION, split_share
 from data.text_files import iterate_lines
 
 
@@ -42,31 +40,6 @@ def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, s
     """
     sizes = train, held_out, rated
     return generate_corpus("builtin_stories", generate_stories, rated_stories, attrgetter("context"), sizes, seed)
-
-
-def roc_stories(
-    root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
-) -> Corpus:
-    """Plain ROC stories to train on, rated by MANS (a substitute for the stories of MARS, Table 3).
-
-    Args:
-        root: the folder of the public sets.
-        download: whether missing files that have a known checksum are fetched into `root`.
-        held_out_fraction: the share of the plain stories for the held-out loss.
-        seed: of the choice of the held-out stories.
-
-    Raises InputFaults if a file is missing or faulty, DownloadFault if one cannot be fetched, SettingFault if the
-    reference of a rated story is also a training story.
-    """
-    rated, plain = read_all(
-        [partial(load_mans_roc, root, download=download), partial(load_roc_plain, root, download=download)]
-    )
-    references = {fold_text(f"{e.context} {reference}"): e.id for e in rated.examples for reference in e.references}
-    named = ((name, text) for text, name in references.items())
-    stories = (fold_text(story.text) for story in plain)
-    refuse_shared("a reference must not be a story to train on too, but those of {} are", named, stories)
-    parts = split_share(plain, attrgetter("text"), held_out_fraction, seed)
-    return Corpus("roc_stories", *parts, (rated,), synthetic=False)
 
 
 def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
@@ -93,20 +66,6 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
 
     examples = load_examples(require_file(root, RATED, download), Continuation, to_examples)
     return RatedSet("mans_roc", examples, synthetic=False)
-
-
-def add_plain_stories(
-    name: str,
-    loaders: Sequence[Callable[[], RatedSet]],
-    plain: Callable[[], Sequence[Example]] | None,
-    held_out_fraction: float,
-    seed: int,
-) -> Corpus:
-    """A corpus of rated sets that have no texts to train on, with the stories of `plain` in their place."""
-    found = read_all([*loaders, *([] if plain is None else [plain])])
-    stories = [] if plain is None else found[-1]
-    parts = split_share(stories, attrgetter("text"), held_out_fraction, seed)
-    return Corpus(name, *parts, tuple(found[: len(loaders)]), synthetic=False)
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
@@ -151,13 +110,11 @@ def read_plain(folder: Path) -> Iterator[str]:
 LICENCE = "none stated: for research, not to be passed on"
 MANS = f"{GITHUB}/Boran-lucas/NLP_project/HEAD/data/mans_data"  # a copy whose commit is not known
 UNION = f"{GITHUB}/thu-coai/UNION/f675d7bb57454b70bdaf1e62f45834f08e80d613/Data/ROCStories/ant_data"
-RATED = PublicFile(
-    "roc_stories/mans_roc.jsonl", LICENCE, {"mans_roc.json": f"{MANS}/mans_roc.json"}, prepare=read_rated
-)
+RATED = PublicFile("roc_stories/mans_roc.jsonl", LICENCE, by_file_name(f"{MANS}/mans_roc.json"), prepare=read_rated)
 PLAIN = PublicFile(
     "roc_stories/roc_plain.txt",
     LICENCE,
-    {"reference.txt": f"{UNION}/reference.txt"},
+    by_file_name(f"{UNION}/reference.txt"),
     prepare=read_plain,
     first=RATED.name,
 )

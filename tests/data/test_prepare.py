@@ -12,10 +12,10 @@ from core.example import Example
 from data.prepare import PREPARE, main, prepare
 from data.sets.attributes import load_labelled
 from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
-from data.sets.newsroom import load_newsroom
-from data.sets.qa_ratings import qa_ratings
+from data.sets.qa_ratings import ANSWERS
+from data.sets.rated_texts import rated_texts
 from data.sets.songci import load_songci
-from data.sets.stories import roc_stories
+from data.sets.summaries import load_newsroom
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -36,7 +36,7 @@ def test_stories(tmp_path: Path) -> None:
     write(tmp_path / "reference.txt", "x y . z . ", "a b . c d . ", "x y . z . ", "v . w . ")
     prepare("roc_stories/mans_roc.jsonl", tmp_path)
     prepare("roc_stories/roc_plain.txt", tmp_path)
-    roc = roc_stories(tmp_path, held_out_fraction=0)
+    roc = rated_texts("roc_stories", ["mans_roc"], tmp_path, plain_stories=True, held_out_fraction=0)
     assert [e.text for e in roc.train] == ["x y . z .", "v . w ."]
     first, second = roc.rated[0].examples
     assert (first.id, first.text, first.context, first.references) == ("mans-roc-7-gpt", "e f .", "a b .", ("c d .",))
@@ -72,7 +72,7 @@ def test_answers(tmp_path: Path) -> None:
                 ["who ?", "she", "anna", "her", "1"])  # fmt: skip
     for name in ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"):
         prepare(f"qa_ratings/{name}.jsonl", tmp_path)
-    found = {rated.name: rated.examples[0] for rated in qa_ratings(tmp_path).rated}
+    found = {rated.name: rated.examples[0] for rated in rated_texts("qa_ratings", list(ANSWERS), tmp_path).rated}
     assert {name: (e.id, e.context, e.references, e.system, e.ratings["correctness"]) for name, e in found.items()} == {
         "semeval_mhpg": ("semeval_mhpg-0000", "P . who ?", ("anna",), "mhpg", 1.0),
         "narrativeqa_mhpg": ("narrativeqa_mhpg-0000", "who ?", ("anna",), "mhpg", 0.2),

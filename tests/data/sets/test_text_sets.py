@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,12 +17,16 @@ from data.sets.attributes import load_labelled
 from data.sets.commongen import commongen
 from data.sets.ctrleval import ctrleval
 from data.sets.dialogues import own_dialogues, public_dialogues
-from data.sets.newsroom import load_newsroom, newsroom
-from data.sets.qa_ratings import load_qa_ratings, qa_ratings
+from data.sets.qa_ratings import ANSWERS, load_qa_ratings
+from data.sets.rated_texts import rated_texts
 from data.sets.songci import load_songci, songci
-from data.sets.stories import load_mans_roc, load_roc_plain, roc_stories
-from data.sets.summeval import load_summeval, summeval
+from data.sets.stories import load_mans_roc, load_roc_plain
+from data.sets.summaries import load_newsroom, load_summeval
 from tests.data.sets.small_files import faults_of, write
+
+roc_stories = partial(rated_texts, "roc_stories", ["mans_roc"], plain_stories=True)
+newsroom = partial(rated_texts, "newsroom", ["newsroom"])
+qa_ratings = partial(rated_texts, "qa_ratings", list(ANSWERS))
 
 MANS: dict[str, Any] = {
     "id": "mans-roc-7-gpt",
@@ -79,16 +84,17 @@ def test_roc_stories_are_split_without_loss(shared_data: Path) -> None:
 
 
 def test_newsroom_is_what_its_readme_says(shared_data: Path) -> None:
-    rated = load_newsroom(shared_data, systems=None)
+    rated = load_newsroom(shared_data)
     assert len(rated.examples) == 36 * 7
     for e in rated.examples:
         four = [e.ratings[a] for a in ("coherence", "fluency", "informativeness", "relevance")]
         assert e.ratings["mean"] == pytest.approx(np.mean(four), abs=1e-4)
         assert e.id == f"{e.group}-{e.system}"
     assert next(iter(rated.examples[0].ratings)) == "mean"  # the first aspect is the one that figures show
-    paper = newsroom(shared_data)
+    paper = newsroom(shared_data, systems=["pointer_n", "textrank"])
     assert (paper.train, paper.held_out) == ((), ())
-    assert Counter(e.system for e in paper.rated[0].examples) == {"textrank": 36, "abstractive": 36, "pointer_n": 36}
+    assert Counter(e.system for e in paper.rated[0].examples) == {"textrank": 36, "pointer_n": 36}
+    assert [e.system for e in paper.rated[0].examples[:3]] == ["pointer_n", "textrank", "pointer_n"]
     assert len(newsroom(shared_data, plain_stories=True).train) == 3889
 
 
@@ -105,7 +111,7 @@ def test_qa_ratings_are_what_their_readme_says(shared_data: Path) -> None:
     assert np.mean([len(str(e.context).split()) for e in sets["semeval_mhpg"]]) > 177
     assert Counter(len(e.references) for e in sets["avsd"]).keys() <= {5, 6}
     assert (qa.train, qa.held_out) == ((), ())
-    assert len(qa_ratings(shared_data, sets=["avsd"], plain_stories=True).held_out) == 433
+    assert len(rated_texts("qa_ratings", ["avsd"], shared_data, plain_stories=True).held_out) == 433
 
 
 def test_songci_is_split_by_tune(shared_data: Path) -> None:
@@ -137,7 +143,7 @@ def test_a_story_by_hand(tmp_path: Path) -> None:
 
 def test_an_answer_by_hand(tmp_path: Path) -> None:
     write(tmp_path / "avsd.jsonl", ANSWER, {**ANSWER, "id": "avsd-2"}, {**ANSWER, "id": "avsd-3", "context": None})
-    first, second, third = load_qa_ratings(tmp_path, "avsd").examples
+    first, second, third = load_qa_ratings("avsd", tmp_path).examples
     assert first == Example("avsd-1", text="she", context="passage . who ?", references=("her", "anna"),
                             group="avsd-1", ratings={"correctness": 4.5})  # fmt: skip
     assert (second.group, third.group, third.context) == ("avsd-1", "avsd-3", "who ?")
@@ -149,16 +155,18 @@ def test_summeval_is_what_its_readme_says(shared_data: Path) -> None:
     assert len(rated.examples) == 800
     assert {len(e.references) for e in rated.examples} == {11}
     assert list(rated.examples[0].ratings) == ["relevance", "coherence", "consistency", "fluency"]
-    assert len(summeval(shared_data, plain_stories=True).train) == 3889
+    assert len(rated_texts("summeval", ["summeval"], shared_data, plain_stories=True).train) == 3889
 
 
 def test_the_full_newsroom_goes_before_the_sample(tmp_path: Path) -> None:
     write(tmp_path / "newsroom_sample.jsonl", ARTICLE)
-    assert [e.system for e in load_newsroom(tmp_path).examples] == ["textrank", "abstractive", "pointer_n"]
+    assert [e.system for e in load_newsroom(tmp_path).examples] == ["textrank", "abstractive", "pointer_n", "lede3"]
     write(tmp_path / "newsroom_more.jsonl", {**ARTICLE, "id": "newsroom-3"})
-    assert len(load_newsroom(tmp_path).examples) == 6
+    assert len(load_newsroom(tmp_path).examples) == 8
     write(tmp_path / "newsroom.jsonl", ARTICLE, {**ARTICLE, "id": "newsroom-2"})
-    assert len(load_newsroom(tmp_path, systems=["lede3"]).examples) == 2
+    assert len(newsroom(tmp_path, systems=["lede3"]).rated[0].examples) == 2
+    with pytest.raises(SettingFault, match=r"systems.0. must be 'abstractive', .*, but is 'human'"):
+        newsroom(tmp_path, systems=["human"])
 
 
 def test_poems_with_an_unclear_form_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -188,16 +196,12 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
             '1: "mean_rating" must be the mean of "ratings", found 2.5 for [1.0, 2.0, 3.0]',
         ]),
         (load_roc_plain, "roc_plain.txt", ["a .", " ", "b ."], ['2: a line must be a story, found " "']),
-        (load_newsroom, "newsroom.jsonl", [{**ARTICLE, "systems": without(ARTICLE["systems"], "pointer_n")}], [
-            '1: "systems" must have textrank, abstractive, pointer_n, but pointer_n is missing among '
-            '["textrank", "abstractive", "lede3"]',
-        ]),
         (load_newsroom, "newsroom.jsonl",
          [{**ARTICLE, "systems": {"textrank": 1, "abstractive": {**SUMMARY, "fluency": "x"}, "pointer_n": SUMMARY}}], [
             '1: "textrank" of "systems" must be an object, found 1',
             '1: "fluency" of "abstractive" of "systems" must be a valid number, found "x"',
         ]),
-        (lambda root: load_qa_ratings(root, "avsd"), "avsd.jsonl",
+        (partial(load_qa_ratings, "avsd"), "avsd.jsonl",
          [{**ANSWER, "score": 6}, {**ANSWER, "id": "b", "context": "", "references": ["a", ""]}], [
             '2: "context" must not be blank, found ""',
             '2: number 2 of "references" must not be blank, found ""',
@@ -226,7 +230,7 @@ def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("load", "message"),
     [
-        (lambda root: qa_ratings(root, sets=["squad"]), r"sets\[0\] must be .semeval_mhpg., .*, but is .squad."),
+        (partial(rated_texts, "qa_ratings", ["squad"]), r"sets\[0\] must be .newsroom., .*, but is .squad."),
         (
             lambda root: public_dialogues("fed", root, training_sets=["topic"]),
             r"^training_sets\[0\] must be 'topical_chat'",
