@@ -46,9 +46,3 @@ def test_chinese_texts_are_not_one_word() -> None:
     )
     assert "tok:zh" in found["bleu"].signature
     assert found["bleu"].scores["a"].value > 30
-
-
-def test_a_system_with_the_texts_of_the_baseline_does_not_differ() -> None:
-    found = score_corpora({"a": TEXTS["a"], "b": TEXTS["a"], "c": TEXTS["c"]}, REFERENCES, resamples=50)
-    assert [each.p_values["b"] for each in found.values()] == [1.0, 1.0, 1.0]
-    assert found["bleu"].p_values["c"] < 1

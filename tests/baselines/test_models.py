@@ -19,7 +19,7 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import NO_TOKENS, Metric
 from discriminators.discriminator import new_bilstm
-from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from models.causal import CausalLM
 from models.encoders import Encoder, load_encoder
 from models.infilling import T5, Convention, Infiller
@@ -283,16 +283,6 @@ def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
         InputFaults, match="must be the folder of a classifier of labels, found one with a single logit"
     ):
         LabelDiscriminatorScore.from_pretrained(tmp_path / "one")
-
-
-def test_folders_without_a_discriminator_are_all_named(tmp_path: Path) -> None:
-    with pytest.raises(InputFaults, match="found none"):
-        DiscriminatorScore.from_pretrained(tmp_path)
-    with pytest.raises(InputFaults) as faults:
-        load_discriminators([tmp_path, tmp_path / "no"])
-    assert len(faults.value.faults) == 2
-    with pytest.raises(InputFaults, match="found none"):
-        LabelDiscriminatorScore.from_pretrained(tmp_path)
 
 
 def test_bleurt_reads_a_text_after_each_reference(bert: Path, tmp_path: Path) -> None:

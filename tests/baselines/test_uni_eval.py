@@ -1,6 +1,5 @@
 """UniEval's question, against a forward pass written out."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -51,9 +50,3 @@ def test_what_is_cut_is_counted_or_refused(t5: Seq2SeqLM) -> None:
     assert list(cut.dropped_tokens) == [2]
     with pytest.raises(ExampleFaults, match="at most"):
         UniEval(t5, "toy", {"coherence": QUESTION}, max_length=needed - 2, truncation="error").score(DIALOGUES[1:])
-
-
-def test_a_dialogue_of_one_turn_has_a_reason(t5: Seq2SeqLM) -> None:
-    found = UniEval(t5, "toy", {"coherence": QUESTION}).score([*DIALOGUES, Example("c", turns=("hello",))])
-    assert np.isnan(found.values["coherence"][2])
-    assert found.reasons[2] == "uni_eval needs two or more turns, found none"

@@ -150,16 +150,6 @@ def test_steps_are_the_log_probabilities_of_each_turn_and_its_end(pair: Pair, di
     assert found.dropped == 0
 
 
-def test_a_saved_pair_is_found_again(pair: Pair, sources: list[list[int]], tmp_path: Path) -> None:
-    for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
-        lm.save_pretrained(tmp_path / name)
-    loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
-    assert (loaded.max_length, loaded.given, loaded.infilling) == (LONGEST, 0, pair.infilling)
-    uniforms = np.random.default_rng(1).random((3, 5))
-    expected = sample_segments(pair, sources[:3], Sampling(gamma=0.5), uniforms, pair.never_drawn)
-    assert sample_segments(loaded, sources[:3], Sampling(gamma=0.5), uniforms, loaded.never_drawn) == expected
-
-
 @pytest.fixture(scope="module")
 def bart(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     lm = build("bart", dialogues, tmp_path_factory.mktemp("bart"), 1)
@@ -207,6 +197,15 @@ def test_an_epoch_reads_every_token_of_every_dialogue(pair: Pair, dialogues: Dia
     )
     short = pair.tokenise([turns[:2] for turns in dialogues[:5]])
     assert infilling.reads_right == (short.tasks(0, "all") == short.tasks(0))
+
+
+def test_an_amateur_that_stops_early_learns_the_first_gaps_of_the_expert(bart: Pair, dialogues: Dialogues) -> None:
+    few, many, all_ = (
+        Gaps(LONGEST, most=most, windows="one").tasks(bart.amateur, dialogues)(7) for most in (5, 20, None)
+    )
+    assert (len(few), len(many), len(all_)) == (5, 20, len(dialogues))
+    assert few == many[:5]
+    assert all(task in all_ for task in many)
 
 
 @pytest.fixture(scope="module")

@@ -350,6 +350,15 @@ def test_without_prefix_or_label_the_others_are_scored(tiny: CTRLEval) -> None:
     assert refused(wrong, tiny).startswith("example 2: the label must be")
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [{"aspects": ("fluency",)}, {"length_norm": "median"}, {"weights": "sum"}, {"truncation": "no"}, {"prompts": None}],
+)
+def test_wrong_settings(tiny: CTRLEval, setting: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must be|needs prompts"):
+        replace(tiny, **setting)
+
+
 def test_of_a_t5_by_from_pretrained(tiny: CTRLEval, tmp_path: Path) -> None:
     tiny.infiller.lm.save_pretrained(tmp_path / "model")
     (tmp_path / "prompts.yaml").write_text(

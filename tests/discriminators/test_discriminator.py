@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,55 +80,29 @@ def test_folders_that_are_no_discriminator(tmp_path: Path):
         Discriminator.from_pretrained(tmp_path)
 
 
-BROKEN = {
-    "a settings file that is not JSON": ("discriminator.json", '{"kind": ', r"Expecting value: line 1 column 10"),
-    "settings that are a list": ("discriminator.json", "[1]", r"must hold an object, but holds \[1\]"),
-    "too many brackets": ("discriminator.json", "[" * 100_000, "recursion"),
-    "an unknown kind": ("discriminator.json", {"kind": "cnn"}, r"kind must be .bilstm. or .bert., but is .cnn."),
-    "no length": ("discriminator.json", {"max_length": ...}, r"missing a required argument: .max_length."),
-    "a setting that no network has": ("discriminator.json", {"size": 3}, r"unexpected keyword argument .size."),
-}
-NETWORKS = {
-    "bilstm": {
-        "a network that would fill the memory": ("discriminator.json", {"hidden_dim": 10**9}, r"", "model.safetensors"),
-        "other labels": ("discriminator.json", {"labels": ["a", "b"]}, r"size mismatch", "model.safetensors"),
-        "a file of weights that is cut": ("model.safetensors", 100, r"SafetensorError"),
-        "no file of weights": ("model.safetensors", None, r"[Nn]o such file"),
-        "a vocabulary that is not JSON": ("vocabulary.json", "{", r"Expecting"),
-        "a vocabulary without a tokenizer": ("vocabulary.json", {"tokenizer": {}}, r"Model missing"),
-    },
-    "bert": {
-        "a head that is cut": ("head.safetensors", 30, r"SafetensorError"),
-        "weights that are cut": ("encoder/model.safetensors", 100, r"not a whole safetensors file"),
-        "a configuration that is a list": ("encoder/config.json", "[]", r"must hold an object"),
-        "a tokenizer that is not JSON": ("encoder/tokenizer.json", "{", r"cannot be loaded"),
-        "a layer that is not in the file": ("encoder/config.json", {"hidden_size": 24}, r"cannot be loaded"),
-    },
-}
-CASES = [(kind, case) for kind in KINDS for case in (BROKEN | NETWORKS[kind]).items()]
+# More attacks on folders of models, also of discriminators, stand in tests/trust.
+BROKEN: list[tuple[str, dict[str, object] | str | None, str]] = [
+    ("discriminator.json", "{", r"Expecting property name"),
+    ("discriminator.json", "[1]", r"must hold an object, but holds \[1\]"),
+    ("discriminator.json", {"kind": "cnn"}, r"kind must be .bilstm. or .bert., but is .cnn."),
+    ("discriminator.json", {"size": 3}, r"unexpected keyword argument .size."),
+    ("vocabulary.json", {"tokenizer": {}}, r"Model missing"),
+    ("model.safetensors", "cut", r"SafetensorError"),
+    ("model.safetensors", None, r"[Nn]o such file"),
+]
 
 
-@pytest.mark.parametrize(("kind", "case"), CASES, ids=lambda each: each if isinstance(each, str) else each[0])
+@pytest.mark.parametrize(("name", "content", "message"), BROKEN)
 def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
-    builds: Builds, toy_texts: list[LabelledText], tmp_path: Path, kind: str, case: tuple
+    builds: Builds, toy_texts: list[LabelledText], tmp_path: Path, name: str, content: Any, message: str
 ) -> None:
-    name, content, message, *blamed = case[1]
-    builds[kind]([t.segments for t in toy_texts]).save_pretrained(tmp_path)
+    builds["bilstm"]([t.segments for t in toy_texts]).save_pretrained(tmp_path)
     path = tmp_path / name
-    match content:
-        case None:
-            path.unlink()
-        case int():
-            path.write_bytes(path.read_bytes()[:content])
-        case dict():
-            kept = json.loads(path.read_text()) | content
-            path.write_text(json.dumps({key: value for key, value in kept.items() if value is not ...}))
-        case _:
-            path.write_text(content)
-    with pytest.raises(InputFaults, match=f"(?s){message}") as raised:
+    if isinstance(content, dict):
+        content = json.dumps(json.loads(path.read_text()) | content)
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(InputFaults, match=f"(?s){name}.*{message}"):
         Discriminator.from_pretrained(tmp_path)
-    assert str(tmp_path / (blamed[0] if blamed else name.split("/")[0])) in str(raised.value)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_bert_of_labels_is_saved_with_them(saved_bert: Callable[..., Path], tmp_path: Path) -> None:

@@ -148,15 +148,6 @@ def test_the_running_form_equals_full_pooling_at_every_position(w: float) -> Non
         state = network.advance(state, tokens[:, t])
 
 
-def test_a_row_that_does_not_read_stays_as_it_is() -> None:
-    network, tokens = toy_lstm(), ids(2, 4)
-    state = read(network, tokens)
-    after = network.advance(state, torch.tensor([3, 4]), torch.tensor([False, True]))
-    for old, new in zip(state, after, strict=True):
-        assert torch.equal(old[0], new[0])
-    torch.testing.assert_close(after.c[1:], network.advance(state, torch.tensor([3, 4])).c[1:])
-
-
 def test_tables_follow_the_weights() -> None:
     network, tokens = toy_lstm(), ids(1, 3)
     before = network.candidates(network.start(1), tokens)

@@ -13,9 +13,9 @@ import torch
 from core.faults import ExampleFaults
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
-from mars.lockstep import TokenBlank, TokenJob, pick, place_jobs
+from mars.lockstep import TokenBlank, TokenJob, place_jobs
 from mars.masking import Blank, Kept, Template
-from mars.planning import DOUBT, TIE, plan_states
+from mars.planning import TIE, plan_states
 from mars.references import Augmentation, Augmented, Job
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
@@ -209,21 +209,6 @@ def test_planning_writes_toward_the_kept_text(counting: CausalLM) -> None:
     assert (far.planned, near.planned) == (1, 0)
 
 
-def test_without_steps_it_is_the_plain_model(lm: CausalLM) -> None:
-    """An open end, k = 0: greedy generation by the library, up to the length of lowest perplexity."""
-    job = Job("Tom had a red ball.", (Kept(" He"), Blank(4)))
-    [found] = augment(lm, [job], PLAIN)
-    writable = WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
-    ids = [lm.start, *lm.tokenizer(job.context + " He", add_special_tokens=False)["input_ids"]]
-    banned = (~writable.allowed(b"", 0)).nonzero().tolist()
-    read = {"inputs": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids))}
-    written = lm.model.generate(**read, do_sample=False, max_new_tokens=7, bad_words_ids=banned)[0, len(ids) :].tolist()
-    fill = found.fills[0]
-    assert len(fill.perplexities) == 7
-    assert list(fill.tokens) == written[: len(fill.tokens)]
-    assert found.kl == 0.0
-
-
 def test_templates_without_a_blank_need_no_model(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, empty = Job("A context.", (Kept("  As it is.\n"),)), Job("", ())
     blank = Job("", (Kept("He"), Blank(1)))
@@ -318,16 +303,3 @@ def test_damaged_weights_are_named(lm: CausalLM) -> None:
         weight.fill_(torch.nan)
         with pytest.raises(ValueError, match="differ by nan"):
             augment(lm, [Job("", (Blank(1),))])
-
-
-def test_rounding_errors_change_only_close_picks() -> None:
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.rand(2000, 6, generator=generator) * 4 * TIE
-    allowed = torch.rand(2000, 6, generator=generator) < 0.7
-    allowed[:, 0] = True
-    token, close = pick(logits, allowed)
-    errors = (torch.rand(2000, 6, generator=generator) - 0.5) * 0.99 * DOUBT
-    again, _ = pick(logits + errors, allowed)
-    assert torch.equal(token[~close], again[~close])
-    assert 0 < close.float().mean() < 1
-    assert allowed[range(2000), token].all()

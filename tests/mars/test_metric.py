@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, InputFaults
 from mars.masking import Blank, Kept, count_corpus
 from mars.metric import MARS
 from mars.references import Augmented, AugmentedReference, Fill, Job, RefusedReference
@@ -206,6 +206,25 @@ def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> 
     assert alone.ratios == (0.0,)
     found = alone.score([Example("a", text=TEXTS[1], references=(TEXTS[0],))])
     assert found.values["quality"] == pytest.approx([cosine(TEXTS[1], TEXTS[0])])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"language_model": None}, "needs a language_model"),
+        (
+            {"language_model": "x", "augmenter": "clever"},
+            "augmenter must be 'self_planning', 'naive' or 'none', but is",
+        ),
+        ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
+        ({"language_model": "x", "tagger": "clever"}, "a tagger is builtin, nltk or spacy:MODEL"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((ValueError, InputFaults), match=message):
+        MARS.from_pretrained(**settings)
 
 
 ODD = [

@@ -35,18 +35,6 @@ def reward(hidden: torch.Tensor, embeddings: torch.Tensor, words: torch.Tensor, 
     return (log_p.gather(-1, words.clamp(min=0)) * (words != NO_WORD)).sum(-1)
 
 
-@pytest.mark.parametrize("kl", [0.01, 0.2, 0.4])
-@pytest.mark.parametrize("steps", [1, 3])
-def test_the_divergence_is_as_set_however_certain_the_model_is(kl: float, steps: int) -> None:
-    """One largest shift gave a KL of .04 with one model and of .34 with another."""
-    hidden, embeddings, words = random_case(1)
-    for certainty in (0.1, 0.5, 1.0):
-        planned = plan_states(certainty * hidden, embeddings, words, steps, kl=kl)
-        found = divergence(planned.logits, planned.plain)
-        torch.testing.assert_close(found, torch.full_like(found, kl), rtol=1e-5, atol=0)
-        torch.testing.assert_close(planned.kl, found, rtol=1e-5, atol=0)
-
-
 def test_a_target_out_of_reach_moves_no_logit_without_bound() -> None:
     """Where the plain model already expects the word, certainty adds only -log p(word) < kl."""
     hidden, words = torch.tensor([[4.0, 0.0]]), torch.tensor([[0]])
@@ -77,14 +65,6 @@ def test_without_steps_or_words_it_is_the_plain_model() -> None:
         torch.testing.assert_close(divergence(planned.logits, planned.plain), torch.zeros(4, dtype=torch.float64))
 
 
-def test_rows_do_not_see_one_another() -> None:
-    hidden, embeddings, words = random_case(5)
-    together = plan_states(hidden, embeddings, words)
-    for i in range(4):
-        alone = plan_states(hidden[i : i + 1], embeddings, words[i : i + 1, : i + 1])
-        torch.testing.assert_close(alone.logits[0], together.logits[i])
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.floats(0.0, 200.0))
 def test_a_satisfied_reward_leaves_no_rounding_errors(certainty: float) -> None:
@@ -113,18 +93,6 @@ def test_where_the_choice_is_settled_no_plan_changes_it(kl: float) -> None:
     assert torch.equal(best.indices[settled, 0], moved.indices[settled, 0])
     assert (moved.values[:, 0] - moved.values[:, 1])[settled].min() > TIE + DOUBT
     assert (best.indices[~settled, 0] != moved.indices[~settled, 0]).any()
-
-
-def test_the_bound_of_settled_choices_is_reached() -> None:
-    """The nearest distribution with a tie has q_1 = q_2 = sqrt(p_1 p_2) / Z."""
-    p = torch.tensor([[0.7, 0.1, 0.2]], dtype=torch.float64)
-    allowed = torch.tensor([[True, True, False]])
-    q = torch.tensor([[0.07**0.5, 0.07**0.5, 0.2]], dtype=torch.float64)
-    nearest = divergence((q / q.sum()).log(), p.log()).item()
-    assert nearest == pytest.approx(-math.log(1 - (0.7**0.5 - 0.1**0.5) ** 2))
-    assert is_settled(p.log(), allowed, nearest * 0.98).item()
-    assert not is_settled(p.log(), allowed, nearest).item()
-    assert is_settled(p.log(), torch.tensor([[True, False, False]]), 0.3).item()
 
 
 @pytest.mark.parametrize("steps", [1, 3])

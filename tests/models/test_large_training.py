@@ -10,6 +10,8 @@ import pytest
 import pytorch_lightning
 import torch
 
+from core.faults import SettingFault
+from models import training
 from models.causal import CausalLM
 from models.tiny import TinyGPT2
 from models.training import LanguageModelSchedule, LanguageModelTraining, Lora, Task, add_lora, train_language_model
@@ -71,6 +73,12 @@ def test_a_row_that_does_not_fit_is_skipped_and_counted(tmp_path: Path, caplog: 
     train(tmp_path, lm)
     assert "does not fit into memory: 2 batches skipped" in caplog.text  # the longest batch, in both epochs
     assert "3 batches skipped" not in caplog.text
+
+
+def test_what_training_needs_is_checked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "free_memory", lambda device: 1000)
+    with pytest.raises(SettingFault, match=r"moments of cpu need 0\.0 GB beside the weights"):
+        train(tmp_path, new_lm())
 
 
 def test_mixed_precision_keeps_float32_weights(whole: torch.Tensor, tmp_path: Path) -> None:

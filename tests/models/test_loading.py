@@ -65,3 +65,8 @@ def test_what_a_reachable_hub_says_is_reported(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(MissingModel, match=r"and the model hub does not give it: no/such is gated\.$") as found:
         load_pretrained(refused, "no/such")
     assert not found.value.fetchable
+
+
+def test_other_faults_are_left_alone() -> None:
+    with pytest.raises(ZeroDivisionError):
+        load_pretrained(lambda name, trust_remote_code: 1 / 0, "no/such")

@@ -68,17 +68,6 @@ def steered(
     return continue_prompts(lm, prompts, SAMPLING, k, make_guidance(lm, guide, rule, strength, k))
 
 
-@pytest.mark.parametrize("rule", ["normalised", "fudge"])
-def test_a_strength_of_0_is_the_unguided_generator_token_for_token(lm: CausalLM, guide: CausalGuide, rule: Any) -> None:
-    prompts = encode(lm, "the cat", "a", "the red cat sat on")
-    unguided = continue_prompts(lm, prompts, SAMPLING, 5)
-    assert steered(lm, guide, prompts, 0, rule=rule) == unguided
-    guided = steered(lm, guide, prompts, 8, rule=rule)
-    assert guided != unguided
-    assert guided == steered(lm, guide, prompts, 8, rule=rule)
-    assert len(unguided) == 2 * 3 * 2  # seeds, prompts, samples
-
-
 def test_what_pads_the_prompts_changes_nothing(lm: CausalLM, guide: CausalGuide) -> None:
     tokenizer = copy.deepcopy(lm.tokenizer)
     tokenizer.pad_token = None  # as GPT-2's: its start token pads
