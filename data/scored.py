@@ -146,7 +146,7 @@ def read_scored(path: Source | None = None, scores: Mapping[str, Outputs] | None
     by_line: dict[int, Given] = {}
     located = tuple(iterate_examples(file, take=lambda line, record: _take(record, line, by_line)))
     lines = tuple(line for line, _ in located)
-    examples = tuple(example for _, example in located)
+    examples = tuple(_keep_people(example, by_line[line][1]) for line, example in located)
     found: dict[str, Scores] = {}
     names = dict.fromkeys(name for line in lines for name in by_line[line][0])
     _check_count(path, "metrics in scores", len(names), MOST_COLUMNS)
@@ -208,8 +208,14 @@ def iterate_unscored(path: Source, refuse_scores: bool = False) -> Iterator[tupl
     for line, example in iterate_examples(path, take=take):
         people = given[line][1]
         given.clear()
-        own = {"ratings": {**example.ratings, **people}}  # of each person, for the output; metrics see the means
-        yield line, replace(example, extra={**example.extra, **own}) if people else example
+        yield line, _keep_people(example, people)
+
+
+def _keep_people(example: Example, people: Mapping[str, People]) -> Example:
+    """The example with the rating of each person for the output; metrics see the means."""
+    if not people:
+        return example
+    return replace(example, extra={**example.extra, "ratings": {**example.ratings, **people}})
 
 
 def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:

@@ -67,11 +67,18 @@ class ScoredTexts(Result):
             yield join_records(dict(zip(rows, row, strict=True)))
 
     def to_frame(self, title: str | None = None) -> Any:
-        """The rows of `records` as a DataFrame, a column per score; with a title as `Result.to_frame`."""
+        """The rows of `records` as a DataFrame, a column per score; with a title as `Result.to_frame`.
+
+        The score `quality` is in the column `scores.quality` where the input has a column of its name.
+        """
         if title is not None:
             return super().to_frame(title)
-        rows = [{**row, **row["scores"], "reason": row.get("reason")} for row in self.records()]
-        return to_frame([{name: cell for name, cell in row.items() if name != "scores"} for row in rows])
+        rows = []
+        for record in self.records():
+            row = {name: cell for name, cell in record.items() if name != "scores"}
+            named = {f"scores.{name}" if name in row else name: score for name, score in record["scores"].items()}
+            rows.append({**row, **named, "reason": record.get("reason")})
+        return to_frame(rows)
 
     @property
     def tables(self) -> list[Table]:

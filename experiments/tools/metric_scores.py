@@ -18,7 +18,7 @@ from experiments.tools.engines import score_chunk
 M = TypeVar("M")
 STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
 NOTES = "notes.txt"  # what the metric says about them, a line per sentence
-VERSION = 4
+VERSION = 5
 
 
 def name_metrics(metrics: Mapping[str, M], metric: M | None, name: str | None) -> dict[str, M]:

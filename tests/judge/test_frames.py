@@ -126,6 +126,9 @@ def test_results_are_frames() -> None:
     assert frame["word_count"].tolist() == [2, 1]
     assert math.isnan(frame["rouge_1"][0])
     assert frame["k"][0] == [1]
+    known = judge.score([{"text": "a b", "quality": 7, "rating:q:ann": 1, "rating:q:bob": 3}], "word_count").to_frame()
+    assert (known["quality"][0], known["scores.quality"][0]) == (7, 2)
+    assert known["ratings"][0] == {"q": {"ann": 1, "bob": 3}}
     compared = judge.compare(OUTPUTS, "word_count", columns=ASKED)
     assert isinstance(compared.to_frame(), pandas.DataFrame)
     assert list(compared.to_frame("Systems, best first")["system"][:2]) == ["new", "old"]

@@ -331,6 +331,8 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     second = {"turns": ["a", "b"], "system": "t", "context": "c", "prefix": "p", "ratings": {"q": {"bob": 4.0}}}
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (first, second)))
     expected = [{"id": "1", **first}, {"id": "2", **second}]
+    kept_by = ("+exp=meta_eval", "metrics=[word_count]", "data.path=in.jsonl", "incomplete=drop")
+    assert run_here(*kept_by) == 0  # what it keeps serves the next run
     for form in ("jsonl", "csv", "parquet"):
         assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output=out.{form}") == 0
         ours = ("dropped_tokens", "reason", "explanation")[: 3 if form == "csv" else 1]
