@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -68,15 +67,6 @@ def test_of_a_giant_turn_the_tokens_around_the_gap_stay() -> None:
     assert left.source == (1, 101, 102, 103)
     right = make_task([turn], Gap(0, 49, 50), INFILLING, SEPARATOR, max_length=4)
     assert right.source == (146, 147, 148, 1)
-
-
-def test_the_end_token_stands_behind_the_source_and_takes_its_room() -> None:
-    ending = replace(INFILLING, end=(9,))
-    turns = [[10] * 4, [11] * 4, [12] * 4]
-    assert make_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=6).source == (1, 9)
-    assert make_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=7).source == (10, 10, 10, 10, 3, 1, 9)
-    giant = make_task([list(range(100, 150))], Gap(0, 20, 22), ending, SEPARATOR, max_length=8)
-    assert giant.source == (117, 118, 119, 1, 122, 123, 124, 9)
 
 
 def test_a_third_of_training_gaps_are_whole_utterances() -> None:

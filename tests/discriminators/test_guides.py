@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
-from discriminators.guides import BiLSTMGuide, CausalGuide, TextBridge, TokenMismatchError, map_tokens, mask_prefix_ends
+from discriminators.guides import BiLSTMGuide, CausalGuide, TextBridge, TokenMismatchError, map_tokens
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
 from discriminators.training import ClassifierTraining, LabelledRows, TrainingSettings, train_classifier
@@ -24,11 +24,6 @@ from oumg.guidance import Guidance
 from oumg.songnet import character_tokenizer
 from oumg.unknown import count_unknown_tokens
 from tests.toy_models import QUIET, randomise
-
-
-def test_prefixes_end_at_the_second_token_and_later() -> None:
-    mask = torch.tensor([[True] * 4, [True, True, False, False]])
-    assert mask_prefix_ends(mask).tolist() == [[False, True, True, True], [False, True, False, False]]
 
 
 def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:

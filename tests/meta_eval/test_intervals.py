@@ -217,13 +217,6 @@ def test_a_share_with_ties_has_tangos_interval(counts):
     assert (opposite.low, opposite.high) == pytest.approx((1 - found.high, 1 - found.low))
 
 
-def test_ties_alone_leave_a_share_of_about_half():
-    """No win in n inputs: its share may still be z²/(n + z²)."""
-    found = share_interval(np.full(10, 0.5), lay_out(10), 0.95)
-    reach = 1.959964**2 / (10 + 1.959964**2)
-    assert (found.low, found.high) == pytest.approx(((1 - reach) / 2, (1 + reach) / 2), abs=1e-6)
-
-
 def test_the_jackknife_of_a_mean_is_students_interval():
     rng = np.random.default_rng(0)
     x = rng.gamma(2.0, size=40)

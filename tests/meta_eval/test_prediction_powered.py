@@ -46,25 +46,6 @@ def test_the_interval_is_wider_than_the_normal_one_by_students_t_and_two_paramet
     assert found.estimate.high - found.estimate.value == pytest.approx(half)
 
 
-def sampled(correlation: float, rated: int, unrated: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    y, noise = rng.normal(size=(2, rated + unrated))
-    f = correlation * y + math.sqrt(1 - correlation**2) * noise
-    y[rated:] = NAN
-    return y, f
-
-
-def test_the_width_follows_the_correlation():
-    """With many scores the variance is (1 - r²) of the classical one."""
-    for r in (0.3, 0.6, 0.9):
-        ratios = []
-        for seed in range(20):
-            found = powered_mean(*sampled(r, 400, 40_000, seed))
-            widths = [e.high - e.low for e in (found.estimate, found.classical)]
-            ratios.append(widths[0] / widths[1])
-        assert np.mean(ratios) == pytest.approx(math.sqrt(1 - r**2), abs=0.02)
-
-
 def test_a_constant_metric_is_the_classical_estimate():
     found = powered_mean(*both(rated=np.ones(10), unrated=np.ones(12)))
     assert (found.weight, found.saved) == (0.0, 0.0)

@@ -156,17 +156,6 @@ def test_the_output_layer_is_asked_once_and_again_when_it_changes(kind: str, mon
     assert sum(asked) == 2
 
 
-def test_the_encoder_reads_every_source_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    lm = build("t5")
-    seen: list[int] = []
-    forward = lm.model.get_encoder().forward
-    monkeypatch.setattr(
-        lm.model.get_encoder(), "forward", lambda **kw: seen.append(len(kw["input_ids"])) or forward(**kw)
-    )
-    lm.log_probabilities([([source], [3, *word]) for source in (20, 21, 20) for word in WORDS], given=1)
-    assert sum(seen) == 2
-
-
 @pytest.mark.parametrize("shape", ["gpt_neox", "llama", "gpt2"])
 def test_the_last_layer_computes_scored_places_alone(shape: Any) -> None:
     lm = build("gpt2") if shape == "gpt2" else TinyCausal(shape, 300, 16, 2, 2, 32).build(TEXTS, (), 3)

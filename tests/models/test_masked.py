@@ -9,7 +9,7 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
-from models.loading import folder_fingerprint, weights_fingerprint
+from models.loading import folder_fingerprint
 from models.masked import MaskedLM, most_likely_at_masks
 from models.tiny import TinyBert
 from models.training import NOT_LEARNED, LanguageModelSchedule, Task, masked_batch, train_language_model
@@ -55,15 +55,6 @@ def test_pairs_are_framed_as_the_tokenizer_frames_them() -> None:
     lm = MaskedLM(None, tokenizer)
     assert lm.framed([3], [4]) == tokenizer("a", "b")["input_ids"] == [0, 3, 2, 2, 4, 2]
     assert lm.framed([], [4]) == tokenizer("b")["input_ids"]
-
-
-def test_the_fingerprint_changes_with_one_weight(lm: MaskedLM) -> None:
-    before = weights_fingerprint(lm.model)
-    other = PLAN.build(TEXTS, (), seed=1).model
-    assert weights_fingerprint(other) == before
-    with torch.no_grad():
-        other.bert.embeddings.LayerNorm.bias[0] += 1e-6
-    assert weights_fingerprint(other) != before
 
 
 def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:

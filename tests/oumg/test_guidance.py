@@ -225,14 +225,6 @@ def test_fewer_possible_tokens_than_k(lm: CausalLM, guidance: Guide) -> None:
     assert abs(float(raised[0] - raised[1])) == pytest.approx(2.0, abs=1e-5)
 
 
-def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, guidance: Guide) -> None:
-    guided = guidance()
-    first = continue_greedily(lm.model, torch.tensor([[5, 6, 7]]), 4, guided)
-    expected = continue_greedily(lm.model, first, 4, guidance()).tolist()
-    assert continue_greedily(lm.model, first, 4, guided.reset()).tolist() == expected
-    assert continue_greedily(lm.model, first, 4, guidance(prompt=first.shape[1])).tolist() == expected
-
-
 @pytest.mark.parametrize("settings", [{"prompt_lookup_num_tokens": 3}, {"assistant": True}])
 def test_assisted_decoding_needs_to_know_where_the_prompt_ends(
     lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], settings: dict[str, Any]

@@ -52,16 +52,6 @@ def test_the_case_worked_by_hand() -> None:
     assert values(scores(human, D1, D2)) == expected
 
 
-def test_accuracy_counts_each_side_by_its_weights() -> None:
-    human, first, second = np.array([1.0, -1.0]), np.array([1.0, -1.0, -1.0]), np.array([1.0, 1.0, -1.0])
-    once, human_weights = np.array([[3.0, 0.0, 1.0]]), np.array([[4.0, 1.0]])
-    outputs = (3 / 4 + 3 / 4) / 2  # taken for human; by plain counts 1/3 and 2/3
-    assert accuracy(human, first, second, human_weights, once) == pytest.approx((4 / 5 + 1 - outputs) / 2)
-    uneven = np.array([[0.0, 2.0, 2.0], [1.0, 0.0, 0.0]])
-    found = accuracy(human, first, second, np.array([[4.0, 1.0], [0.0, 1.0]]), uneven)
-    np.testing.assert_allclose(found, [(4 / 5 + 1 - 1 / 4) / 2, 0.0])
-
-
 def test_logits_that_saturate_the_sigmoid_are_no_ties() -> None:
     first, second = np.array([200.0, -900.0]), np.array([100.0, -901.0])
     assert upgrade_rate(first, second) == 1
