@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -14,58 +14,30 @@ from core.faults import SettingFault, fault, read_all
 from core.scores import Scores
 from core.settings import Size, check
 from data.splits import Key, split_by
+from meta_eval.scored_set import ScoredSet
 
 Located: TypeAlias = Sequence[tuple[int, Example]]  # the examples of a file with their line numbers
 Reader: TypeAlias = Callable[[Path], Located]
 
 
 @dataclass(frozen=True)
-class RatedSet:
-    """Texts or dialogues that people rated, or whose quality is known because they were damaged on purpose.
-
-    Attributes:
-        name: the name in tables.
-        examples: with ratings, higher is better.
-        synthetic: whether the ratings are known by construction and not given by people.
-        published: published scores of other metrics: metric name -> example id -> score, higher is better.
-        iwf: finds the table of word frequencies that was released with the set, for CTRLEval; None where none was.
-            Raises InputFaults, with instructions, if it is missing.
-    """
-
-    name: str
-    examples: tuple[Example, ...]
-    synthetic: bool
-    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
-    iwf: Callable[[], Path] | None = field(default=None, compare=False)
-
-    def published_scores(self) -> dict[str, Scores]:
-        """The published scores by metric; an example without one is NaN with a reason."""
-        found: dict[str, Scores] = {}
-        for metric, by_id in self.published.items():
-            values = [by_id.get(example.id, math.nan) for example in self.examples]
-            reasons = ["no published score" if math.isnan(value) else None for value in values]
-            found[metric] = Scores({"published": np.array(values)}, f"{metric}|published beside {self.name}", reasons)
-        return found
-
-
-@dataclass(frozen=True)
 class Corpus:
-    """The texts of an experiment.
+    """The texts of an experiment."""
 
-    Attributes:
-        name: the name in tables.
-        train: texts or dialogues to train on; empty if the set has none. Labelled texts have `label`, whole texts to
-            continue have their beginning as `context`, and poems have their tune as `prefix`.
-        held_out: others of the same kind, for the held-out loss.
-        rated: sets of rated texts, which are not among the others.
-        synthetic: whether the texts are generated and the ratings known by construction.
-    """
-
+    # in tables
     name: str
+    # texts or dialogues; empty if the set has none. Labelled texts have `label`, whole texts to continue have their
+    # beginning as `context`, and poems have their tune as `prefix`
     train: tuple[Example, ...]
+    # others of the same kind, for the held-out loss
     held_out: tuple[Example, ...]
-    rated: tuple[RatedSet, ...]
+    # texts that people rated, or that were damaged on purpose, with published scores; none is a training text
+    rated: tuple[ScoredSet, ...]
+    # whether the texts are generated and the ratings known by construction
     synthetic: bool
+    # finds the table of word frequencies that was released with the texts, for CTRLEval; raises InputFaults, with
+    # instructions, if it is missing
+    iwf: Callable[[], Path] | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -73,6 +45,18 @@ class Corpus:
         rated = [example for each in self.rated for example in each.examples]
         labels = {example.label for example in (*self.train, *self.held_out, *rated)}
         return tuple(sorted(label for label in labels if label is not None))
+
+
+def score_published(
+    name: str, examples: Sequence[Example], published: Mapping[str, Mapping[str, float]]
+) -> dict[str, Scores]:
+    """The scores published beside the set `name`, from `published[metric][id]`; one that is lacking is NaN."""
+    found: dict[str, Scores] = {}
+    for metric, by_id in published.items():
+        values = np.array([by_id.get(example.id, math.nan) for example in examples])
+        reasons = ["no published score" if missing else None for missing in np.isnan(values)]
+        found[metric] = Scores({"published": values}, f"{metric}|published beside {name}", reasons)
+    return found
 
 
 def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
@@ -103,7 +87,7 @@ def generate_corpus(
     """
     train, held_out, rated = sizes
     check(Size, train=train, held_out=held_out, rated=rated)
-    rated_sets = (RatedSet(name, rate(rated, seed=seed), synthetic=True),) if rated else ()
+    rated_sets = (ScoredSet(name, rate(rated, seed=seed), synthetic=True),) if rated else ()
     known = {key(example) for each in rated_sets for example in each.examples}
     texts = generate(train + held_out, seed=seed, exclude=known)
     parts = (texts[:train], texts[train:]) if in_order else split_by(texts, key, held_out, seed)

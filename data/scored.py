@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Self, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,28 +54,15 @@ class ScoredFile(ScoredSet):
     """The examples of a file and their scores by metric, or `metric/aspect`; a missing score is NaN.
 
     If several people rated an aspect, the rating of an example is their mean.
-
-    Attributes:
-        path: the file.
-        lines: the line number of each example.
-        raters: the ratings of each person by aspect, of shape (raters, n); a missing rating is NaN. Only aspects with
-            lists of ratings are here.
-        source: how the file is read.
     """
 
-    path: Path
-    lines: tuple[int, ...]
-    raters: Mapping[str, NDArray[np.float64]]
-    source: InputFile | None = None
+    # how the file is read
+    source: InputFile
 
-    def locate(self, i: int) -> tuple[Path, int]:
-        """The file and line of an example."""
-        return self.path, self.lines[i]
-
-    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
-        """The examples at these indices, with their lines and the ratings of each person."""
-        raters = {aspect: ratings[:, list(at)] for aspect, ratings in self.raters.items()}
-        return replace(super().take(at, name), lines=tuple(self.lines[i] for i in at), raters=raters)
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.source.path
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
@@ -156,9 +143,8 @@ def read_scored(path: Source | None = None, scores: Mapping[str, Outputs] | None
         column = [by_line[line][0].get(name) for line in lines]
         found[name] = mark_missing(column, f"{name}|scores in {path.name}")
     raters = _raters(path, {line: by_line[line][1] for line in lines})
-    return add_outputs(
-        ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters, source=file), scores or {}
-    )
+    places = tuple((path, line) for line in lines)
+    return add_outputs(ScoredFile(path.name, examples, found, places=places, raters=raters, source=file), scores or {})
 
 
 def _check_count(path: Path, what: str, n: int, most: int) -> None:

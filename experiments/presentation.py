@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -12,7 +11,7 @@ from core.signature import MODEL_LIBRARIES, Setting, signature
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import scores_against_ratings, training_curves
 from experiments.training import Trained, folders_of
-from meta_eval.agreement import Agreement, note_cues
+from meta_eval.agreement import add_cheap_cues, list_agreement, note_cues
 from meta_eval.cues import FOLDS
 from meta_eval.scored_set import ScoredSet
 
@@ -35,8 +34,9 @@ def present(
 ) -> Outcome:
     """The outcome: what every experiment shows of its sets and models, and what it adds.
 
-    Agreement with the ratings and a plot `scores_SET` for each rated set; held-out loss and curve (`training_curves`)
-    of each language model that was trained here, and its folder; a signature with settings, models, seed and libraries.
+    Agreement with the ratings, beside that of cheap cues unless `cues=none`, and a plot `scores_SET` for each rated
+    set; held-out loss and curve (`training_curves`) of each language model that was trained here, and its folder; a
+    signature with settings, models, seed and libraries.
 
     Args:
         run: from the runner.
@@ -57,7 +57,11 @@ def present(
     learned = {name: model for name, model in models.items() if model.is_language_model}
     drawn = [each for each in sets if each.aspects] if drawn is None else drawn
     curves = {name: model.curve for name, model in learned.items()}
-    rows = [row for each in sets for row in measure_agreement(run, each)]
+    rows = [
+        row
+        for each in sets
+        for row in list_agreement(add_cheap_cues(each, run.seed) if run.cues else each, has_cues=run.cues)
+    ]
     return Outcome(
         signature=signature(
             run.name,
@@ -85,8 +89,3 @@ def present(
         files=files,
         synthetic=synthetic,
     )
-
-
-def measure_agreement(run: Run, scored: ScoredSet) -> tuple[Agreement, ...]:
-    """The agreement of every metric with the ratings, beside that of cheap cues unless `cues=none`."""
-    return scored.add_cheap_cues(run.seed).agreement if run.cues else replace(scored, has_cues=False).agreement

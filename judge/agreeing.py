@@ -8,12 +8,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.faults import InputFaults, SettingFault, check_names, fault
-from data.scored import ScoredFile
 from judge.completeness import Incomplete, check_incomplete, drop_unnamed, refuse_unnamed
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Result, Table, format_cell, format_share, join_names, tabulate, tabulate_agreement
-from meta_eval.agreement import CHEAP_CUES, Agreement, note_cues
+from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.grouping import lay_out
@@ -25,7 +24,7 @@ from meta_eval.ranking import (
     compare_metrics,
     compare_with_cues,
     list_groupings,
-    measure_agreement,
+    measure_accuracy,
     number_clusters,
     rank_metrics,
 )
@@ -175,18 +174,28 @@ def study_metrics(
 ) -> MetricStudy:
     """The agreement of every metric with every rated aspect of the set, and a test of every pair of metrics.
 
-    A metric with several aspects counts as several metrics. Raters are those of a ScoredFile. Texts that name no system
+    A metric with several aspects counts as several metrics. Texts that name no system
     or group, where others do, are dropped: `check_rated` refuses them. Raises SettingFault for a metric of
     `lower_is_better` that is not there.
     """
     scored, dropped = drop_unnamed(scored)
     metrics = negate(scored, comparison.lower_is_better).split_aspects()
-    shown = metrics.add_cheap_cues(resampling.seed) if has_cues else metrics
+    shown = add_cheap_cues(metrics, resampling.seed) if has_cues else metrics
     rows, rankings, pairs, against_cues = [], [], [], []
     for aspect in metrics.aspects:
         rated, with_cues = metrics.rated(aspect), shown.rated(aspect)
-        rows += measure_rows(with_cues, aspect, comparison, resampling, has_cues)
-        for each in comparison.expand(rated.layout):
+        comparisons = comparison.expand(rated.layout)
+        rows += measure_aspect(
+            with_cues,
+            aspect,
+            resampling,
+            groupings=list_groupings(rated.layout, comparisons[0].one_grouping),
+            has_cues=has_cues,
+            further=lambda some, metric, grouping, aspect=aspect: measure_accuracy(
+                some, metric, aspect, grouping, resampling, comparison.soft_ties
+            ),
+        )
+        for each in comparisons:
             rankings.append(rank_metrics(rated, aspect, each, resampling))
             pairs.append(tuple(compare_metrics(rated, rankings[-1], resampling)))
             against_cues.append(tuple(compare_with_cues(with_cues, rankings[-1], resampling)))
@@ -203,7 +212,7 @@ def study_metrics(
         rankings=tuple(rankings),
         pairs=tuple(pairs),
         against_cues=tuple(against_cues),
-        raters=compare_raters(scored, metrics, comparison, resampling) if isinstance(scored, ScoredFile) else (),
+        raters=compare_raters(scored, metrics, comparison, resampling),
         resampling=resampling,
         notes=(
             *collect_notes(scored.scores),
@@ -230,26 +239,12 @@ def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
     return replace(scored, scores=negated)
 
 
-def measure_rows(
-    rated: ScoredSet, aspect: str, comparison: Comparison, resampling: Resampling, has_cues: bool
-) -> list[Agreement]:
-    """The agreement of every metric with an aspect of a rated set, by grouping; over all examples also beyond cues."""
-    beyond = rated.beyond_cues(aspect, resampling.resamples, resampling.seed, resampling.confidence) if has_cues else {}
-    rows = []
-    for grouping in list_groupings(rated.layout, comparison.expand(rated.layout)[0].one_grouping):
-        for name in rated.scores:
-            row = measure_agreement(rated, name, aspect, grouping, resampling, comparison.soft_ties)
-            known = grouping == "global" and name in beyond
-            rows.append(replace(row, beyond_cues=beyond[name]) if known else row)
-    return rows
-
-
 def compare_raters(
-    file: ScoredFile, metrics: ScoredSet, comparison: Comparison, resampling: Resampling
+    scored: ScoredSet, metrics: ScoredSet, comparison: Comparison, resampling: Resampling
 ) -> tuple[RaterAgreement, ...]:
-    """The agreement among the raters of a file by aspect, and that of its metrics with very many such raters."""
+    """The agreement among the raters by aspect, and that of its metrics with very many such raters."""
     over_inputs = replace(resampling, over="inputs")
-    layout = lay_out(len(file), inputs=file.groups)
+    layout = lay_out(len(scored), inputs=scored.groups)
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
 
     def compare(aspect: str, table: Floats) -> RaterAgreement:
@@ -268,7 +263,7 @@ def compare_raters(
             },
         )
 
-    return tuple(compare(aspect, table) for aspect, table in file.raters.items())
+    return tuple(compare(aspect, table) for aspect, table in scored.raters.items())
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:

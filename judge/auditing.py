@@ -37,7 +37,7 @@ from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues
 from meta_eval.intervals import Resampling, grouped_estimate, restrict
-from meta_eval.scored_set import Rated, ScoredSet
+from meta_eval.scored_set import ScoredSet
 
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
@@ -122,7 +122,7 @@ class MetricAudit:
 
     aspects: Mapping[str, AspectAudit]
     metric: Metric
-    rated: Rated
+    rated: ScoredSet
     signature: str
     name: str
     settings: AuditSettings
@@ -226,7 +226,7 @@ def audit(
 
 
 def audit_metrics(
-    sets: Sequence[Rated],
+    sets: Sequence[ScoredSet],
     metrics: Mapping[str, Metric],
     settings: AuditSettings,
     has_cues: bool = True,
@@ -242,7 +242,7 @@ def audit_metrics(
     )
 
 
-def find_set(name: str, metric: Metric, sets: Sequence[Rated]) -> Rated:
+def find_set(name: str, metric: Metric, sets: Sequence[ScoredSet]) -> ScoredSet:
     """The first set whose examples have all fields that the metric requires; a set alone."""
     for rated in sets:
         if len(sets) == 1 or all(has_field(each, field) for each in rated.examples for field in metric.requires):
@@ -251,7 +251,7 @@ def find_set(name: str, metric: Metric, sets: Sequence[Rated]) -> Rated:
 
 
 def audit_metric(
-    rated: Rated, metric: Metric, settings: AuditSettings, has_cues: bool = True, stages: Stages | None = None
+    rated: ScoredSet, metric: Metric, settings: AuditSettings, has_cues: bool = True, stages: Stages | None = None
 ) -> MetricAudit:
     """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
 
@@ -264,8 +264,7 @@ def audit_metric(
     try:
         scored = metric.score(examples)
     except ExampleFaults as faults:
-        whole = rated if isinstance(rated, ScoredSet) else ScoredSet.of(rated, {})
-        raise InputFaults(fault(*whole.locate(drawn[i]), what) for i, what in faults.at) from None
+        raise InputFaults(fault(*rated.locate(drawn[i]), what) for i, what in faults.at) from None
     cost = (time.perf_counter() - began) / len(examples)
     perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
     perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}

@@ -165,7 +165,8 @@ def _number_examples(examples: Sequence[Example]) -> ScoredFile:
     ]
     if repeated:
         raise InputFaults(repeated)
-    return ScoredFile(GIVEN.name, tuple(examples), {}, path=GIVEN, lines=tuple(lines), raters={})
+    places = tuple((GIVEN, line) for line in lines)
+    return ScoredFile(GIVEN.name, tuple(examples), places=places, source=InputFile(GIVEN))
 
 
 def _are_files(scores: object) -> bool:

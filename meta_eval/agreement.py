@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from meta_eval.bootstrap import Estimate
+import numpy as np
+
+from core.scores import Scores
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.correlation import kendall, pearson, spearman
+from meta_eval.cues import FOLDS, VERSION, agreement_beyond_cues, combine_cues
 from meta_eval.grouping import Grouping, count_groups
 from meta_eval.intervals import Resampling, grouped_estimate, restrict
-
-if TYPE_CHECKING:
-    from meta_eval.scored_set import ScoredSet
-
+from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
 NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all examples, unless cues=none")
@@ -68,7 +68,7 @@ def agree(
     They are expanded for the number of inputs (`meta_eval.bootstrap`) and need 30 of them. Simulated at 30, nominally
     95 %, they cover 93 to 94 % for Pearson and 97 % for the others.
 
-    `ScoredSet.agreement` adds the agreement beyond cheap cues, which is measured for all metrics at once.
+    `measure_aspect` adds the agreement beyond cheap cues, which is measured for all metrics at once.
     """
     rated = scored.rated(aspect)
     x, y, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
@@ -95,6 +95,90 @@ def agree(
         grouping=grouping,
         groups=groups,
     )
+
+
+def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
+    """The agreement of every metric with every rated aspect that it scores, over all examples.
+
+    Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared with every
+    rated aspect.
+
+    Raises ValueError when a metric shares no aspect with the ratings.
+    """
+    for metric, found in scored.scores.items():
+        if scored.aspects and not any(_is_compared(found, aspect) for aspect in scored.aspects):
+            raise ValueError(
+                f"{metric} must score a rated aspect, but it scores {', '.join(found.values)} and {scored.name} is "
+                f"rated for {', '.join(scored.aspects)}"
+            )
+    return [row for aspect in scored.aspects for row in measure_aspect(scored, aspect, has_cues=has_cues)]
+
+
+def measure_aspect(
+    scored: ScoredSet,
+    aspect: str,
+    resampling: Resampling | None = None,
+    *,
+    groupings: Sequence[Grouping] = ("global",),
+    has_cues: bool = True,
+    further: Callable[[ScoredSet, str, Grouping], Mapping[str, Estimate | float]] | None = None,
+) -> list[Agreement]:
+    """The agreement of every metric with one aspect, by grouping; over all examples also beyond cheap cues.
+
+    `further` gives other statistics by name, from the rated examples, the metric and the grouping.
+    """
+    resampling, rated = resampling or Resampling(), scored.rated(aspect)
+    beyond = measure_beyond_cues(rated, aspect, resampling) if has_cues else {}
+    rows = []
+    for grouping in groupings:
+        for metric, found in rated.scores.items():
+            if _is_compared(found, aspect):
+                row = agree(rated, metric, aspect, grouping=grouping, resampling=resampling)
+                own = beyond.get(metric, NOT_MEASURED) if grouping == "global" else NOT_MEASURED
+                more = further(rated, metric, grouping) if further else {}
+                rows.append(replace(row, beyond_cues=own, further=more))
+    return rows
+
+
+def _is_compared(scores: Scores, aspect: str) -> bool:
+    return aspect in scores.values or len(scores.values) == 1
+
+
+def measure_beyond_cues(scored: ScoredSet, aspect: str, resampling: Resampling | None = None) -> dict[str, Estimate]:
+    """The agreement of every metric with the ratings of an aspect that cheap cues do not explain.
+
+    Intervals draw inputs.
+    """
+    settings = resampling or Resampling()
+    found = agreement_beyond_cues(
+        {metric: scored.values(metric, aspect) for metric in scored.scores if metric != CHEAP_CUES},
+        scored.ratings(aspect),
+        scored.cues,
+        scored.groups,
+        confidence=settings.confidence,
+        resamples=settings.resamples,
+        seed=settings.seed,
+    )
+    return {CHEAP_CUES: Estimate.undefined("these are the cues"), **found}
+
+
+def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
+    """The set with the scores `cheap_cues`: its ratings predicted by cheap cues alone, cross-fitted by input.
+
+    The set itself if it has too few rated examples for its cues, or if no cue differs between them.
+    """
+    values: dict[str, Floats] = {}
+    for aspect in scored.aspects:
+        known = ~np.isnan(scored.ratings(aspect))
+        rated = scored.rated(aspect)
+        if not rated.cues.can_be_fitted:
+            return scored
+        values[aspect] = np.full(len(scored), np.nan)
+        values[aspect][known] = combine_cues(rated.cues, rated.ratings(aspect), rated.groups, seed=seed)
+    is_rated = [len(example.ratings) == len(scored.aspects) for example in scored.examples]
+    reasons = [None if every else "not rated for every aspect" for every in is_rated]
+    line = f"{CHEAP_CUES}|version={VERSION}|folds={FOLDS}|seed={seed}|cues={len(scored.cues.names)}"
+    return replace(scored, scores={**scored.scores, CHEAP_CUES: Scores(values, line, reasons)}) if values else scored
 
 
 def note_cues(rows: Sequence[Agreement]) -> list[str]:

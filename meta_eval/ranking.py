@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.settings import Count, Fraction, checked_dataclass
-from meta_eval.agreement import CHEAP_CUES, Agreement, agree
+from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats, calibrate_ties, pairwise_accuracy
 from meta_eval.grouping import Grouping, Layout, group
@@ -143,15 +143,14 @@ def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping
     return found
 
 
-def measure_agreement(
-    scored: ScoredSet, metric: str, aspect: str, grouping: Grouping, resampling: Resampling, soft_ties: Ties = "mid"
-) -> Agreement:
-    """The agreement of one metric with the ratings of an aspect, with pairwise accuracies as further statistics.
+def measure_accuracy(
+    rated: ScoredSet, metric: str, aspect: str, grouping: Grouping, resampling: Resampling, soft_ties: Ties = "mid"
+) -> dict[str, Estimate | float]:
+    """The pairwise accuracies of a metric with the ratings of an aspect, which all examples have.
 
     `epsilon` is the threshold for a tie that `calibrated_accuracy` uses, in units of the scores; it was chosen on these
     same ratings. Soft accuracy is measured between systems, where there are several.
     """
-    rated = scored.rated(aspect)
     scores, ratings, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
     kept = rated.scored(metric, aspect=aspect)
     epsilon = find_epsilon(scores[kept], ratings[kept], restrict(layout, kept), grouping)
@@ -159,16 +158,15 @@ def measure_agreement(
         "accuracy": pairwise_accuracy,
         "calibrated_accuracy": partial(pairwise_accuracy, epsilon=epsilon),
     }
-    further: dict[str, Estimate | float] = {
+    found: dict[str, Estimate | float] = {
         name: grouped_estimate(statistic, scores, ratings, layout, grouping=grouping, resampling=resampling)
         for name, statistic in statistics.items()
     }
     if layout.system_count > 1:
-        further["soft_accuracy"] = Estimate.undefined("soft accuracy compares systems")
+        found["soft_accuracy"] = Estimate.undefined("soft accuracy compares systems")
         if grouping == "system_means":
-            further["soft_accuracy"] = soft_accuracy(rated, metric, aspect, resampling, soft_ties)
-    found = agree(rated, metric, aspect, grouping=grouping, resampling=resampling)
-    return replace(found, further={**further, "epsilon": epsilon})
+            found["soft_accuracy"] = soft_accuracy(rated, metric, aspect, resampling, soft_ties)
+    return {**found, "epsilon": epsilon}
 
 
 def find_epsilon(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> float:

@@ -3,52 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
 from core.scores import Scores
-from meta_eval.agreement import CHEAP_CUES, Agreement, agree
-from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.cues import FOLDS, VERSION, Cues, agreement_beyond_cues, combine_cues, count_cues
+from meta_eval.bootstrap import Floats
+from meta_eval.cues import Cues, count_cues
 from meta_eval.grouping import Layout, lay_out
-
-
-class Rated(Protocol):
-    """A set of examples with ratings."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def examples(self) -> tuple[Example, ...]: ...
-    @property
-    def synthetic(self) -> bool: ...
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredSet:
     """Examples and their scores by metric. All arrays have the shape (n,), in the order of the examples.
 
-    Attributes:
-        name: in tables; a part of a set may have a name of its own.
-        examples: with or without ratings; higher ratings are better.
-        scores: by metric.
-        synthetic: whether this project generated the examples and their ratings.
-        has_cues: whether agreement beyond cheap cues is measured.
-
     Raises ValueError when a metric does not have one score per example.
     """
 
+    # in tables; a part of a set may have a name of its own
     name: str
+    # with or without ratings; higher ratings are better
     examples: tuple[Example, ...]
-    scores: Mapping[str, Scores]
+    # by metric
+    scores: Mapping[str, Scores] = field(default_factory=dict)
+    # whether this project generated the examples and their ratings
     synthetic: bool = False
-    has_cues: bool = True
+    # the file and line of each example; empty for texts in memory
+    places: tuple[tuple[Path | str, int], ...] = ()
+    # the ratings of each person, (raters, n), of an aspect that several people rated one by one; a missing one is NaN
+    raters: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for metric, scored in self.scores.items():
@@ -57,17 +45,12 @@ class ScoredSet:
                     f"one score per example, but {metric} has {len(scored)} for {len(self.examples)} of {self.name}"
                 )
 
-    @classmethod
-    def of(cls, rated: Rated, scores: Mapping[str, Scores]) -> ScoredSet:
-        """A rated set with its scores."""
-        return cls(rated.name, rated.examples, scores, rated.synthetic)
-
     def __len__(self) -> int:
         return len(self.examples)
 
     def locate(self, i: int) -> tuple[Path | str, int]:
-        """The file and line of an example in messages; in memory the name of the set and the place, counted from 1."""
-        return self.name, i + 1
+        """The file and line of an example; in memory the name of the set and the position, counted from 1."""
+        return self.places[i] if self.places else (self.name, i + 1)
 
     @cached_property
     def signatures(self) -> list[str]:
@@ -123,75 +106,9 @@ class ScoredSet:
         return np.array([example.word_count for example in self.examples], dtype=np.float64)
 
     @cached_property
-    def agreement(self) -> tuple[Agreement, ...]:
-        """The agreement of every metric with every rated aspect that it scores.
-
-        Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared with every
-        rated aspect. Examples without a rating for an aspect do not count in it.
-
-        Raises ValueError when a metric shares no aspect with the ratings.
-        """
-        rows = [agree(self, metric, aspect) for metric in self.scores for aspect in self._compared(metric)]
-        if not self.has_cues:
-            return tuple(rows)
-        beyond = {aspect: self.beyond_cues(aspect) for aspect in self.aspects}
-        return tuple(replace(row, beyond_cues=beyond[row.aspect][row.metric]) for row in rows)
-
-    @cached_property
     def cues(self) -> Cues:
         """The cheap cues of the examples."""
         return count_cues(self.examples)
-
-    def beyond_cues(
-        self, aspect: str, resamples: int = 1000, seed: int = 0, confidence: float = 0.95
-    ) -> dict[str, Estimate]:
-        """The agreement of every metric with the ratings of an aspect that cheap cues do not explain.
-
-        Intervals draw inputs `resamples` times, from `seed` on.
-        """
-        scores = {metric: self.values(metric, aspect) for metric in self.scores if metric != CHEAP_CUES}
-        found = agreement_beyond_cues(
-            scores,
-            self.ratings(aspect),
-            self.cues,
-            self.groups,
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-        )
-        return {CHEAP_CUES: Estimate.undefined("these are the cues"), **found}
-
-    def add_cheap_cues(self, seed: int = 0) -> ScoredSet:
-        """The set with the scores `cheap_cues`: its ratings predicted by cheap cues alone, cross-fitted by input.
-
-        The set itself if it has too few rated examples for its cues, or if no cue differs between them.
-        """
-        values: dict[str, Floats] = {}
-        for aspect in self.aspects:
-            known = ~np.isnan(self.ratings(aspect))
-            rated = self.rated(aspect)
-            if not rated.cues.can_be_fitted:
-                return self
-            values[aspect] = np.full(len(self), np.nan)
-            values[aspect][known] = combine_cues(rated.cues, rated.ratings(aspect), rated.groups, seed=seed)
-        is_rated = [len(example.ratings) == len(self.aspects) for example in self.examples]
-        reasons = [None if every else "not rated for every aspect" for every in is_rated]
-        line = f"{CHEAP_CUES}|version={VERSION}|folds={FOLDS}|seed={seed}|cues={len(self.cues.names)}"
-        return replace(self, scores={**self.scores, CHEAP_CUES: Scores(values, line, reasons)}) if values else self
-
-    def by_metric(self, aspect: str) -> dict[str, Agreement]:
-        """The agreement with the ratings of one aspect."""
-        return {row.metric: row for row in self.agreement if row.aspect == aspect}
-
-    def _compared(self, metric: str) -> list[str]:
-        own = self.scores[metric].values
-        compared = [aspect for aspect in self.aspects if aspect in own or len(own) == 1]
-        if self.aspects and not compared:
-            raise ValueError(
-                f"{metric} must score a rated aspect, but it scores {', '.join(own)} and {self.name} is "
-                f"rated for {', '.join(self.aspects)}"
-            )
-        return compared
 
     def rated(self, aspect: str) -> Self:
         """The examples that are rated for an aspect."""
@@ -208,7 +125,14 @@ class ScoredSet:
     def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
         """The examples at these indices."""
         scores = {metric: scored.take(at) for metric, scored in self.scores.items()}
-        return replace(self, name=name or self.name, examples=tuple(self.examples[i] for i in at), scores=scores)
+        return replace(
+            self,
+            name=name or self.name,
+            examples=tuple(self.examples[i] for i in at),
+            scores=scores,
+            places=tuple(self.places[i] for i in at) if self.places else (),
+            raters={aspect: ratings[:, list(at)] for aspect, ratings in self.raters.items()},
+        )
 
     def choose(self, metrics: Collection[str]) -> ScoredSet:
         """The scores of some metrics; names without scores are left out."""

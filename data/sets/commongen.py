@@ -15,9 +15,10 @@ from core.example import Example
 from core.faults import read_all
 from core.settings import Count, Number, check
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
-from data.corpus import Corpus, RatedSet, generate_corpus, refuse_shared
+from data.corpus import Corpus, generate_corpus, refuse_shared, score_published
 from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import Identified, NonEmpty, Text, load_examples
+from meta_eval.scored_set import ScoredSet
 
 KINDS = ("index", "src_alpha", "tgt")  # of the original files
 LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
@@ -92,7 +93,7 @@ def load_references(root: Path | str, file: PublicFile, download: bool = False) 
     return load_examples(require_file(root, file, download), ConceptSet, to_examples)
 
 
-def load_trinity(root: Path | str, download: bool = False) -> tuple[RatedSet, RatedSet]:
+def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, ...]:
     """The sentences of CommonGen-trinity under raw and under binarized labels, with the scores of G-Eval."""
     published: dict[str, dict[str, float]] = {row: {} for row in G_EVAL}
     binary: dict[str, float] = {}
@@ -106,9 +107,9 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[RatedSet, Ra
 
     raw = load_examples(require_file(root, TRINITY, download), TrinitySentence, to_examples)
     binarized = tuple(replace(example, ratings={"commonsense": binary[example.id]}) for example in raw)
-    return (
-        RatedSet("trinity_raw", raw, synthetic=False, published=published),
-        RatedSet("trinity_binarized", binarized, synthetic=False, published=published),
+    return tuple(
+        ScoredSet(name, examples, score_published(name, examples, published))
+        for name, examples in (("trinity_raw", raw), ("trinity_binarized", binarized))
     )
 
 

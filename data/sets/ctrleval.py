@@ -12,7 +12,7 @@ from typing import Literal
 from core.example import Example
 from core.faults import SettingFault, fault, format_value, read_all
 from core.settings import Several, check, one_of
-from data.corpus import Corpus, RatedSet
+from data.corpus import Corpus
 from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
@@ -20,6 +20,7 @@ from data.sets.stories import load_roc_plain
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.table_files import parse_finite
 from data.text_files import iterate_lines
+from meta_eval.scored_set import ScoredSet
 
 Part = Literal["sentiment", "topic"]
 LICENCE = "none stated: for research, not to be passed on"
@@ -38,6 +39,7 @@ IWF = PublicFile(
     by_file_name(f"{CTRLEVAL}/ba0b25fde064080a7ab93134c7e57f876aa0a6a7/iwf_full.txt"),
     sha256="d88a4385a6a8471ce62b318bde7fee07093093555705aa1b46f429f7a2067728",
 )
+
 FILES = (SENTIMENT, TOPIC, IWF)
 PARTS: Mapping[str, tuple[PublicFile, tuple[str, ...]]] = {
     "sentiment": (SENTIMENT, SENTIMENTS),
@@ -82,10 +84,13 @@ def ctrleval(
     readers += [partial(_load_plain, root, name, download) for name in plain or ()]
     rated, *found = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
     texts = [example for each in found for example in each]
-    return Corpus(rated.name, *split_share(texts, TEXT, held_out_fraction, seed), (rated,), synthetic=False)
+    released = partial(require_file, root, IWF, download)
+    return Corpus(
+        rated.name, *split_share(texts, TEXT, held_out_fraction, seed), (rated,), synthetic=False, iwf=released
+    )
 
 
-def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> RatedSet:
+def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> ScoredSet:
     """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
 
     Ids `ctrleval-sentiment-000` and on, by row. `group` names the label and the prefix; twelve texts answer each.
@@ -128,8 +133,7 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
         )
         for i, (_, (label, prefix, text, *ratings)) in enumerate(rows)
     ]
-    released = partial(require_file, root, IWF, download)
-    return RatedSet(f"ctrleval_{part}", require_none(examples, faults), synthetic=False, iwf=released)
+    return ScoredSet(f"ctrleval_{part}", require_none(examples, faults))
 
 
 def _load_plain(root: Path | str, name: str, download: bool) -> list[Example]:

@@ -18,13 +18,14 @@ from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
 from core.settings import Several, check, one_of
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
-from data.corpus import Corpus, RatedSet, fold_turns, generate_corpus, read_own, refuse_shared
+from data.corpus import Corpus, fold_turns, generate_corpus, read_own, refuse_shared, score_published
 from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import GITHUB, PublicFile, by_file_name, find_file, require_file
 from data.files import UTTERANCE_END, located_examples
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.table_files import parse_finite
 from data.text_files import iterate_lines
+from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ def public_dialogues(
         rated: "fed", "dstc9", "convai2", or several of them.
         training_sets: names in `TRAINING_FILES`.
     """
-    loaders: Mapping[str, Callable[[Path | str, bool], RatedSet]] = {
+    loaders: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
         "fed": load_fed,
         "dstc9": load_dstc9,
         "convai2": load_convai2,
@@ -96,14 +97,14 @@ def own_dialogues(
         faults.insert(0, fault(train_path, 0, f"{rule}, found {different}"))
     if faults:
         raise InputFaults(faults)
-    rated_sets: tuple[RatedSet, ...] = ()
+    rated_sets: tuple[ScoredSet, ...] = ()
     if rated_path is not None and rated is not None:
-        rated_sets = (RatedSet(Path(rated_path).stem, tuple(example for _, example in rated), synthetic=False),)
+        rated_sets = (ScoredSet(Path(rated_path).stem, tuple(example for _, example in rated)),)
     parts = split_share(examples, TURNS, held_out_fraction, seed)
     return Corpus(Path(train_path).stem, *parts, rated_sets, synthetic=False)
 
 
-def _refuse_rated(name: str, examples: Sequence[Example], rated: Sequence[RatedSet]) -> None:
+def _refuse_rated(name: str, examples: Sequence[Example], rated: Sequence[ScoredSet]) -> None:
     """Raises SettingFault where a rated dialogue is also one to train on."""
     rule = f"a rated dialogue must not be one to train on too, but {{}} of {name} are"
     named = ((example.id, fold_turns(example)) for each in rated for example in each.examples)
@@ -129,7 +130,7 @@ class _RatedFiles:
     is_sample: bool = False
 
 
-def load_fed(root: Path | str, download: bool = False) -> RatedSet:
+def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     """FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the averaged ratings of DEAM.
 
     Ids `fed-000` to `fed-124` by line. Ratings: `coherence` 0-1 and `overall` 0-0.8. Where `deam_scores.tsv` is beside
@@ -138,7 +139,7 @@ def load_fed(root: Path | str, download: bool = False) -> RatedSet:
     return _rated(_FED, root, download)
 
 
-def load_dstc9(root: Path | str, download: bool = False) -> RatedSet:
+def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     """DSTC9: dialogues of people and chatbots (Gunasekara et al. 2020), with the averaged ratings of DEAM.
 
     All 2200 where `dstc9_test_{coherence,overall}_averaged.txt` are there, else the sample of every eleventh. Ids such
@@ -150,7 +151,7 @@ def load_dstc9(root: Path | str, download: bool = False) -> RatedSet:
     return _rated(_DSTC9_SAMPLE if sample and not full else _DSTC9, root, download)
 
 
-def load_convai2(root: Path | str, download: bool = False) -> RatedSet:
+def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
     """ConvAI2's wild evaluation: dialogues of people with chatbots (Dinan et al. 2019), prepared by hand.
 
     Ratings: `overall` 1-5 by the person who took part, one for each dialogue. They are of engagement more than of
@@ -158,7 +159,7 @@ def load_convai2(root: Path | str, download: bool = False) -> RatedSet:
     """
     del download
     located = located_examples(require_file(root, CONVAI2), requires=("turns", "ratings"))
-    return RatedSet("convai2", tuple(example for _, example in located), synthetic=False)
+    return ScoredSet("convai2", tuple(example for _, example in located))
 
 
 def load_dialogues(root: Path | str, name: str) -> tuple[Example, ...]:
@@ -168,7 +169,7 @@ def load_dialogues(root: Path | str, name: str) -> tuple[Example, ...]:
     return tuple(replace(e, group=path.name) for path, part in zip(paths, parts, strict=True) for _, e in part)
 
 
-def _rated(files: _RatedFiles, root: Path | str, download: bool) -> RatedSet:
+def _rated(files: _RatedFiles, root: Path | str, download: bool) -> ScoredSet:
     """The rated set, its dialogues named by their lines, with the published scores where their file is there."""
     examples = _rated_twice(files, root, download)
     scores: dict[int, float] = {}
@@ -188,7 +189,7 @@ def _rated(files: _RatedFiles, root: Path | str, download: bool) -> RatedSet:
     id_of = {line: f"{files.name}-{line:0{files.digits}d}" for line in lines}
     named = tuple(replace(example, id=id_of[line]) for line, example in zip(lines, examples, strict=True))
     published = {"deam": {id_of[line]: score for line, score in scores.items()}} if scores else {}
-    return RatedSet(files.name, named, synthetic=False, published=published)
+    return ScoredSet(files.name, named, score_published(files.name, named, published))
 
 
 def _rated_twice(files: _RatedFiles, root: Path | str, download: bool) -> list[Example]:

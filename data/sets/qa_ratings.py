@@ -13,9 +13,9 @@ from typing import Any
 from core.example import Example
 from core.faults import format_value
 from core.settings import Number
-from data.corpus import RatedSet
 from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import Identified, NonEmpty, Text, load_examples
+from meta_eval.scored_set import ScoredSet
 
 
 class Answer(Identified):
@@ -30,7 +30,7 @@ class Answer(Identified):
     score_scale: NonEmpty[Number]
 
 
-def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> RatedSet:
+def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> ScoredSet:
     """The answers of a set in `ANSWERS`; `context` is the question after its passage, which only semeval_mhpg has.
 
     `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
@@ -55,7 +55,7 @@ def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> Rate
         return [example]
 
     examples = load_examples(require_file(root, ANSWERS[name], download), Answer, to_examples)
-    return RatedSet(name, examples, synthetic=False)
+    return ScoredSet(name, examples)
 
 
 def read_answers(

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from core.faults import read_all
 from core.settings import Several, check, one_of
-from data.corpus import Corpus, RatedSet, fold_text, refuse_shared
+from data.corpus import Corpus, fold_text, refuse_shared
 from data.sets.qa_ratings import ANSWERS, load_qa_ratings
 from data.sets.stories import load_mans_roc, load_roc_plain
 from data.sets.summaries import load_newsroom, load_summeval
 from data.splits import HELD_OUT_FRACTION, split_share
+from meta_eval.scored_set import ScoredSet
 
-RATED: Mapping[str, Callable[[Path | str, bool], RatedSet]] = {
+RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
     "newsroom": load_newsroom,
     "summeval": load_summeval,
     **{name: partial(load_qa_ratings, name) for name in ANSWERS},
@@ -61,7 +62,7 @@ def rated_texts(
     return Corpus(name, *split_share(stories, attrgetter("text"), held_out_fraction, seed), rated, synthetic=False)
 
 
-def _choose_systems(rated: RatedSet, systems: Sequence[str] | None) -> RatedSet:
+def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSet:
     if systems is None:
         return rated
     check(Several[one_of(sorted({example.system or "" for example in rated.examples}))], systems=systems)

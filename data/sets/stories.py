@@ -14,11 +14,12 @@ from core.example import Example
 from core.faults import fault, format_value
 from core.settings import Number
 from data.builtin.stories import generate_stories, rated_stories
-from data.corpus import Corpus, RatedSet, fold_text, generate_corpus
+from data.corpus import Corpus, fold_text, generate_corpus
 from data.download import GITHUB, PublicFile, by_file_name, require_file
 from data.records import Identified, NonEmpty, Text, load_examples, require_none
 from data.sentences import split_at_marks
 from data.text_files import iterate_lines
+from meta_eval.scored_set import ScoredSet
 
 
 class Continuation(Identified):
@@ -42,7 +43,7 @@ def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, s
     return generate_corpus("builtin_stories", generate_stories, rated_stories, attrgetter("context"), sizes, seed)
 
 
-def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
+def load_mans_roc(root: Path | str, download: bool = False) -> ScoredSet:
     """MANS (Guan et al. 2021): 200 first sentences, each continued by five systems and rated by five annotators.
 
     `context` is the first sentence, the reference is the human continuation, and `ratings["overall"]` is the mean of
@@ -65,7 +66,7 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
         return [example]
 
     examples = load_examples(require_file(root, RATED, download), Continuation, to_examples)
-    return RatedSet("mans_roc", examples, synthetic=False)
+    return ScoredSet("mans_roc", examples)
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:

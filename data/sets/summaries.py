@@ -14,9 +14,9 @@ from pydantic import Field
 from core.example import Example
 from core.faults import read_all
 from core.settings import Number
-from data.corpus import RatedSet
 from data.download import GITHUB, PublicFile, by_file_name, find_file, require_file
 from data.records import Identified, NonEmpty, Record, Text, load_examples
+from meta_eval.scored_set import ScoredSet
 
 SAMPLE = "newsroom/newsroom_sample.jsonl"
 MORE = "newsroom/newsroom_more.jsonl"
@@ -70,7 +70,7 @@ class SummEvalArticle(Article[SummEvalSummary]):
     references: NonEmpty[Text]
 
 
-def load_newsroom(root: Path | str, download: bool = False) -> RatedSet:
+def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
     """Each summary with its article as `context`, the one human summary, and four ratings of 1 to 5.
 
     Aspects: coherence, fluency, informativeness and relevance, and their `mean`, which MARS uses. All 60 articles if
@@ -84,10 +84,10 @@ def load_newsroom(root: Path | str, download: bool = False) -> RatedSet:
         return _list_summaries(article, (article.reference,))
 
     parts = read_all([partial(load_examples, each, NewsroomArticle, to_examples) for each in paths])
-    return RatedSet("newsroom", tuple(example for part in parts for example in part), synthetic=False)
+    return ScoredSet("newsroom", tuple(example for part in parts for example in part))
 
 
-def load_summeval(root: Path | str, download: bool = False) -> RatedSet:
+def load_summeval(root: Path | str, download: bool = False) -> ScoredSet:
     """Each summary with its article as `context`, its human summaries, and four ratings of 1 to 5.
 
     The first reference is that of the newspaper; ten others are by other writers.
@@ -97,7 +97,7 @@ def load_summeval(root: Path | str, download: bool = False) -> RatedSet:
         return _list_summaries(article, article.references)
 
     examples = load_examples(require_file(root, SUMMEVAL, download), SummEvalArticle, to_examples)
-    return RatedSet("summeval", examples, synthetic=False)
+    return ScoredSet("summeval", examples)
 
 
 def _list_summaries(article: Article[Any], references: Sequence[str]) -> list[Example]:

@@ -9,6 +9,7 @@ Several runs count as one metric (the mean of their ranks); a run by itself is a
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,8 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from core.scores import Scores
-from data.corpus import RatedSet
 from data.sets.dialogues import load_dstc9, load_fed
-from meta_eval.agreement import CHEAP_CUES
+from meta_eval.agreement import CHEAP_CUES, add_cheap_cues, agree, measure_aspect
 from meta_eval.scored_set import ScoredSet
 
 RESAMPLED = "cdm_resampled_amateur_bert"  # negatives of the amateur alone: the paper's baseline of Table 5, not CDM
@@ -53,22 +53,22 @@ def read_scores(runs: Sequence[Path], name: str) -> dict[str, list[np.ndarray]]:
     return found
 
 
-def measure(rated: RatedSet, runs: Sequence[Path]) -> list[tuple[str, str, str, list[object]]]:
+def measure(rated: ScoredSet, runs: Sequence[Path]) -> list[tuple[str, str, str, list[object]]]:
     """Set, aspect and metric of each line, with the row of the mean ranks and then those of the runs."""
     by_metric = read_scores(runs, rated.name)
-    scores = {f"{name}_published": found for name, found in rated.published_scores().items()}
+    scores = {f"{name}_published": found for name, found in rated.scores.items()}
     for metric, several in by_metric.items():
         scores[metric] = Scores({"quality": np.mean([rankdata(values) for values in several], axis=0)}, "mean of ranks")
-    together = ScoredSet.of(rated, scores).add_cheap_cues()
+    together = add_cheap_cues(replace(rated, scores=scores))
     single = {
         f"{m}, {i}": Scores({"quality": v}, "") for m, several in by_metric.items() for i, v in enumerate(several)
     }
     alone = ScoredSet(rated.name, together.examples, single)
     return [
-        (rated.name, aspect, metric, [row, *(alone.by_metric(aspect)[f"{metric}, {i}"] for i in range(count))])
+        (rated.name, aspect, row.metric, [row, *(agree(alone, f"{row.metric}, {i}", aspect) for i in range(count))])
         for aspect in together.aspects
-        for metric, row in sorted(together.by_metric(aspect).items(), key=lambda each: [*NAMES].index(each[0]))
-        for count in [len(by_metric.get(metric, ()))]
+        for row in sorted(measure_aspect(together, aspect), key=lambda row: [*NAMES].index(row.metric))
+        for count in [len(by_metric.get(row.metric, ()))]
     ]
 
 

@@ -37,7 +37,7 @@ from core.faults import SettingFault
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
-from data.corpus import Corpus, RatedSet
+from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
@@ -305,7 +305,7 @@ def make_discriminative(pair: Pair, pooler: Path, find: Callable[..., list[Steps
 
 
 def score_set(
-    run: Run, rated: RatedSet, steps: Sequence[Steps], metrics: Mapping[str, Metric], pair: Pair
+    run: Run, rated: ScoredSet, steps: Sequence[Steps], metrics: Mapping[str, Metric], pair: Pair
 ) -> ScoredSet:
     """One rated set under every metric: both CDM scores, their mean rank, baselines, and published scores."""
     with run.timed(f"scoring {rated.name}"):
@@ -321,8 +321,8 @@ def score_set(
             line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
             scores[f"{name}_likelihood"] = likelihood_scores(rows, dropped, line)
         scores["word_count"] = WordCount().score(rated.examples)
-        scores |= {f"{metric}_published": found for metric, found in rated.published_scores().items()}
-    return ScoredSet.of(rated, scores)
+        scores |= {f"{metric}_published": found for metric, found in rated.scores.items()}
+    return replace(rated, scores=scores)
 
 
 def average_ranks(name: str, first: Scores, second: Scores) -> Scores:
@@ -362,7 +362,7 @@ def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: i
     return cut
 
 
-def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: CdmPlan) -> RatedSet:
+def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: CdmPlan) -> ScoredSet:
     """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number.
 
     A model trained like the expert, from another seed, writes them, so that neither model of the pair judges its own.
@@ -389,7 +389,7 @@ def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: 
     }
     with run.timed("writing machine turns"):
         folder = run.stages.get("development", depends, build, version=negatives.VERSION)
-    return RatedSet("development", read_examples(folder / "examples.jsonl"), synthetic=True)
+    return ScoredSet("development", read_examples(folder / "examples.jsonl"), synthetic=True)
 
 
 def write_machine_turns(

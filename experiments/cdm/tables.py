@@ -18,6 +18,7 @@ from data.words import LETTERS
 from experiments.cdm.plans import CdmPlan
 from experiments.training import LanguageModelPlan
 from judge.tables import Table
+from meta_eval.agreement import measure_beyond_cues
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 from meta_eval.correlation import spearman
 from meta_eval.intervals import grouped_estimate
@@ -94,11 +95,19 @@ def list_contrasts(rated: ScoredSet, steps: Sequence[Steps]) -> list[dict[str, A
     rows: list[dict[str, Any]] = []
     for aspect in known.aspects:
         own = contrasted.rated(aspect)
-        beyond = own.beyond_cues(aspect) if own.has_cues else {}
+        beyond = measure_beyond_cues(own, aspect)
         for cell, name in zip(cells, scores, strict=True):
             found = grouped_estimate(spearman, own.values(name, aspect), own.ratings(aspect), own.layout)
-            cues = {"beyond_cues": beyond[name]} if beyond else {}
-            rows.append({"set": rated.name, "aspect": aspect, **cell, "n": len(own), "spearman": found, **cues})
+            rows.append(
+                {
+                    "set": rated.name,
+                    "aspect": aspect,
+                    **cell,
+                    "n": len(own),
+                    "spearman": found,
+                    "beyond_cues": beyond[name],
+                }
+            )
     return rows
 
 

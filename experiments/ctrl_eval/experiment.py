@@ -134,15 +134,14 @@ def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
                 f"model.iwf=count needs texts to train on, but {data.name} has none; set data.attributes"
             )
         return None
-    released = next((rated.iwf for rated in data.rated if rated.iwf is not None), None)
-    if plan.iwf is not None or released is None:
+    if plan.iwf is not None or data.iwf is None:
         return plan.iwf
     if plan.iwf_tokenizer is None and isinstance(plan.infiller, LanguageModelPlan):
         raise SettingFault(
             f"the word frequencies that were released with {data.name} are those of PEGASUS's tokens, but the backbone "
             "is trained here; set model.iwf_tokenizer to a PEGASUS, or model.iwf=count"
         )
-    return str(released())
+    return str(data.iwf())
 
 
 def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) -> Path:
@@ -268,5 +267,5 @@ def score_sets(
             baseline = make()
             for rated, scored in zip(data.rated, scores, strict=True):
                 scored[name] = baseline.score(rated.examples)
-    sets = [ScoredSet.of(rated, scored) for rated, scored in zip(data.rated, scores, strict=True)]
+    sets = [replace(rated, scores=scored) for rated, scored in zip(data.rated, scores, strict=True)]
     return list(zip(sets, evaluated, strict=True))

@@ -10,7 +10,6 @@ from core.faults import InputFaults, SettingFault
 from core.settings import Count, Several, Size, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
-from data.corpus import RatedSet
 from judge.tables import Table
 from meta_eval.agreement import agree
 from meta_eval.correlation import plain_pearson
@@ -29,7 +28,7 @@ class AnalysisSettings:
     numbers: Several[Count] = (1, 2, 4, 8, 16, 24, 32)  # how many evaluators are drawn at random for Figure 4
     example: Size = 0  # the index of the text whose evaluators are shown (Figure 5)
 
-    def check(self, rated: Sequence[RatedSet]) -> None:
+    def check(self, rated: Sequence[ScoredSet]) -> None:
         """Raises InputFaults for sets that lack the example to show, SettingFault for an unknown aspect."""
         known = {aspect for each in rated for example in each.examples for aspect in example.ratings}
         if self.aspect not in {*get_args(Aspect), *known}:

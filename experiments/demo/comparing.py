@@ -1,35 +1,16 @@
 """Compare: systems on the same inputs, in one file or in a file each, with the tables of `+exp=compare`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
-from data.scored import ScoredFile, read_scored
+from data.scored import read_scored
 from judge.comparing import SystemsCompared, check_comparable, compare_scored
 from judge.scoring import score_all
 from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class JoinedFiles(ScoredSet):
-    """The examples of several files, one file after the other, with the file and line of each."""
-
-    places: tuple[tuple[Path, int], ...]
-
-    def locate(self, i: int) -> tuple[Path, int]:
-        """The file and line of an example."""
-        return self.places[i]
-
-    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
-        """The examples at these indices, with their places."""
-        return replace(super().take(at, name), places=tuple(self.places[i] for i in at))
 
 
 def read_systems(paths: Sequence[Path], most: int) -> ScoredSet:
@@ -45,7 +26,7 @@ def read_systems(paths: Sequence[Path], most: int) -> ScoredSet:
     files = [read_uploaded(path) for path in paths]
     if (found := sum(map(len, files))) > most:
         rule = f"the page reads at most {most} outputs, found {found}: use +exp=compare"
-        raise InputFaults([fault(files[-1].path, 0, rule)])
+        raise InputFaults([fault(files[-1].locate(0)[0], 0, rule)])
     if len(files) == 1:
         return files[0]
     examples = tuple(
@@ -53,17 +34,16 @@ def read_systems(paths: Sequence[Path], most: int) -> ScoredSet:
         for name, file in zip(name_systems(paths), files, strict=True)
         for place, example in enumerate(file.examples, 1)
     )
-    places = tuple(file.locate(i) for file in files for i in range(len(file)))
-    return JoinedFiles("systems", examples, {}, places=places)
+    return ScoredSet("systems", examples, places=tuple(place for file in files for place in file.places))
 
 
-def read_uploaded(path: Path) -> ScoredFile:
+def read_uploaded(path: Path) -> ScoredSet:
     """A file that faults call by its name alone, since its folder means nothing to the person who chose it."""
     try:
         file = read_scored(path)
     except InputFaults as faults:
         raise InputFaults(each.replace(f"{path.parent}/", "") for each in faults.faults) from None
-    return replace(file, path=Path(path.name))
+    return replace(file, places=tuple((path.name, line) for _, line in file.places))
 
 
 def name_systems(paths: Sequence[Path]) -> list[str]:

@@ -14,7 +14,7 @@ from core.example import Example
 from core.scores import Metric, Scores
 from core.settings import AscendingRatios, checked_dataclass
 from data.cleaning import clean_examples
-from data.corpus import Corpus, RatedSet
+from data.corpus import Corpus
 from data.damage import apply_reorder, apply_retrieve
 from experiments.contracts import Outcome, Run
 from experiments.mars.plots import plot_adversaries
@@ -107,7 +107,7 @@ def mars_story(
 
 def score_set(
     run: Run,
-    rated: RatedSet,
+    rated: ScoredSet,
     variants: Mapping[str, MARS],
     baselines: Mapping[str, Metric],
     further: StorySettings,
@@ -124,7 +124,7 @@ def score_set(
         with run.timed(f"baselines {rated.name}"):
             scores |= {name: other.score(texts.examples) for name, other in baselines.items()}
             scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])
-        scored[kind] = ScoredSet.of(texts, scores)
+        scored[kind] = replace(texts, scores=scores)
         compared = compared or cosines
     return MarsScores(scored.pop(""), scored, compared, variants["mars"].ratios, further.largest_ratios)
 
@@ -155,7 +155,7 @@ def find_augmenter(metric: MARS) -> SelfPlanningAugmenter:
     return metric.augmenter
 
 
-def damage(rated: RatedSet, seed: int) -> dict[str, RatedSet]:
+def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
     """Reorder and, where every text has a context, Retrieve; the ratings are those of the texts they replace."""
     found = {"reorder": apply_reorder(rated.examples, seed)}
     if all((example.context or "").strip() for example in rated.examples):

@@ -170,9 +170,8 @@ def name_ratio_row(ratio: float) -> str:
 
 def list_ratios(found: MarsScores) -> Rows:
     """A row for each largest masking ratio (Table 5)."""
-    rows = found.originals.by_metric(found.originals.aspects[0])
     for largest in found.largest_ratios:
-        row = rows[name_ratio_row(largest)]
+        row = agree(found.originals, name_ratio_row(largest), found.originals.aspects[0])
         yield {
             "set": row.set,
             "aspect": row.aspect,
@@ -211,7 +210,7 @@ def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> d
     correlation of the originals, and the share of adversaries that score below their originals.
     """
     aspect = originals.aspects[0]
-    agreement = adversaries.by_metric(aspect)[metric]
+    agreement = agree(adversaries, metric, aspect)
     originals, adversaries = originals.rated(aspect), adversaries.rated(aspect)
     a, b = originals.values(metric, aspect), adversaries.values(metric, aspect)
     both, units = ~np.isnan(a + b), number_groups(len(a), originals.groups)

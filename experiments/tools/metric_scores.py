@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import CorpusMetric, Metric
-from data.files import InputFile
 from data.scored import ScoredFile, read_kept_scores
 from experiments.contracts import Run
 from experiments.tools.engines import score_chunk
@@ -57,7 +56,7 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> Sco
     Raises InputFaults by file and line.
     """
     found = dict(file.scores)
-    sha256 = (file.source or InputFile(file.path)).sha256() if metrics else ""
+    sha256 = file.source.sha256() if metrics else ""
     for name, metric in metrics.items():
         with run.timed(f"scoring {name}"):
             prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
@@ -68,7 +67,8 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> Sco
 
 
 def _write_scores(file: ScoredFile, metric: Metric, folder: Path) -> None:
-    rows, notes = score_chunk(metric, file.path, list(zip(file.lines, file.examples, strict=True)))
+    lines = (line for _, line in file.places)
+    rows, notes = score_chunk(metric, file.path, list(zip(lines, file.examples, strict=True)))
     (folder / ROWS).write_text(rows, encoding="utf-8", newline="\n")
     add_notes(folder, notes)
 

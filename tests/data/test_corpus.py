@@ -6,8 +6,9 @@ import pytest
 
 from core.example import Example
 from core.faults import SettingFault
-from data.corpus import Corpus, RatedSet, generate_corpus, refuse_shared
+from data.corpus import Corpus, generate_corpus, refuse_shared
 from data.splits import Key, split_by, split_share
+from meta_eval.scored_set import ScoredSet
 
 EXAMPLES = [Example(str(i), text=f"t{i}", turns=(f"u{i // 3}", "v"), group=f"g{i // 3}") for i in range(60)]
 
@@ -32,7 +33,7 @@ def test_a_share_of_the_keys_is_rounded_up() -> None:
 
 def test_labels_are_those_of_all_texts() -> None:
     a, b, c, none = (Example(x or "-", text="t", label=x) for x in ("a", "b", "c", None))
-    assert Corpus("x", (c, none), (a, a), (RatedSet("y", (b,), True),), True).labels == ("a", "b", "c")
+    assert Corpus("x", (c, none), (a, a), (ScoredSet("y", (b,)),), True).labels == ("a", "b", "c")
 
 
 def test_shared_texts_are_named() -> None:

@@ -160,8 +160,8 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
     assert topical[-1].turns == ("Hi! You?", "Ünder.")
     assert [e.turns[0] for e in load_dialogues(tmp_path, "persona_chat")] == [f"a{i}" for i in range(1078, 2078)]
     assert [e.turns for e in load_dialogues(tmp_path, "daily_dialog")] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
-    assert load_fed(tmp_path).published == {"deam": {"fed-000": 0.5, "fed-001": 1.5e-05}}
-    assert load_dstc9(tmp_path).published == {"deam": {"dstc9-0000": 0.25}}
+    assert load_fed(tmp_path).scores["deam"].values["published"].tolist() == [0.5, 1.5e-05]
+    assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.25]
 
 
 def test_the_command_says_where_a_missing_original_is(

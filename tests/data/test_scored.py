@@ -35,7 +35,7 @@ def test_scores_in_lines(tmp_path: Path) -> None:
     )
     found = read_scored(path)
     assert [example.id for example in found.examples] == ["a", "b"]
-    assert found.lines == (1, 2)
+    assert [line for _, line in found.places] == [1, 2]
     np.testing.assert_array_equal(found.values("bleu", ""), [0.5, math.nan])
     np.testing.assert_array_equal(found.values("mars/fluency", ""), [1.0, math.nan])
     name, hashed = found.scores["bleu"].signature.split("|values=")

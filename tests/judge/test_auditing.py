@@ -15,7 +15,6 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults
 from core.scores import Scores
 from core.stages import Stages
-from data.corpus import RatedSet
 from data.damage import DAMAGES, EDITS
 from judge.auditing import (
     AuditSettings,
@@ -29,6 +28,7 @@ from judge.auditing import (
 )
 from meta_eval.cues import count_cues
 from meta_eval.intervals import Resampling
+from meta_eval.scored_set import ScoredSet
 
 BASE = {"texts": 4, "strengths": [1.0], "resamples": 20}
 WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
@@ -87,7 +87,7 @@ def test_an_audit_of_texts_in_memory() -> None:
 def test_every_setting_is_in_the_signature() -> None:
     other = {"texts": 3, "strengths": [0.5], "resamples": 21, "seed": 1}
     assert set(other) == {field.name for field in fields(AuditSettings)}
-    rated = RatedSet("set", tuple(texts(4)), False)
+    rated = ScoredSet("set", tuple(texts(4)))
     made = [AuditSettings(**BASE), *(AuditSettings(**{**BASE, name: value}) for name, value in other.items())]
     signatures = [audit_metric(rated, WordCount(), each).signature for each in made]
     assert len({*signatures, audit_metric(rated, WordCount(), made[0], has_cues=False).signature}) == 6
@@ -102,7 +102,7 @@ def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) ->
     asked: list[int] = []
 
     def audit_again() -> MetricAudit:
-        rated, stages = RatedSet("set", tuple(texts(4)), False), Stages(tmp_path)
+        rated, stages = ScoredSet("set", tuple(texts(4))), Stages(tmp_path)
         return audit_metric(rated, Once(), AuditSettings(4, [1.0], 50), stages=stages)
 
     first = audit_again()

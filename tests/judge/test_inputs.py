@@ -30,7 +30,7 @@ def test_texts_rows_examples_and_a_file_are_the_same_set(tmp_path: Path) -> None
         assert found.ratings("x").tolist() == [2, 2]
         np.testing.assert_array_equal(found.raters["x"], [[1, 2], [3, np.nan]])
         np.testing.assert_array_equal(found.values("m", ""), [0.5, np.nan])
-        assert found.lines == (1, 2)
+        assert [line for _, line in found.places] == [1, 2]
     assert read(found) is found
     assert read(found.examples).examples == found.examples
     plain = read([row["text"] for row in ROWS], references=["uno", ["dos"]])

@@ -10,21 +10,21 @@ from scipy import stats
 
 from core.example import Example
 from core.scores import Scores
-from data.corpus import RatedSet
-from meta_eval.agreement import NOT_MEASURED, Agreement, note_cues
+from data.corpus import score_published
+from meta_eval.agreement import NOT_MEASURED, Agreement, add_cheap_cues, list_agreement, note_cues
 from meta_eval.scored_set import ScoredSet
 
 
-def rated(ratings: Sequence[Mapping[str, float]], groups: list[str | None] | None = None, **more: object) -> RatedSet:
+def rated(ratings: Sequence[Mapping[str, float]], groups: list[str | None] | None = None) -> ScoredSet:
     examples = tuple(
         Example(f"e{i}", "word " * (i + 1), ratings=r, group=groups[i] if groups else None)
         for i, r in enumerate(ratings)
     )
-    return RatedSet("toys", examples, synthetic=False, **more)  # pyright: ignore[reportArgumentType]
+    return ScoredSet("toys", examples)
 
 
-def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> tuple[Agreement, ...]:
-    return ScoredSet.of(rated, scores).agreement
+def evaluate(scores: Mapping[str, Scores], rated: ScoredSet) -> list[Agreement]:
+    return list_agreement(replace(rated, scores=scores))
 
 
 def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
@@ -74,13 +74,13 @@ def test_examples_of_one_group_are_drawn_together() -> None:
 
 def test_a_missing_group_leaves_the_other_groups_as_they_are() -> None:
     groups: list[str | None] = [f"g{i // 2}" for i in range(8)]
-    scored = ScoredSet.of(rated([{"q": i} for i in range(9)], groups=[*groups, None]), {})
+    scored = rated([{"q": i} for i in range(9)], groups=[*groups, None])
     assert (scored.layout.inputs[:8].tolist(), scored.layout.input_count) == ([0, 0, 1, 1, 2, 2, 3, 3], 5)
-    assert ScoredSet.of(rated([{"q": 1}, {"q": 2}]), {}).groups is None
+    assert rated([{"q": 1}, {"q": 2}]).groups is None
 
 
 def test_published_scores_keep_the_order_and_explain_what_is_missing() -> None:
-    found = rated([{"q": 1}, {"q": 2}], published={"deam": {"e1": 0.5}}).published_scores()["deam"]
+    found = score_published("toys", rated([{"q": 1}, {"q": 2}]).examples, {"deam": {"e1": 0.5}})["deam"]
     assert math.isnan(found.values["published"][0])
     assert found.values["published"][1] == 0.5
     assert found.reasons == ("no published score", None)
@@ -124,7 +124,7 @@ def make_long_and_good(n: int = 200) -> ScoredSet:
 
 
 def test_agreement_beyond_cues_is_that_of_what_no_cue_shows() -> None:
-    found = make_long_and_good().add_cheap_cues().by_metric("q")
+    found = {row.metric: row for row in list_agreement(add_cheap_cues(make_long_and_good()))}
     assert found["length"].spearman.low > 0.2
     assert found["length"].beyond_cues.low < 0 < found["length"].beyond_cues.high
     assert 0.5 < found["quality"].beyond_cues.value < 0.9
@@ -139,13 +139,12 @@ def test_agreement_beyond_cues_is_that_of_what_no_cue_shows() -> None:
 def test_sets_without_cues_have_no_row_of_them() -> None:
     scored = make_long_and_good()
     few = scored.take(range(20))
-    assert few.add_cheap_cues() is few
+    assert add_cheap_cues(few) is few
     same = replace(scored, examples=tuple(replace(e, text="word") for e in scored.examples))
-    assert same.add_cheap_cues() is same
+    assert add_cheap_cues(same) is same
     unrated = replace(scored, examples=tuple(replace(e, ratings={}) for e in scored.examples))
-    assert unrated.add_cheap_cues() is unrated
-    off = replace(scored, has_cues=False).by_metric("q")
-    assert {row.beyond_cues.reason for row in off.values()} == {NOT_MEASURED.reason}
+    assert add_cheap_cues(unrated) is unrated
+    assert {row.beyond_cues.reason for row in list_agreement(scored, has_cues=False)} == {NOT_MEASURED.reason}
 
 
 def test_unrated_examples_have_no_part_in_cheap_cues() -> None:
@@ -153,6 +152,6 @@ def test_unrated_examples_have_no_part_in_cheap_cues() -> None:
     part = replace(
         scored, examples=tuple(e if i < 150 else replace(e, ratings={}) for i, e in enumerate(scored.examples))
     )
-    values = part.add_cheap_cues().values("cheap_cues", "q")
+    values = add_cheap_cues(part).values("cheap_cues", "q")
     assert np.flatnonzero(np.isnan(values)).tolist() == list(range(150, 200))
-    np.testing.assert_array_equal(values[:150], scored.take(range(150)).add_cheap_cues().values("cheap_cues", "q"))
+    np.testing.assert_array_equal(values[:150], add_cheap_cues(scored.take(range(150))).values("cheap_cues", "q"))

@@ -49,7 +49,7 @@ def test_trinity_is_rated_raw_and_binarized(root: Path) -> None:
     assert [e.ratings["commonsense"] for e in raw.examples] == [1, 1, 0.5, 0.5, 0, 0, 1, 0.5, 0]
     assert [e.ratings["commonsense"] for e in binarized.examples] == [1, 1, 0, 0, 0, 0, 1, 0, 0]
     assert [e.id for e in raw.examples[5:7]] == ["trinity-0000-bad-1", "trinity-0001-good-0"]
-    assert raw.published["g_eval_flan_t5"]["trinity-0000-bad-1"] == 0.25
+    assert raw.scores["g_eval_flan_t5"].values["published"][5] == 0.25
     assert raw.examples[-1].group == "hat, wear"
 
 

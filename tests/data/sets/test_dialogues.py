@@ -8,7 +8,6 @@ import pytest
 import data.sets.dialogues
 from core.example import Example
 from core.faults import InputFaults
-from data.corpus import RatedSet
 from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import PublicFile
 from data.files import write_examples
@@ -128,11 +127,11 @@ def public(root: Path) -> Path:
 def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
     root = public(tmp_path)
     expected = (Example("dstc9-0000", turns=("j", "k"), ratings={"coherence": 1.0, "overall": 2.0}),)
-    assert load_dstc9(root) == RatedSet("dstc9", expected, synthetic=False)
+    assert (load_dstc9(root).name, load_dstc9(root).examples) == ("dstc9", expected)
     write(root / "dstc9/dstc9_sample_coherence.txt", "x</UTT>y</UTT>1\n")
     assert load_dstc9(root).examples == expected
     write(root / "dstc9/deam_scores.tsv", "orig_line\tdeam_score\n0\t0.25\n")
-    assert load_dstc9(root).published == {"deam": {"dstc9-0000": 0.25}}
+    assert load_dstc9(root).scores["deam"].values["published"].tolist() == [0.25]
 
 
 def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
@@ -142,7 +141,7 @@ def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
         load_dstc9(tmp_path)
     write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
     assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
-    assert load_dstc9(tmp_path).published == {"deam": {"dstc9-0011": 0.5, "dstc9-0022": 0.25}}
+    assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.5, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,7 @@ def test_own_dialogues_in_every_form(tmp_path: Path, suffix: str):
         write_examples(rated, good)
     own = own_dialogues(train, rated, held_out_fraction=0.1)
     assert (own.name, own.synthetic, len(own.train), len(own.held_out)) == ("train", False, 18, 2)
-    assert own.rated == (RatedSet("mine", good, synthetic=False),)
+    assert [(each.name, each.examples) for each in own.rated] == [("mine", good)]
     assert own_dialogues(train).rated == ()
     assert tuple(example for _, example in located_dialogues(rated, rated=True)) == good
 

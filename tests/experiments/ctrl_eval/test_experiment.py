@@ -25,7 +25,7 @@ from ctrl_eval.frequency import load_frequencies
 from ctrl_eval.gaps import TextGaps
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import load_prompts
-from data.corpus import Corpus, RatedSet
+from data.corpus import Corpus
 from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table
 from experiments.runner.configuration import compose_run
 from experiments.training import LanguageModelPlan, Pretrained
@@ -104,12 +104,11 @@ def test_the_discriminators_of_the_paper_are_berts() -> None:
     assert model.causal.name == "openai-community/gpt2"
 
 
-RATED = RatedSet("released", (), synthetic=False, iwf=lambda: Path("sets/iwf_full.txt"))
-RELEASED = Corpus("released", (), (), (RATED,), synthetic=False)
+RELEASED = Corpus("released", (), (), (), synthetic=False, iwf=lambda: Path("sets/iwf_full.txt"))
 
 
 def test_the_released_table_goes_with_the_released_data() -> None:
-    causal, none = Pretrained("gpt2"), replace(RELEASED, rated=())
+    causal, none = Pretrained("gpt2"), replace(RELEASED, iwf=None)
     plan = CtrlEvalPlan(Pretrained("google/pegasus-large"), partial(CTRLEval), causal)
     count = replace(plan, iwf="count")
     assert choose_table(RELEASED, plan) == "sets/iwf_full.txt"

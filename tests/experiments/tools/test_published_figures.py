@@ -1,14 +1,15 @@
 """Published scores of real sets through the statistics of +exp=meta_eval: the figures of docs/compare.md."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from baselines.word_count import WordCount
-from data.corpus import RatedSet
 from data.sets.commongen import load_trinity
 from data.sets.dialogues import load_dstc9, load_fed
+from meta_eval.agreement import agree
 from meta_eval.correlation import spearman
 from meta_eval.intervals import Resampling, grouped_estimate
 from meta_eval.ranking import Comparison, compare_metrics, rank_metrics
@@ -18,9 +19,9 @@ FEW = Resampling(resamples=50)
 PUBLISHED = Comparison("spearman", "global", 10_000, 0.05)
 
 
-def take(rated: RatedSet) -> ScoredSet:
+def take(rated: ScoredSet) -> ScoredSet:
     """The published scores and the word counts of a set."""
-    return ScoredSet.of(rated, {**rated.published_scores(), "word_count": WordCount().score(rated.examples)})
+    return replace(rated, scores={**rated.scores, "word_count": WordCount().score(rated.examples)})
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def take(rated: RatedSet) -> ScoredSet:
 )
 def test_deam_against_word_count(
     shared_data: Path,
-    load: Callable[[Path], RatedSet],
+    load: Callable[[Path], ScoredSet],
     aspect: str,
     deam: float,
     words: float,
@@ -42,7 +43,7 @@ def test_deam_against_word_count(
 ) -> None:
     sample = take(load(shared_data))
     (pair,) = compare_metrics(sample, rank_metrics(sample, aspect, PUBLISHED, FEW), FEW)
-    found = {name: row.spearman.value for name, row in sample.by_metric(aspect).items()}
+    found = {name: agree(sample, name, aspect).spearman.value for name in sample.scores}
     assert found == pytest.approx({"deam": deam, "word_count": words}, abs=5e-5)
     assert (pair.metric_a, pair.metric_b) == ("deam", "word_count")
     assert pair.difference.value == pytest.approx(deam - words, abs=1e-4)

@@ -14,6 +14,7 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores
 from experiments.contracts import Outcome, Run
+from meta_eval.agreement import list_agreement
 from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger("experiments.toy")
@@ -85,7 +86,7 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
     )
     return Outcome(
         signature=f"toy|gamma:{gamma}",
-        rows=scored.agreement,
+        rows=list_agreement(scored),
         scored=[scored],
         plots={"rating": figure},
         models={"expert": stage},
