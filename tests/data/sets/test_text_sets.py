@@ -70,7 +70,7 @@ def test_mans_is_what_its_readme_says(shared_data: Path) -> None:
     assert means == {"s2s": 1.86, "plan_write": 2.12, "fusion": 2.33, "gpt": 3.03, "gpt_kg": 3.21}
     assert set(Counter(e.group for e in mans.examples).values()) == {5}
     assert all(len(e.references) == 1 and e.context for e in mans.examples)
-    assert load_mans_roc(shared_data / "roc_stories") == mans
+    assert load_mans_roc(shared_data / "roc_stories").examples == mans.examples
 
 
 def test_roc_stories_are_split_without_loss(shared_data: Path) -> None:
