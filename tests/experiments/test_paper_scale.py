@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
-from tokenizers import Tokenizer
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer
 
-from data.files import read_examples, write_examples
-from data.sets.attributes import builtin_reviews
+from data.files import read_examples
 from tests.random_models import build_random
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of libraries that read folders without a card
@@ -29,11 +27,9 @@ VOCABULARIES = {  # the folder of the tokenizer, and the layers that a machine w
     "GPT-2": ("gpt2", 2),
     "GPT-2-medium": ("gpt2", 1),
     "GPT-2-large": ("gpt2", 1),
-    "Llama shape, 1 B": ("gpt2", 1),
     "RoBERTa-large": ("roberta", 1),
     "BERT-base-chinese": ("bert-base-chinese", 1),
 }
-LLAMA_TOKENS = 128_256
 COMMON = ("scale=paper", "trainer=cpu", "logger=none")
 Models = Callable[[str], Path]
 Results = Callable[..., dict[str, Any]]
@@ -50,34 +46,11 @@ def models(vocabularies: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
             vocabulary, layers = VOCABULARIES[name]
             build_random(name, layers).to(torch.bfloat16).save_pretrained(written)
             tokenizer = AutoTokenizer.from_pretrained(str(vocabularies / vocabulary))
-            (like_llama(tokenizer) if "Llama" in name else tokenizer).save_pretrained(written)
+            tokenizer.save_pretrained(written)
         return written
 
     yield write
     shutil.rmtree(folder)
-
-
-def like_llama(gpt2: Any) -> PreTrainedTokenizerFast:
-    """GPT-2's byte-level BPE with more merges: the size, the special tokens and the stated limit of Llama 3."""
-    known = json.loads(gpt2.backend_tokenizer.to_str())
-    vocabulary, merges = known["model"]["vocab"], known["model"]["merges"]
-    vocabulary.pop("<|endoftext|>")
-    words = list(vocabulary)
-    pairs = ((first, second) for first in words for second in words if first + second not in vocabulary)
-    while len(vocabulary) < LLAMA_TOKENS - 256:
-        first, second = next(pairs)
-        if first + second not in vocabulary:
-            vocabulary[first + second] = len(vocabulary)
-            merges.append([first, second])
-    known["model"]["vocab"] = {token: number for number, token in enumerate(vocabulary)}
-    known["added_tokens"] = []
-    tokenizer = Tokenizer.from_str(json.dumps(known))
-    ends = ["<|begin_of_text|>", "<|end_of_text|>"]
-    tokenizer.add_special_tokens([*ends, *(f"<|reserved_special_token_{i}|>" for i in range(254))])
-    assert tokenizer.get_vocab_size() == LLAMA_TOKENS
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token=ends[0], eos_token=ends[1], model_max_length=131_072
-    )
 
 
 @pytest.fixture
@@ -234,16 +207,6 @@ def test_guided_texts(models: Models, results: Results, tmp_path: Path) -> None:
     few = ("data.train=160", "data.held_out=8", "data.rated=8", "labels=[science]")
     named = (f"model.generator.name={models('GPT-2-large')}", f"model.judge.build.encoder={models('RoBERTa-large')}")
     check_steered(results("guided_text", "data=builtin_news", *named, *STEERED.split(), *few), tmp_path)
-
-
-def test_a_llama_in_bfloat16_guided_to_labels_of_ones_own(models: Models, results: Results, tmp_path: Path) -> None:
-    reviews = builtin_reviews(train=80, held_out=1, rated=0).train
-    write_examples(tmp_path / "mine.jsonl", reviews)
-    named = (f"generator={models('Llama shape, 1 B')}", f"model.judge.build.encoder={models('RoBERTa-large')}")
-    mine = (f"data.path={tmp_path}/mine.jsonl", "model.dtype=bfloat16")
-    found = results("guided_text", *named, *mine, *STEERED.split())
-    check_steered(found, tmp_path)
-    assert found["figures"]["generator parameters (millions)"] == pytest.approx(323.5, abs=0.1)
 
 
 def check_steered(results: dict[str, Any], folder: Path) -> None:

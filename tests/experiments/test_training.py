@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pytorch_lightning import Trainer
 
-from core.faults import SettingFault
 from core.stages import Stages
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.texts import LabelledText
@@ -17,21 +16,15 @@ from discriminators.training import TrainingSettings
 from experiments.contracts import Run
 from experiments.training import (
     DiscriminatorPlan,
-    LanguageModelPlan,
     MaskedTokens,
     Pretrained,
     Trained,
-    WholeTexts,
     find_or_train,
     folders_of,
     use_pretrained,
 )
-from models.tiny import TinyBert, TinyGPT2
-from models.training import NOT_LEARNED, LanguageModelSchedule
+from models.training import NOT_LEARNED
 
-SCHEDULE = LanguageModelSchedule(epochs=1, batch_size=2, learning_rate=1e-3)
-CAUSAL = LanguageModelPlan(TinyGPT2(300, 16, 2, 1, 32), SCHEDULE, WholeTexts())
-MASKED = LanguageModelPlan(TinyBert(300, 16, 2, 1, 32), SCHEDULE, MaskedTokens())
 TEXTS = [LabelledText((word,), label, f"{word}{i}") for i in range(8) for label, word in enumerate(("bad", "good"))]
 PLAN = DiscriminatorPlan(
     partial(new_bilstm, tokens="words", embedding_dim=4, hidden_dim=4), TrainingSettings(epochs=1, held_out=0.5)
@@ -73,15 +66,6 @@ def test_what_was_trained_here_is_identified_by_its_stage_and_has_a_best_loss() 
     assert (found.source, found.identity) == ("stages/expert-0123", "expert-0123")
     assert found.held_out_nll == pytest.approx(2.5)
     assert folders_of({"expert": found, "gpt2": Trained("gpt2")}) == {"expert": Path("stages/expert-0123")}
-
-
-@pytest.mark.parametrize(("train", "held_out", "missing"), [([], ["a"], "training"), (["a"], [], "held-out")])
-@pytest.mark.parametrize("plan", [CAUSAL, MASKED])
-def test_a_language_model_without_texts_is_refused(
-    run: Run, plan: LanguageModelPlan, train: list[str], held_out: list[str], missing: str
-) -> None:
-    with pytest.raises(SettingFault, match=f"these have no {missing} texts"):
-        find_or_train(run, "toy", plan, train, held_out)
 
 
 def test_a_masked_task_asks_for_what_it_hides_and_for_nothing_else() -> None:

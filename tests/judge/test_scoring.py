@@ -69,13 +69,6 @@ def test_several_metrics_are_named_as_in_a_file() -> None:
     assert found.values["count_letters/d"].tolist() == [0, 1, 1]
 
 
-def test_the_names_of_the_package() -> None:
-    assert len(judge.__all__) <= 10
-    assert all(callable(getattr(judge, name)) for name in judge.__all__)
-    with pytest.raises(AttributeError, match="module judge has no attribute 'scores'"):
-        _ = judge.scores
-
-
 def test_scoring_without_a_model_imports_neither_torch_nor_hydra() -> None:
     program = (
         "import sys, judge; heavy = {'numpy', 'scipy', 'torch', 'hydra', 'omegaconf', 'transformers'};"

@@ -16,13 +16,12 @@ from typing import Any
 
 import pytest
 
-from core.faults import InputFaults, SettingFault
+from core.faults import InputFaults
 from data.dialogue_files import read_utt_lines
 from data.documents import read_documents
 from data.files import read_examples, write_examples
 from data.scored import read_scored
 from data.text_files import read_texts
-from experiments.runner.configuration import compose_run
 from models.encoders import WordVectors
 
 CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
@@ -150,19 +149,3 @@ def test_a_reader_reads_or_names_the_faults(name: str, tmp_path: Path) -> None:
         slowest = max(slowest, time.process_time() - before)
     print(f"{name}: {CASES} files, {refused} refused, slowest {slowest:.3f} s, all {time.monotonic() - began:.0f} s")
     assert slowest < 5
-
-
-def test_strange_settings_are_refused_with_a_message() -> None:
-    rng, messages = random.Random(SEED), []
-    keys = [
-        *("metric", "data.path", "seed", "chunk", "+x", "metric.x"),
-        *("run_dir", "engine", "+exp", "~metric", "hydra.x", ""),
-    ]
-    for _ in range(max(10, CASES // 40)):
-        settings = [f"{rng.choice(keys)}={rng.choice([*STRANGE, *NUMBERS])}" for _ in range(rng.randrange(1, 3))]
-        try:
-            compose_run(["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl", *settings])
-        except SettingFault as refused:
-            messages.append(str(refused))
-    assert messages
-    assert all(message.strip() and message.encode("utf-8") for message in messages)

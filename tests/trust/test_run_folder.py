@@ -79,17 +79,12 @@ def test_a_folder_with_a_log_of_its_own_is_not_a_run(place: Path, multirun: tupl
 
 
 FAULTS = {
-    "a setting": ("sede=1",),
     "a value": ("seed=-1",),
-    "a missing input": ("data.path=no.jsonl",),
     "a faulty input": ("data.path=faulty.jsonl",),
-    "a missing field": ("metric=bleu",),
     "a missing model": ("metric=perplexity", "metric.model=no/such"),
-    "a missing folder of models": ("metric=discriminator", "metric.folder=no"),
     "a broken discriminator": ("metric=discriminator", "metric.folder=broken"),
     "a device": ("trainer.accelerator=gpu", "trainer.devices=64"),
     "a target": ("metric._target_=os.system",),
-    "a host": ("metric=llm_judge", "metric.model=m", "metric.base_url=http://judge.example/v1"),
 }
 
 

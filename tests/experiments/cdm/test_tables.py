@@ -52,11 +52,6 @@ def test_the_weight_of_the_amateur_turns_the_order() -> None:
     assert {row["pooling"] for row in rows} == {"average", "sum"}
 
 
-def test_one_system_is_no_ranking() -> None:
-    examples = (example("a", "x", 0.5), example("b", None, 1.0))
-    assert rank_systems(ScoredSet("toy", examples, {}), [steps(1.0), steps(2.0)]) == []
-
-
 def test_passes_count_the_tokens_that_are_read() -> None:
     dialogues = [("one two three four five six", "seven eight", "nine"), ("ten", "eleven")]
     lm = Gaps(12).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, 0)

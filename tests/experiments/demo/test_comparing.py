@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from baselines.word_count import WordCount
-from core.faults import InputFaults, SettingFault
+from core.faults import InputFaults
 from experiments.demo.comparing import compare_systems, read_systems
 from experiments.demo.judging import choose_usual_metrics, name_kind
 from experiments.demo.legend import Legend
@@ -38,13 +38,6 @@ def test_without_groups_the_place_decides_and_equal_names_are_numbered(tmp_path:
     assert found.pairs["words"]["a", "a (2)"].difference.value == -0.5
 
 
-def test_one_file_is_read_as_the_command_line_reads_it() -> None:
-    outputs = read_systems([EXAMPLES / "summaries.jsonl"], most=20)
-    found = compare_systems(outputs, "words", WordCount())
-    assert list(found.means) == ["words", "human quality"]
-    assert [each.system for each in found.means["human quality"]] == ["new", "old"]
-
-
 @pytest.mark.parametrize(
     ("name", "metric"),
     [("summaries", "ROUGE-L"), ("dialogues", "CDM, discriminative"), ("texts", "CTRLEval, coherence")],
@@ -73,13 +66,8 @@ def test_the_page_lists_inputs_won_and_lost_with_their_texts_and_escapes_everyth
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (
-            ['{"text": "a", "group": "x"}'],
-            "^a.jsonl:2: all systems must answer the same inputs, but .y. has no output of b",
-        ),
-        (['{"text": "a", "group": "x"}'] * 2, "^b.jsonl:2: a system must have one output per input"),
+        (['{"text": "a", "group": "x"}'], "^a.jsonl:2: all systems must answer the same inputs, but .y. has no output"),
         (['{"text": "a", "group": "x"}'] * 9, "^b.jsonl: the page reads at most 5 outputs, found 11"),
-        (['{"text": ""}'], "^b.jsonl:1: "),
         (["not json"], "^b.jsonl:1: "),
     ],
 )
@@ -87,11 +75,3 @@ def test_files_that_do_not_fit_are_refused_by_their_names(tmp_path: Path, second
     first = write(tmp_path / "a.jsonl", '{"text": "a", "group": "x"}', '{"text": "a", "group": "y"}')
     with pytest.raises(InputFaults, match=message):
         compare_systems(read_systems([first, write(tmp_path / "b.jsonl", *second)], most=5), "word count", WordCount())
-
-
-def test_one_file_must_name_its_systems_and_no_file_is_refused(tmp_path: Path) -> None:
-    alone = write(tmp_path / "a.jsonl", '{"text": "a", "group": "x"}')
-    with pytest.raises(InputFaults, match=r'^a.jsonl:1: "system" is needed here'):
-        compare_systems(read_systems([alone], most=5), "word count", WordCount())
-    with pytest.raises(SettingFault, match="choose a file"):
-        read_systems([], most=5)

@@ -39,14 +39,8 @@ def test_the_lines_of_a_dialogue_are_its_turns() -> None:
     [
         (" ", "", "text must not be blank"),
         ("x" * 11, "", "text must have at most 10 characters, but has 11"),
-        ("x", "y" * 12, "references must have at most 10 characters, but has 12"),
     ],
 )
 def test_texts_that_are_blank_or_too_long_are_refused(text: str, references: str, message: str) -> None:
     with pytest.raises(SettingFault, match=message):
         make_example("text and references", text, "", "", references, "", 10)
-
-
-def test_a_text_of_one_line_is_no_dialogue() -> None:
-    with pytest.raises(SettingFault, match="a dialogue needs two turns or more, each on a line of its own"):
-        make_example("dialogue", " A text. It has sentences. \n", "", "", "", "", 99)

@@ -14,10 +14,7 @@ from core.example import Example
 from core.scores import Scores, fields
 from discriminators.discriminator import new_bilstm
 from experiments.demo.judging import Judged, Judgement, judge, judge_by, load_metrics
-from experiments.demo.legend import Legend, describe_metric, describe_models
-from experiments.demo.settings import DemoModels, DemoSettings
-from experiments.demo.views import highlight, introduce, show_candidates, show_judgements
-from experiments.report.explanations import Line, Piece
+from experiments.demo.views import show_candidates, show_judgements
 from judge.steering import SteeredText
 from models.tiny import TinyGPT2, TinyT5
 from oumg.generation import Candidate, WrittenToken
@@ -55,37 +52,13 @@ def test_a_metric_scores_explains_or_says_why_not() -> None:
     assert judge_by("nothing", Nothing(), Example("a", text="one")) == Judgement("nothing", None, "no tokens")
 
 
-def test_the_note_of_models_stands_once_beside_their_scores_and_not_beside_counted_words() -> None:
-    text = Example("a", text="one two")
-    found = judge({"words": WordCount(), "halves": Halves(), "more": Halves()}, text)
-    assert [each.notes for each in found] == [(), ("a tiny model",), ("a tiny model",)]
-    assert show_judgements(found, text).count("Note: a tiny model.") == 1
-    assert "Note" not in show_judgements(found[:1], text)
-
-
-def test_without_models_some_metrics_are_left(tmp_path) -> None:
-    assert list(load_metrics(tmp_path)) == ["word count", "ROUGE-L", "BLEU"]
-
-
-def test_a_judgement_shows_its_scale_and_escapes_everything() -> None:
-    lines = (Line(HOSTILE, (Piece(HOSTILE, 1.0, 1.0), Piece("plain"))),)
-    found = [Judgement(HOSTILE, 0.5, None, lines, "0 to 1"), Judgement("b", None, HOSTILE)]
-    html = show_judgements(found, Example("page", HOSTILE))
-    assert "<small>0 to 1</small>" in html
-    assert "change by the edit" not in html
-    assert "<script>" not in html
-    assert "rgb(120, 190, 240)" in html
-
-
 @pytest.mark.parametrize(
     ("now", "shown"),
     [
         (Example("page", "the soup was cold"), True),
         (Example("page", "the soup was hot"), False),  # the same text
         (Example("page", "a red book"), False),  # another text
-        (Example("page", turns=("the soup", "was cold")), False),
         (Example("page", "the soup was cold", label="positive"), False),
-        (Example("page", "the soup was cold", references=("soup",)), False),
     ],
 )
 def test_only_an_edit_of_the_last_text_has_a_change(now: Example, shown: bool) -> None:
@@ -95,25 +68,6 @@ def test_only_an_edit_of_the_last_text_has_a_change(now: Example, shown: bool) -
     assert ('<td class="down">-0.250</td>' in html) == shown
     assert ("The edited text was “the soup was hot" in html) == shown
     assert "<script>" not in html
-
-
-@pytest.mark.slow
-def test_every_metric_and_model_of_the_page_is_described(tiny_run: Path) -> None:
-    metrics = load_metrics(tiny_run / "models")
-    assert {name for name, metric in metrics.items() if not describe_metric(metric).measures} == set()
-    assert describe_metric(Halves()) == Legend()
-    described = dict(describe_models(tiny_run / "models"))
-    assert described.keys() == {path.name for path in (tiny_run / "models").iterdir()}
-    html = introduce(DemoModels.load(DemoSettings(models=str(tiny_run / "models"))), "/documentation/demo.html")
-    assert "tiny model of synthetic text: shows how it works, is no judgement" in html
-    assert 'href="/documentation/demo.html"' in html
-
-
-def test_without_models_the_introduction_says_so_and_claims_nothing(tmp_path: Path) -> None:
-    html = introduce(DemoModels.load(DemoSettings(models=str(tmp_path / "none"))), None)
-    assert "There are no models yet" in html
-    assert "tiny model" not in html
-    assert "make docs" in html
 
 
 @pytest.mark.parametrize(("place", "shown"), [(0, False), (1, True), (2, False)])
@@ -128,11 +82,6 @@ def test_the_candidates_of_a_token_are_shown_by_their_probability_after(place: i
         assert "Guidance made “better” likelier, 0.250 → 0.750." in html
         assert "finds the text 90% polite: place 1 of 2 candidates." in html
         assert "×3.00" in html
-
-
-def test_the_prompt_has_no_colour_and_tokens_have_one() -> None:
-    token = WrittenToken(" b", 0, 1.0, ())
-    assert highlight("a", [token]) == [("a", None), (" b", "likelier")]
 
 
 def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_each_segment(tmp_path: Path) -> None:

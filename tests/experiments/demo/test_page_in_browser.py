@@ -1,10 +1,8 @@
 """The page of the demo as a person uses it, in headless Chromium; the page is served by the real command."""
 
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ if CHROMIUM is None:
     pytest.skip("needs Chromium on the path", allow_module_level=True)
 HOSTILE = "<img src=x onerror=\"document.title='broken in'\">"
 PATIENCE = 60_000  # milliseconds
-CHOSEN = "metric => [...document.querySelectorAll('input')].some(each => each.value === metric)"
 Serve = Callable[[DemoModels | None], str]
 
 
@@ -49,8 +46,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     requests: list[str] = []
     addresses: list[str] = []
 
-    def opened(address: str, width: int = 1280, scheme: str = "light") -> Any:
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    def opened(address: str, width: int = 1280) -> Any:
+        page = browser.new_page(viewport={"width": width, "height": 900})
         page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -106,51 +103,6 @@ def test_a_text_is_scored_again_after_an_edit(address: str, visit: Callable[...,
     assert page.title() == "Judging generated text"
 
 
-def test_a_text_that_is_called_a_dialogue_is_refused(address: str, visit: Callable[..., Any]) -> None:
-    page = visit(address)
-    page.get_by_role("tab", name="Judge").click()
-    text = page.get_by_role("textbox", name="one turn on each line")
-    text.fill("Hi! Hello, how are you? Fine.")
-    page.get_by_role("radio", name="dialogue").check()
-    page.get_by_role("button", name="Score").click()
-    page.get_by_text("a dialogue needs two turns or more").first.wait_for()
-    text.fill("Hi!\nHello, how are you?\nFine.")
-    page.get_by_role("button", name="Score").click()
-    page.locator("table.judged td", has_text="CDM, discriminative").wait_for()
-
-
-def test_examples_of_every_kind_are_clicked_and_scored(address: str, visit: Callable[..., Any]) -> None:
-    page = visit(address)
-    page.get_by_role("tab", name="Judge").click()
-    text = page.get_by_role("textbox", name="one turn on each line")
-    shown = {"text": "CTRLEval, coherence", "dialogue": "CDM, discriminative", "text and references": "MARS"}
-    for kind, metric in shown.items():
-        before = text.input_value()
-        examples = page.locator("button.gallery-item:visible", has_text=re.compile(rf"^\s*{kind}(, rated [\d.]+)?: "))
-        examples.nth(1).click()
-        page.wait_for_function("([area, before]) => area.value != before", arg=[text.element_handle(), before])
-        assert page.get_by_role("radio", name=kind, exact=True).is_checked()
-        page.get_by_role("button", name="Score").click()
-        page.locator("table.judged td", has_text=metric).wait_for()
-        assert page.locator("table.judged td[colspan]").count() == 0
-        assert page.get_by_text("Note: tiny model of synthetic text").count() == 1
-
-
-def test_an_example_steers_and_a_click_compares(address: str, visit: Callable[..., Any]) -> None:
-    page = visit(address)
-    page.locator("button.gallery-item:visible").first.click()
-    page.get_by_role("button", name="Write").click()
-    wait_for_tokens(page, 10)
-    page.get_by_role("tab", name="Compare").click()
-    page.locator("button.gallery-item:visible").first.click()
-    page.wait_for_function(CHOSEN, arg="ROUGE-L")
-    page.get_by_role("button", name="Compare").click()
-    page.get_by_role("heading", name="ROUGE-L").wait_for()
-    assert page.locator(".share .won").first.inner_text() == "10 won"
-    assert page.locator(".input dd").first.is_visible()
-    assert page.get_by_role("heading", name="human quality").is_visible()
-
-
 def test_two_files_are_compared_and_a_wrong_one_is_refused(
     address: str, visit: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -171,73 +123,6 @@ def test_two_files_are_compared_and_a_wrong_one_is_refused(
     page.locator("input[type=file]").set_input_files(tmp_path / "wrong.jsonl")
     page.locator("text=wrong.jsonl:1: ").first.wait_for()
     assert page.title() == "Judging generated text"
-
-
-CONTRAST = """() => {
-    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
-    const over = ([r, g, b, a = 1], below) => [r, g, b].map((each, i) => a * each + (1 - a) * below[i]);
-    const behind = each => each === null ? [255, 255, 255]
-        : over(channels(getComputedStyle(each).backgroundColor), behind(each.parentElement));
-    const light = colour => colour.slice(0, 3).map(each => each / 255)
-        .map(each => each <= .03928 ? each / 12.92 : ((each + .055) / 1.055) ** 2.4)
-        .reduce((sum, each, i) => sum + each * [.2126, .7152, .0722][i], 0);
-    const shaded = each => getComputedStyle(each).backgroundImage.startsWith('linear') ? 2 / 3 : 1;
-    const shown = ['.introduction *', '.soft', 'table.plain *', '.share span', '.means span', '.input *',
-        'ul.lines span', '.legend-item', '.token'];
-    return [...document.querySelectorAll(shown.join())]
-        .filter(each => each.checkVisibility() && each.textContent.trim())
-        .map(each => {
-            const back = behind(each).map(part => part * shaded(each));
-            const [a, b] = [light(channels(getComputedStyle(each).color)), light(back)].sort((x, y) => y - x);
-            return [(a + .05) / (b + .05), each.className, each.textContent.slice(0, 40)];
-        }).filter(([ratio]) => ratio < 4.5);
-}"""
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_tab_is_legible_and_needs_no_sideways_scrolling(
-    address: str, visit: Callable[..., Any], width: int, scheme: str
-) -> None:
-    page = visit(address, width, scheme)
-    page.get_by_text("The metrics and models, and what they are").click()
-    page.get_by_role("button", name="Write").click()
-    wait_for_tokens(page, 40)
-    page.wait_for_timeout(1000)
-    page.locator(".textfield").first.locator(".token").nth(2).click()
-    page.locator("table.candidates").wait_for()
-    assert page.evaluate(CONTRAST) == []
-    for name, button, shown in (("Judge", "Score", "ul.lines"), ("Compare", "Compare", ".share")):
-        page.get_by_role("tab", name=name).click()
-        if name == "Compare":
-            page.locator("button.gallery-item:visible").first.click()
-            page.wait_for_function(CHOSEN, arg="ROUGE-L")
-        page.get_by_role("button", name=button).click()
-        page.locator(shown).first.wait_for()
-        assert page.evaluate(CONTRAST) == []
-    for name in ("Judge", "Compare", "Steer"):
-        page.get_by_role("tab", name=name).click()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-    middle = page.locator(".introduction").bounding_box()
-    assert abs(middle["x"] + middle["width"] / 2 - width / 2) < 20  # centred
-
-
-@pytest.mark.parametrize(("prompt", "message"), [("", "prompt must not be blank"), ("♦" * 390, "the generator reads")])
-def test_a_prompt_that_cannot_be_continued_is_refused(
-    address: str, visit: Callable[..., Any], prompt: str, message: str
-) -> None:
-    page = visit(address)
-    page.get_by_role("textbox", name="prompt").fill(prompt)
-    page.get_by_role("button", name="Write").click()
-    page.locator(f"text={message}").first.wait_for()
-
-
-def test_ten_requests_at_once_are_answered(address: str) -> None:
-    client = pytest.importorskip("gradio_client").Client(address, verbose=False)
-    inputs = ("The food", "positive", 4, 8, 6, 0)
-    with ThreadPoolExecutor(10) as pool:
-        found = list(pool.map(lambda _: client.predict(*inputs, api_name="/on_write"), range(10)))
-    assert all(answer == found[0] for answer in found)
 
 
 @pytest.fixture
@@ -263,18 +148,6 @@ def test_without_models_the_page_names_the_command(serve: Serve, visit: Callable
     page.get_by_role("button", name="Score").click()
     page.locator("td", has_text="2.000").wait_for()
     assert page.get_by_text("tiny model").count() == 0
-
-
-def test_the_documentation_is_linked_where_it_is_built(
-    serve: Serve, visit: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "demo.html").write_text("<h1>Try it in a browser</h1>")
-    monkeypatch.setattr(demo_page, "DOCS", tmp_path / "docs")
-    page = visit(serve(None))
-    with page.expect_popup() as opened:
-        page.get_by_role("link", name="Documentation").click()
-    assert opened.value.get_by_role("heading", name="Try it in a browser").is_visible()
 
 
 def test_a_generation_stops_when_the_browser_is_closed(

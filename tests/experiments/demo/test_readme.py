@@ -1,6 +1,5 @@
 """`+exp=models`: a model of each kind, and the commands of the README that use them run as they stand."""
 
-import json
 import shlex
 import shutil
 from collections.abc import Callable
@@ -41,16 +40,6 @@ def test_every_score_of_a_tiny_model_says_so(tiny_run: Path) -> None:
     for name, metric in load_metrics(tiny_run / "models").items():
         notes = metric.score([dialogue if name.startswith("CDM") else text]).notes
         assert notes == (() if name in ("word count", "ROUGE-L", "BLEU") else (TINY,)), name
-
-
-def test_the_file_of_scores_of_a_tiny_model_says_so(
-    run_here: Callable[..., int], tiny_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = f"metric.folder={tiny_run}/models/judge_positive"
-    data = f"data.path={ROOT}/examples/texts.jsonl"
-    assert run_here("+exp=score", "metric=discriminator", folder, data, "output=out.jsonl") == 0
-    assert TINY in " ".join(capsys.readouterr().out.split())
-    assert json.loads(Path("out.jsonl.meta.json").read_text(encoding="utf-8"))["notes"] == [TINY]
 
 
 def test_a_run_leaves_a_model_of_each_kind(tiny_run: Path) -> None:

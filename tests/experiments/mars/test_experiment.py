@@ -11,17 +11,10 @@ import pytest
 
 from core.example import Example
 from core.scores import Scores
-from experiments.mars.experiment import (
-    ABLATIONS,
-    count_shared_texts,
-    list_notes,
-    to_raw_perplexity,
-)
+from experiments.mars.experiment import ABLATIONS, count_shared_texts, list_notes, to_raw_perplexity
 from experiments.mars.tables import MarsScores
-from experiments.runner.configuration import compose_run
 from meta_eval.scored_set import ScoredSet
 
-ROOT = Path(__file__).parents[3]
 TOY = """
 model.language_model.model.n_embd=16 model.language_model.model.n_layer=1 model.language_model.model.n_head=2
 model.language_model.model.n_inner=32 model.language_model.schedule.epochs=1 logger=none
@@ -49,31 +42,18 @@ def test_every_row_and_figure_is_there_and_references_are_kept(run: Callable[...
     assert set(falls) == {(row, kind) for row in (*VARIANTS, *RATIOS, *BASELINES) for kind in ("reorder", "retrieve")}
     assert falls["bleu1", "reorder"]["below"] == 0  # the words are the same
     assert falls["bleu1", "reorder"]["fall"] == 0
-    assert falls["bleu1", "reorder"]["fall_interval"] == [None, None]  # too few stories
     assert falls["mars", "retrieve"]["n"] == 8
     gains = {row["mars against"]: row for row in results["table"] if "mars against" in row}
     assert set(gains) == {*VARIANTS[1:], *BASELINES, "mars_to_0"}
     difference = rows["mars", sets[0]]["spearman"] - rows["mars_without_planning", sets[0]]["spearman"]
     assert gains["mars_without_planning"]["spearman gain"] == pytest.approx(difference)
-    assert len(gains["mars_without_planning"]["spearman gain_interval"]) == 2
-    [lengths] = [row for row in results["table"] if "omega" in row]
-    assert lengths["texts"] == 8
-    assert lengths["omega"] > 1
-    assert len([row for row in results["table"] if "copied" in row]) == 6
-    assert results["notes"][0].startswith("builtin_stories: no verdict on planning: an interval over groups needs")
     ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
     assert ratios[0.0] is None
-    assert ratios[0.8] > 0
     assert ratios[0.2] > 0
     own_tables = [row for row in results["table"] if "synthetic" not in row]
-    assert {row["altered"] for row in own_tables if "largest ratio" not in row} == {1}
     assert [row["altered"] for row in own_tables if "largest ratio" in row] == [0, 1, 1, 1, 1]
-    assert "builtin_stories: references with a blank: 100 % at .2, 100 % at .4, 100 % at .6" in results["notes"]
     assert rows["bleu1", sets[1]]["spearman"] == pytest.approx(rows["bleu1", sets[0]]["spearman"])  # Reorder
-    assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
-        *("scores_builtin_stories", "adversaries_builtin_stories", "training_curves")
-    }
     assert len([*(tmp_path / "stages").glob("augmented_references-*/values.tsv")]) == 5
 
 
@@ -92,20 +72,6 @@ def test_the_note_on_planning_needs_an_interval(inputs: int, verdict: str) -> No
     notes = [*list_notes(MarsScores(ScoredSet("toys", examples, scores), {}, [], (0.0,)))]
     assert notes[0].startswith(verdict)
     assert len(notes) == 2  # none on references with a blank, where no ratio is above 0
-
-
-@pytest.mark.parametrize(
-    ("experiment", "scale"),
-    [
-        ("mars_story", "tiny"),
-        ("mars_news data.root=x", "paper"),
-        ("mars_qa data.root=x", "paper"),
-    ],
-)
-def test_the_divergence_is_set_at_the_top_for_both_scales(experiment: str, scale: str) -> None:
-    config = compose_run([*f"+exp={experiment}".split(), f"scale={scale}", "kl=0.35"], [ROOT / "configs"])
-    assert config.model.metric.augmentation.kl == 0.35
-    assert config.model.metric.masking.rounding == "ceil"
 
 
 def test_raw_perplexity_and_shared_texts() -> None:

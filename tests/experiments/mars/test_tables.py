@@ -3,12 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.image import imread
 
 from core.example import Example
 from core.scores import Scores
@@ -22,7 +19,6 @@ from experiments.mars.tables import (
     measure_gain,
     measure_lengths,
 )
-from experiments.report.plots import save_figure, scores_against_ratings
 from mars.masking import Blank
 from mars.metric import Compared
 from mars.references import Augmented, AugmentedReference
@@ -129,32 +125,3 @@ def test_disagreements_are_the_largest_differences_of_ranks() -> None:
     assert [(row["copied"], row["unknown"]) for row in (first, second)] == [("yes", "no"), ("no", "yes")]
     assert second["difference"] == pytest.approx(-2 / 3)
     assert second["text"] == "…" + "x" * 160
-
-
-def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() -> None:
-    def draw(ratings: list[float], systems: list[str | None]) -> Figure:
-        examples = tuple(
-            Example(str(i), text="x", system=system, ratings={"mean": rating})
-            for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
-        )
-        scores = Scores({"quality": np.linspace(0, 1, len(examples))}, "s")
-        return scores_against_ratings(ScoredSet("a", examples, {"mars": scores}))
-
-    def drawn(ratings: list[float], systems: list[str | None]) -> tuple[int, int]:
-        """How many clouds of points and how many lines."""
-        [panel] = draw(ratings, systems).axes
-        return len(panel.collections), len(panel.lines)
-
-    assert drawn([1.0, 2.0] * 5, ["a", "b"] * 5) == (2, 1)
-    assert drawn([1.0, 2.0] * 4, [None] * 8) == (1, 0)
-    assert drawn([1 / 3, 1 - 2 / 3] * 5, [str(i) for i in range(10)]) == (1, 1)  # one rating, many systems
-    [legend] = draw([1.0, 2.0] * 5, ["_old", "new"] * 5).legends
-    assert [text.get_text() for text in legend.get_texts()] == ["_old", "new"]
-
-
-def test_a_long_title_is_not_cut(tmp_path: Path) -> None:
-    examples = tuple(Example(str(i), text="x", ratings={"mean": i}) for i in range(8))
-    scores = {f"{'a_long_name_' * 6}{k}": Scores({"quality": np.arange(8.0)}, "s") for k in range(3)}
-    save_figure(scores_against_ratings(ScoredSet("a", examples, scores)), tmp_path / "plot.png")
-    drawn = imread(tmp_path / "plot.png")[..., :3]
-    assert (drawn[:, [0, -1]] == 1).all()  # white at both sides

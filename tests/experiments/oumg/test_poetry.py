@@ -1,16 +1,15 @@
 """+exp=oumg_poetry and +exp=guided_poetry through the command line, at toy size, and which poems they take."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from core.example import Example
 from data.corpus import Corpus
-from data.sets.songci import builtin_verse
 from experiments.oumg.poetry import (
     PoemInputs,
     PoetPlan,
@@ -24,7 +23,6 @@ from experiments.oumg.poetry import (
 from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
 from oumg.comparison import PairSettings
-from oumg.relative import SCORES
 from oumg.songnet import Poems, SongNetPlan
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
@@ -46,24 +44,16 @@ def test_g1_against_g2_and_against_itself(
     assert [(row["system_1"], row["system_2"]) for row in relative] == [("G1", "G2"), ("G1", "G1 again")]
     for row in relative:
         assert (row["discriminator"], row["n"], row["inputs"], row["seeds"]) == ("bilstm", 12, 12, [0, 1])
-        assert (row["pairs"], row["texts_cut"]) == ("all", 0)
-        for name in SCORES:
-            assert row[f"{name}_interval"] == [None, None]  # of 12 inputs
     assert list(forms) == ["human", "G1", "G2"]
     for row in forms.values():
         assert (row["n"], row["form_kept"], row["phrase_lengths"]) == (48, 1.0, 1.0)
-        assert 0 < row["rhyme"] <= 1
-        assert 0 < row["tones"] <= 1
     assert forms["human"]["rhyme"] == 1.0  # so they are built
     assert forms["human"]["tones"] > 0.8 > max(forms["G1"]["tones"], forms["G2"]["tones"])
     gallery = (tmp_path / "first/gallery.txt").read_text("utf-8")
-    assert gallery.count("human") == 2
-    assert all(name in gallery for name in ("G1", "G2"))
-    assert "gallery.txt" in capsys.readouterr().out
+    assert all(name in gallery for name in ("human", "G1", "G2"))
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", "discriminator_bilstm_seed_0", "discriminator_bilstm_seed_1"}
     assert len(poem_runs.written(tmp_path)) == len({tuple(poems) for poems in poem_runs.written(tmp_path)}) == 3
-    assert "|g1_k=4|g2_k=3|" in json.loads((tmp_path / "first/results.json").read_text("utf-8"))["signature"]
     kept = [json.loads(file.read_text("utf-8")) for file in (tmp_path / "stages").glob("poems-*/depends.json")]
     decoders = sorted(str(each["decoder"]) for each in kept)
     assert decoders == ["{'shifted_ranks': 3}", "{'top_k': 4}", "{'top_k': 4}"]
@@ -99,7 +89,6 @@ def test_guided_against_unguided(
     command = ("+exp=guided_poetry", *TOY, "guide_k=6", "model.guides.bilstm.prefixes=3", f"outputs={tmp_path}")
     assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
     (row,), forms = poem_runs.tables(tmp_path / "unguided")
-    assert (row["guide"], row["k"], row["rule"], row["alpha"]) == ("causal", 6, "normalised", 0.0)
     assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
     assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
     assert {**forms["guided"], "texts": ""} == {**forms["unguided"], "texts": ""}
@@ -115,31 +104,8 @@ def test_guided_against_unguided(
     assert row["ties"] < 1
     assert forms["guided"]["form_kept"] == 1.0
     assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
-    notes = json.loads((tmp_path / "guided/results.json").read_text("utf-8"))["notes"]
-    assert any("learned at most 3 prefixes of each text" in note for note in notes)
-    report = (tmp_path / "guided/report.html").read_text("utf-8")
-    assert "characters of the guided poems that the guide does not know" in report
-    assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
     names = [name.split("-")[0] for name in poem_runs.stages(tmp_path)]
     assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("poems", "command"), [(60, "+exp=oumg_poetry g1_k=4 g2_k=3"), (200, "+exp=guided_poetry guide_k=6")]
-)
-def test_song_ci(
-    run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any, poems: int, command: str
-) -> None:
-    """On a small part of the Song Ci poems of one tune are one input, and every form is kept."""
-    few = ("data.held_out_fraction=0.95", f"inputs={poems}", "model.checked=20")
-    where = ("data=songci", f"data.root={shared_data}", f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
-    assert run_here(*SMALL, *command.split(), *few, *where) == 0
-    relative, forms = poem_runs.tables(tmp_path / "run")
-    assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
-    assert all(row["form_kept"] == 1.0 for row in forms.values())
-    notes = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["notes"]
-    assert any("were not trained on" in note for note in notes)
 
 
 def test_halves_share_no_input() -> None:
@@ -157,33 +123,6 @@ def poem(number: int, tune: str, text: str) -> Example:
 TRAIN = tuple(poem(i, "甲", text) for i, text in enumerate(("春花。", "春月。", "花月。", "春楼。")))
 HELD_OUT = tuple(poem(4 + i, "乙", text) for i, text in enumerate(("花春。", "月春。", "楼春。")))
 VERSE = Verse(Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True), POET, PoemInputs("poem"), PairSettings("characters"))
-
-
-def test_a_data_set_says_what_one_input_is(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A tune of the Song Ci, a poem of the built-in verse, which has twelve tunes; the setting `input` overrides it."""
-    verse = builtin_verse(train=4, held_out=3)
-    assert [each.group for each in verse.train] == [each.id for each in verse.train]
-    poems = [*TRAIN, poem(9, "乙", "月春。")]
-    alone = [replace(each, group=None) for each in poems]
-    cases: tuple[tuple[list[Example], Literal["tune", "poem"] | None, Sequence[str]], ...] = (
-        (poems, None, "甲甲甲甲乙"),
-        (poems, "poem", ["p0", "p1", "p2", "p3", "p9"]),
-        (alone, None, ["p0", "p1", "p2", "p3", "p9"]),
-        (alone, "tune", "甲甲甲甲乙"),
-    )
-    for given, setting, groups in cases:
-        assert [PoemInputs(setting).find_input(each) for each in given] == list(groups)
-
-    lines = [
-        {"id": f"ci-{i}", "author": "a", "rhythmic": tune, "cipai": tune, "lines": [f"{'春花秋月'[i % 4] * (2 + i)}。"]}
-        for i, tune in enumerate("甲甲甲甲甲甲乙乙乙乙乙乙")
-    ]
-    (tmp_path / "songci.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    settings = ("data=songci", f"data.root={tmp_path}", "data.held_out_fraction=0.5", "g1_k=1", "logger=none")
-    assert run_here("+exp=oumg_poetry", *settings) == 2
-    assert "at least 4 inputs are needed, but the 6 held_out poems have 1" in capsys.readouterr().err
 
 
 def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -> None:

@@ -7,10 +7,7 @@ import pytest
 
 from core.example import Example
 from core.scores import Scores
-from experiments.contracts import Outcome
 from experiments.report import texts
-from experiments.report.page import name_run
-from experiments.report.results import Circumstances
 from experiments.report.texts import list_texts
 from meta_eval.scored_set import ScoredSet
 
@@ -33,16 +30,8 @@ def test_rows_hold_texts_ratings_scores_reasons_and_explanations() -> None:
     assert (data["metrics"], data["aspects"], data["hasSystems"]) == (["two/x", "two/y", "told"], ["q"], True)
     first, second = data["rows"]
     explained = {"told": [["turn 1: 1.000", [["Hi", 1.0, 1.0], ["No", -1.0, -1.0]]]]}
-    assert first == {
-        "id": "a",
-        "text": "One </script> text.",
-        "references": ["Another."],
-        "system": "new",
-        "ratings": [2.0],
-        "scores": [0.5, 1.0, 0.25],
-        "reasons": {},
-        "explained": explained,
-    }
+    shown = {"id": "a", "text": "One </script> text.", "references": ["Another."], "system": "new"}
+    assert first == {**shown, "ratings": [2.0], "scores": [0.5, 1.0, 0.25], "reasons": {}, "explained": explained}
     assert (second["text"], second["ratings"], second["scores"]) == ("Hi.\nNo.", [None], [None, 2.0, 0.75])
     assert second["reasons"] == {"two": "too short"}
 
@@ -51,11 +40,3 @@ def test_a_page_holds_as_many_texts_as_fit(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(texts, "MOST_CHARACTERS", len(list_texts(SCORED).rows[0]))
     found = list_texts(SCORED)
     assert (len(found.rows), found.total) == (1, 2)
-
-
-def test_a_page_is_named_by_its_metrics_and_sets() -> None:
-    run = Circumstances("score", "", 0, (), "2026-01-02T03:04:05+00:00", 1.0, {}, "")
-    assert name_run(Outcome("s", scored=[SCORED]), run) == "score: two, told on toys"
-    many = ScoredSet("toys", EXAMPLES, {f"m{i}": SCORES["told"] for i in range(4)})
-    assert name_run(Outcome("s", shown=[many]), run) == "score: 4 metrics on toys"
-    assert name_run(Outcome("s"), run) == "score"

@@ -26,12 +26,8 @@ from experiments.runner.listing import group_options
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
 SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
-RECIPES = {
-    "fed": "cdm_dialogue",
-    "commongen": "cdm_commongen",
-    "songci": "guided_poetry",
-    "ctrleval": "ctrleval_sentiment",
-}
+RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
+RECIPES |= {"ctrleval": "ctrleval_sentiment"}
 CHECKED = ("data", "metric", "trainer", "logger")  # groups whose options do not depend on one another
 CHOICES = [
     *([f"+exp={e}", f"scale={s}"] for e, s in itertools.product(OPTIONS["exp"], OPTIONS["scale"])),
@@ -90,26 +86,17 @@ def test_results_name_their_recipe_or_the_one_that_their_data_has(choices: list[
     ("overrides", "words"),
     [
         (["+exp=scor"], ["exp=scor", "did you mean score", "allowed: audit, "]),
-        (["exp=score"], ["+exp=score"]),
         ([*SCORE, "scale=huge"], ["scale=huge", "paper, tiny"]),
         ([*SCORE, "sede=3"], ["sede is not a setting", "did you mean seed?", "outputs"]),
-        ([*SCORE, "+sede=3"], ["sede is not a setting", "did you mean seed?"]),
-        ([*SCORE, "metrc=word_count"], ["metrc is not a setting", "did you mean metric"]),
         (["+exp=score", "metric=[bleu,rouge_l]", *SCORE[2:]], ["metric must be one name", "metrics=[bleu,rouge_l]"]),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.columns"]),
-        ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
         (["+exp=score"], ["metric=NAME, one of", "word_count", "output=VALUE"]),
-        ([*SCORE[:-1], "output=${nope}"], ["nope"]),
         ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
-        ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
-        ([*SCORE, "a b"], ["key=value"]),
         ([*SCORE, "model=cdm/huge"], ["model=cdm/huge", "did you mean cdm/", "ctrleval/tiny"]),
         ([*SCORE, "hydra.run.dir=there"], ["hydra.run.dir=there", "run_dir=FOLDER"]),
         ([*SCORE, "hydra.mode=MULTIRUN"], ["-m starts a sweep"]),
         ([*SCORE, "hydra/launcher=nope_local"], ["pip install hydra-nope-launcher", "installed: basic"]),
-        ([*SCORE, "hydra.sweeper.n_trials=3"], ["hydra.sweeper.n_trials is not a setting", "max_batch_size"]),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_faults_name_the_key_and_what_is_allowed(overrides: list[str], words: list[str]) -> None:
     with pytest.raises(SettingFault) as caught:
@@ -205,23 +192,10 @@ def test_a_sweep_is_all_combinations_the_last_fastest_and_the_command_line_wins(
     assert [job[0] for job in jobs] == ["gamma=0.1"]
 
 
-def test_a_sweep_over_an_interval_names_what_it_needs() -> None:
-    with pytest.raises(SettingFault, match=r"seed=interval\(0,9\): an interval needs a sweeper .*hydra/sweeper=optuna"):
-        expand_sweep([*SCORE, "seed=interval(0,9)"])
-
-
-def test_a_broken_file_of_the_user_is_a_fault_with_its_place(tmp_path: Path) -> None:
-    (tmp_path / "sweep").mkdir()
-    (tmp_path / "sweep" / "mine.yaml").write_text("seed: {1: 2: 3}\n", encoding="utf-8")
-    with pytest.raises(SettingFault, match=r"mine\.yaml.*line 1"):
-        compose_run([*SCORE, "+sweep=mine"], [CONFIGS, tmp_path])
-
-
-@pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, "[" * 3000, "{a:" * 1000 + "1" + "}" * 1000])
 @pytest.mark.parametrize("read", [compose_run, expand_sweep])
-def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]], object], value: str) -> None:
+def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]], object]) -> None:
     with pytest.raises(SettingFault) as found:
-        read([*SCORE, f"chunk={value}"])
+        read([*SCORE, f"chunk={'[' * 3000}"])
     assert len(str(found.value)) < 500
     assert "\n" not in str(found.value)
 

@@ -11,20 +11,9 @@ import torch
 from pytorch_lightning import seed_everything
 from pytorch_lightning.utilities.seed import isolate_rng
 
-from experiments.run import share_cores
 from experiments.runner.hardware import seed_generators
 
 pytestmark = pytest.mark.filterwarnings("default")  # Lightning's
-
-
-def test_waiting_threads_sleep_unless_the_environment_says_how_they_wait() -> None:
-    environment: dict[str, str] = {}
-    share_cores(environment)
-    assert environment == {"GOMP_SPINCOUNT": "1000"}
-    for given in ({"GOMP_SPINCOUNT": "7"}, {"OMP_WAIT_POLICY": "PASSIVE"}):
-        environment = dict(given)
-        share_cores(environment)
-        assert environment == given
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])

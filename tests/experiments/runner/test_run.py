@@ -73,20 +73,13 @@ for settings in {tools}:
     ("arguments", "code", "words"),
     [
         (["--help"], 0, ["usage: python experiments/run.py", "+exp=score", "Score a file", "seed="]),
-        (["--help"], 0, ["logger=", "csv, none, wandb"]),
         ([], 2, ["pass +exp=NAME", "+exp=toy", "A toy that trains one weight"]),
-        (["seed=3"], 2, ["pass +exp=NAME"]),
         (["+exp=toy", "ending=faults"], 2, ["in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"]),
-        (["+exp=toy", "--cfg", "job"], 0, ["ending: fine"]),
-        (["+exp=toy", "--cfg", "job", "--package", "sentences"], 0, ["ending: ${ending}"]),
         (["+exp=toy", "--cfg", "job", "--resolve", "-p", "sentences"], 0, ["ending: fine"]),
         (["--cfg", "job", "+exp=toy", "-p", "nope"], 2, ["package 'nope' not found"]),
-        (["+exp=score", "--cfg", "job", "--resolve"], 2, ["output must be given"]),
         (["+exp=toy", "--resolve"], 2, ["--resolve works only with --cfg job"]),
-        (["+exp=toy", "--cfg", "job", "--info"], 2, ["Only one of"]),
         (["+exp=toy", "sede=3", "--info"], 2, ["did you mean seed"]),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_is_printed_without_a_run(run: Run, arguments: list[str], code: int, words: list[str]) -> None:
     ended = run(*arguments)
@@ -98,18 +91,11 @@ def test_what_is_printed_without_a_run(run: Run, arguments: list[str], code: int
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("+exp=nope",),
         ("+exp=toy", "sede=3"),
-        ("+exp=toy", "scale=huge"),
-        ("+exp=toy", "seed=one"),
         ("+exp=toy", "seed=-1"),
         ("+exp=toy", "+experiment.delta=1"),
         ("+exp=toy", "logger=wandb", "logger.mode=maybe"),
-        ("+exp=toy", "ending=faults"),
-        ("+exp=toy", "ending='broken rule'"),
-        ("+exp=score",),
         ("-m", "+exp=toy", "scale=tiny,huge"),
-        ("-m", "+exp=toy", "+sweep=nope"),
     ],
     ids=" ".join,
 )
@@ -122,7 +108,6 @@ def test_bad_settings_end_with_2_and_leave_nothing(run: Run, tmp_path: Path, arg
     ("ending", "message"),
     [
         ("failure", "RuntimeError: the toy broke"),
-        ("'broken library'", "ValueError: invalid literal for int() with base 10: 'not a number'"),
         ("'not an outcome'", "TypeError: an experiment must return an Outcome"),
     ],
 )
@@ -136,12 +121,6 @@ def test_a_failure_ends_with_1_and_a_traceback_in_the_log(run: Run, tmp_path: Pa
     assert "Traceback" in log
     assert message in log
     assert not (tmp_path / "here" / "results.json").exists()
-
-
-def test_the_traceback_is_shown_where_it_is_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
-    ended = run("+exp=toy", "ending=failure", "run_dir=here")
-    assert (ended.returncode, "Traceback" in ended.stderr) == (1, True)
 
 
 def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
@@ -163,19 +142,13 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     toy = Path(__file__).parents[1] / "toy"
     assert results["command"][2:] == [f"--config-dir={toy}", *["--allow=toy", "+exp=toy", "seed=5", "run_dir=here"]]
     assert "seed: 5" in (folder / "config.yaml").read_text()
-    assert "${" not in (folder / "config.yaml").read_text()
     assert len((folder / "scores.jsonl").read_text().splitlines()) == 12
     assert (folder / "models" / "expert" / "weight.pt").is_file()
-    assert (folder / "plots" / "rating.png").read_bytes().startswith(b"\x89PNG")
-    assert "expert" in {path.name for path in (folder / "csv").iterdir()}
     log = (folder / "run.log").read_text()
     assert "training with gamma 0.5" in log
     assert "a library's warning" in log
     assert "GPU available" in log
     assert "GPU available" not in err  # libraries are quiet on the terminal
-    assert "warning" not in err
-    assert "training with gamma 0.5" in err
-    assert "toys · quality (synthetic" in out
     assert "the expert is a <toy>" in out
 
 
@@ -203,22 +176,12 @@ def test_a_sweep_has_one_folder_with_a_run_folder_per_job(run: Run, tmp_path: Pa
     ended = run("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none")
     assert ended.returncode == 0
     (sweep,) = (tmp_path / "outputs" / "toy").iterdir()
-    files = "0 1 multirun.yaml sweep.json joint.md joint.png .run"
-    assert {path.name for path in sweep.iterdir()} == set(files.split())
     jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
     found = [(job["number"], job["settings"]["gamma"], job["exit_code"]) for job in jobs]
     assert found == [(0, "0.25", 0), (1, "0.75", 0)]
     assert json.loads((sweep / "1" / "results.json").read_text())["signature"] == "toy|gamma:0.75"
     assert "training with gamma 0.75" in (sweep / "1" / "run.log").read_text()
     assert "2 jobs" in ended.stdout
-    assert "gamma" in ended.stdout
-
-
-def test_a_sweep_goes_on_after_a_failed_job_and_ends_with_its_code(run: Run, tmp_path: Path) -> None:
-    ended = run("-m", "+exp=toy", "ending=failure,fine", "logger=none", "run_dir=here")
-    jobs = json.loads((tmp_path / "here" / "sweep.json").read_text())["jobs"]
-    assert [job["exit_code"] for job in jobs] == [1, 0]
-    assert (ended.returncode, "failed (1)" in ended.stdout) == (1, True)
 
 
 def test_a_run_returns_the_objective_that_its_configuration_names(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,30 +200,3 @@ def test_a_run_returns_the_objective_that_its_configuration_names(run: Run, monk
     assert returned[0] == 1.0
     assert math.isnan(returned[1])
     assert "objective: 1\n" in ended.stdout
-
-
-def test_an_objective_that_is_not_there_is_a_fault_after_the_results(run: Run, tmp_path: Path) -> None:
-    ended = run("+exp=toy", "logger=none", "objective=nope", "run_dir=here")
-    assert ended.returncode == 2
-    assert "objective must name one figure (weight, nothing, examples)" in ended.stderr
-    assert (tmp_path / "here" / "results.json").is_file()
-
-
-def test_the_shell_completes_experiments_and_scales(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for typed, offered in (("+exp=oumg_p", "+exp=oumg_poetry"), ("scale=", "scale=paper scale=tiny")):
-        monkeypatch.setenv("COMP_LINE", f"python experiments/run.py {typed}")
-        ended = run("-sc", "query=bash")
-        assert (ended.returncode, ended.stdout.strip()) == (0, offered)
-
-
-def test_no_module_is_named_like_one_that_libraries_import() -> None:
-    """`python experiments/run.py` puts this folder first on the path."""
-    code = """
-import importlib.util, pathlib, sys
-sys.path[:] = [p for p in sys.path if p]
-names = [p.stem for p in pathlib.Path(sys.argv[1]).glob("*.py") if p.stem != "__init__"]
-print([n for n in names if n in sys.stdlib_module_names or importlib.util.find_spec(n)])
-"""
-    folder = Path(__file__).parents[3] / "experiments"
-    done = subprocess.run([sys.executable, "-I", "-c", code, folder], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -58,23 +58,3 @@ def test_a_finished_run_succeeds_though_nobody_reads(
     settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}", "objective=mean quality")
     assert run_here(*settings, "run_dir=here") == 0
     assert (tmp_path / "here" / "results.json").is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("end", [">&- <&-", ">&- 2>&-", "| true", "2>&1 | true", "| cat"])
-def test_a_finished_command_succeeds(tmp_path: Path, end: str) -> None:
-    """In a locale without UTF-8, whoever reads."""
-    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
-    command = f'"$0" "$1" +exp=score metric=word_count data.path=in.jsonl output=out.jsonl run_dir=here {end}'
-    done = subprocess.run(
-        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}", sys.executable, RUN],
-        cwd=tmp_path,
-        env={**os.environ, **ASCII},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"Traceback" not in done.stderr
-    assert (tmp_path / "here" / "results.json").is_file()
-    written = {"out.jsonl", "out.jsonl.meta.json", "here", "outputs"}
-    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", *written}

@@ -9,11 +9,7 @@ from typing import Any
 
 import pytest
 from hydra._internal.hydra import Hydra
-from omegaconf import OmegaConf
 
-from experiments.runner.configuration import compose_settings
-
-Here = Callable[..., int]
 Start = Callable[..., "subprocess.Popen[str]"]
 SWEEP = ("-m", "+exp=toy", "seed=0,1", "logger=none", "run_dir=here", "outputs=out")
 
@@ -28,11 +24,6 @@ def check_sweep(folder: Path, *files: str) -> None:
     assert [(job["number"], job["settings"]["seed"], job["exit_code"]) for job in jobs] == [(0, "0", 0), (1, "1", 0)]
     assert len([path for path in (folder / "out" / "stages").iterdir() if path.is_dir()]) == 1
     assert len((folder / "here" / "joint.md").read_text("utf-8").splitlines()) == 4
-
-
-def test_joblib_runs_a_sweep(run_here: Here, tmp_path: Path) -> None:
-    assert run_here(*SWEEP, "hydra/launcher=joblib", "hydra.launcher.n_jobs=1") == 0
-    check_sweep(tmp_path)
 
 
 @pytest.mark.slow
@@ -64,14 +55,6 @@ def test_when_a_launcher_loses_a_job_the_others_are_kept(
     assert ended.returncode == 1
     assert "failed: RuntimeError: a worker was killed\n1 of 2 jobs ended" in ended.stderr
     assert [job["number"] for job in json.loads((tmp_path / "here/sweep.json").read_text("utf-8"))["jobs"]] == [0]
-
-
-def test_the_slurm_configuration_composes() -> None:
-    config = compose_settings(["+exp=cdm_dialogue", "hydra/launcher=slurm", "hydra.launcher.partition=big"])
-    launcher: Any = OmegaConf.to_container(config.hydra.launcher, resolve=False)
-    assert launcher["_target_"].endswith("SlurmLauncher")
-    found = tuple(launcher[setting] for setting in ("name", "partition", "gpus_per_node"))
-    assert found == ("${hydra.runtime.choices.exp}", "big", 1)
 
 
 SBATCH = """#!/bin/bash

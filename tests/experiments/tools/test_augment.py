@@ -61,20 +61,6 @@ def test_what_is_written_for_reading_is_the_same_in_any_batch(model: Path) -> No
     assert any(len(fill["perplexities"]) > 1 for line in written[0] for fill in line["fills"])
 
 
-def test_scores_of_a_file(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
-    data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
-    found = run(
-        *("+exp=score", "metric=mars", f"data.path={data}", f"output={out}"),
-        *(f"metric.language_model={model}", f"outputs={tmp_path}/o"),
-    )
-    assert found.returncode == 0, found.stderr
-    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert [line["id"] for line in lines] == ["a", "b"]
-    assert all(-1 <= line["scores"]["quality"] <= 1 for line in lines)
-    assert lines[0]["scores"]["quality"] > lines[1]["scores"]["quality"]
-    assert "mars|" in json.loads((tmp_path / "out.jsonl.meta.json").read_text("utf-8"))["signature"]
-
-
 def test_a_counted_corpus_decides_what_is_masked_and_is_named(
     run: Callable[..., Any], model: Path, tmp_path: Path
 ) -> None:
@@ -92,15 +78,3 @@ def test_a_counted_corpus_decides_what_is_masked_and_is_named(
         signature = json.loads((tmp_path / "out.jsonl.meta.json").read_text("utf-8"))["signature"]
         assert (f"|documents={name}|" in signature) == bool(documents)
         assert "|documents=references|" not in signature
-
-
-def test_data_without_references_is_reported_by_line(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
-    data = tmp_path / "in.jsonl"
-    data.write_text('{"id": "a", "text": "a dog ran"}\n', encoding="utf-8")
-    found = run(
-        *("+exp=score", "metric=mars", f"data.path={data}", f"output={tmp_path}/out.jsonl"),
-        *(f"metric.language_model={model}", f"outputs={tmp_path}/o"),
-    )
-    assert found.returncode == 2
-    assert "in.jsonl:1:" in found.stderr
-    assert "references" in found.stderr

