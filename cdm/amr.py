@@ -116,12 +116,9 @@ def draw_amr_gap(
     longest_segment: int = LONGEST_SEGMENT,
     given: int = 0,
 ) -> Gap | None:
-    """A random place of at most `longest_segment` tokens that a graph names; None without one.
+    """A random position of at most `longest_segment` tokens that a graph of a sentence names; None without one.
 
-    Args:
-        turns: tokens as the vocabulary writes them; the first `given` turns have no gap.
-        graphs: of the dialogue's sentences.
-        rng: chooses.
+    Tokens are as the vocabulary writes them. The first `given` turns have no gap.
 
     >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
     >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0), 20)

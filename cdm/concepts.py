@@ -30,7 +30,7 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Mention:
-    """A concept in a sentence: the place of its word among the words between blanks, and its ending."""
+    """A concept in a sentence: the position of its word in the sentence, split at spaces, and its ending."""
 
     concept: str
     place: int
@@ -42,7 +42,7 @@ class Question:
     """A gap at one mention, and the mentions of the other concepts, which could stand there."""
 
     concepts: str  # as they are given, joined by ", "
-    words: Words  # of the sentence, between blanks
+    words: Words  # of the sentence, split at spaces
     here: Mention  # the mention in the gap
     others: Sequence[Mention]  # the candidates
 
@@ -70,7 +70,7 @@ def inflect(concept: str, ending: str) -> str:
 
 
 def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention]:
-    """The first word of the sentence that is a regular form of each concept, whatever marks stand beside it.
+    """The first word of the sentence that is a regular form of each concept, whatever punctuation stands beside it.
 
     Of two concepts at one place only the last counts.
 
@@ -88,7 +88,7 @@ def _first_form(concept: str, bare: Sequence[str]) -> tuple[int, str] | None:
 
 
 def exchange(words: Words, first: Mention, second: Mention) -> Words:
-    """The words with both concepts in each other's place, each with the ending and the marks of that place.
+    """The words with both concepts in each other's place, each with the ending and the punctuation of that place.
 
     >>> exchange(("the", "dog", "catches", "balls."), Mention("dog", 1, ""), Mention("ball", 3, "s"))
     ('the', 'ball', 'catches', 'dogs.')
@@ -133,13 +133,8 @@ def exchange_concepts(pair: Pair, texts: Sequence[Sequence[str]], sampling: Samp
 
     The gap is a random mention. The candidates are the other mentioned concepts with its ending. Eq. 4 is taken over
     them alone: log p_n = log p_a - gamma (log p_e - log p_a) of whole candidates, divided by `sampling.temperature`. A
-    high temperature draws all alike, whatever the models say.
-
-    Args:
-        pair: reads the gap.
-        texts: concepts joined by ", " and a sentence, as two turns.
-        sampling: gamma and temperature; nothing else of it has an effect.
-        seed: of the gaps and draws.
+    high temperature draws all alike, whatever the models say. A text is two turns: concepts joined by ", ", and a
+    sentence. Of `sampling`, only gamma and temperature have an effect.
 
     Raises SettingFault where no sentence mentions two of its concepts.
     """

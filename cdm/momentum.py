@@ -53,7 +53,7 @@ def degraded_log_probabilities(
 def keep_plausible(
     log_probabilities: Float[Tensor, "*rows vocabulary"], amateur: Float[Tensor, "*rows vocabulary"], share: float
 ) -> Float[Tensor, "*rows vocabulary"]:
-    """Leaves only tokens that the amateur finds at least `share` times as likely as its likeliest one.
+    """Leaves only tokens that the amateur finds at least `share` times as likely as its most likely one.
 
     The constraint of contrastive decoding (Li et al. 2023, Eq. 4). With a share of 0 every token stays.
 

@@ -103,7 +103,7 @@ def _deam_like(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random)
     other = rng.choice(lenders)
     for _ in range(rng.randint(1, 4)):
         i = rng.randrange(len(turns))
-        words, blank = _split(turns[i])
+        words, between = _split(turns[i])
         match rng.choice(("contradiction", "coreference", "irrelevancy", "disengagement")):
             case "contradiction":
                 changed = _contradict(words)
@@ -116,7 +116,7 @@ def _deam_like(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random)
                 ]
             case _:
                 changed = words[: max(1, len(words) // 3)]
-        turns = replace_unit(turns, i, blank.join(changed))
+        turns = replace_unit(turns, i, between.join(changed))
     return turns
 
 
@@ -128,7 +128,7 @@ _CHANGE: Mapping[Rule, Callable[[Dialogue, Sequence[Dialogue], random.Random], D
 
 
 def _split(turn: str) -> tuple[list[str], str]:
-    """The words of a turn, and what joins them again; each letter of a script without blanks is a word.
+    """The words of a turn, and what joins them again; each letter of a script without spaces is a word.
 
     >>> _split("i like it !"), _split("我们喜欢 NLP。")
     ((['i', 'like', 'it', '!'], ' '), (['我', '们', '喜', '欢', ' NLP。'], ''))
@@ -151,6 +151,6 @@ def _contradict(words: Sequence[str]) -> list[str]:
 
 
 def _says_something(word: str) -> bool:
-    """Whether it is likely a content word: letters only, more than three where blanks part words, no pronoun."""
+    """Whether it is likely a content word: letters only, more than three where spaces part words, no pronoun."""
     is_long = len(word) > 3 or UNSPACED.match(word)
     return word.isalpha() and bool(is_long) and word.lower() not in OTHER_PRONOUN

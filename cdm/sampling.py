@@ -22,12 +22,12 @@ class Sampling:
     """How segments are drawn."""
 
     gamma: Number = 1.0  # degradation of Eq. 4; 0 is the amateur, -1 the expert, above 0 worse than the amateur.
-    # in a contrast, keeps only tokens that the amateur finds at least this share as likely as its likeliest one; 0
+    # in a contrast, keeps only tokens that the amateur finds at least this share as likely as its most likely one; 0
     # keeps all. At gamma 0 and -1 one model draws alone, and it has no effect.
     plausibility: Share = 0.0
     temperature: Positive = 1.0  # divides the degraded log-probabilities
-    top_k: Size = 0  # the number of likeliest tokens to keep; 0 keeps all
-    # keeps the likeliest tokens that together reach this share; 1 keeps all
+    top_k: Size = 0  # the number of most likely tokens to keep; 0 keeps all
+    # keeps the most likely tokens that together reach this share; 1 keeps all
     top_p: Annotated[Positive, Field(le=1)] = 1.0
     longest: Count | None = None  # the most tokens of a segment; None for the length of the longest turn in the data
     # the number of segments to draw for a gap; the one whose length is nearest to that of the removed segment stays. A

@@ -86,9 +86,7 @@ def draw_gap(
 def draw_content_gap(turns: Sequence[Sequence[str]], rng: random.Random, given: int = 0) -> Gap | None:
     """A random content word with up to two words on each side; None without a content word.
 
-    Args:
-        turns: tokens as the vocabulary writes them; the first `given` turns have no gap.
-        rng: chooses.
+    Tokens are as the vocabulary writes them. The first `given` turns have no gap.
 
     >>> draw_content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
     Gap(turn=1, start=2, stop=5)

@@ -116,7 +116,7 @@ def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: M
 
 @lru_cache(maxsize=2 * MOST_COLUMNS)
 def _find_similar(name: str) -> list[str]:
-    """The fields that a name may have been meant for, the likeliest first."""
+    """The fields that a name may have been meant for, the most likely first."""
     return get_close_matches(name[:LONGEST_NAME], FIELDS, len(FIELDS), ALIKE)
 
 

@@ -191,11 +191,8 @@ def damage_example(example: Example, other: Example, name: str, strength: float,
     """Applies the damage `name` of `DAMAGES`; returns the same example if it cannot be damaged like this.
 
     The sentences that hold the prefix of an example stay as they are, because they were given and not generated.
-
-    Args:
-        other: the example that foreign units come from.
-        strength: the share of the damageable parts to damage, in (0, 1].
-        seed: of the random draws, which do not depend on other examples in the file.
+    Foreign units come from `other`. `strength` is the share of the damageable parts to damage, in (0, 1]. The random
+    draws depend on the example and the seed alone.
     """
     units = split_units(example)
     if not units or (name == "speaker swap" and not example.turns):
@@ -234,11 +231,11 @@ def edit_example(example: Example, name: str) -> Example:
 
 
 def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
-    """Reorder: exchanges half of the words of each text among themselves; marks and blanks stay.
+    """Reorder: exchanges half of the words of each text among themselves; punctuation and spaces stay.
 
     An adversary of MARS (Table 4): a bad candidate that shares its words with a good text, so BLEU-1 stays the same.
     The result for an example does not depend on other examples. A text with fewer than two different words, or without
-    blanks between them, stays as it is.
+    spaces between them, stays as it is.
 
     >>> apply_reorder([Example("a", text="no, yes!")], seed=0)[0].text
     'yes, no!'

@@ -27,11 +27,8 @@ def read_utt_lines(
 ) -> list[tuple[int, Example]]:
     """The dialogues of a file of `</UTT>` lines, with the ids `<stem>-<line>`, each with the number of its line.
 
-    Args:
-        path: one dialogue per line, every utterance followed by `</UTT>`.
-        scored: whether the human score of the dialogue follows the last `</UTT>`.
-        aspect: the aspect of the score.
-        drop_empty: whether empty utterances are left out; otherwise they are faults.
+    With `scored`, the human score of the dialogue follows the last `</UTT>`. Empty utterances are faults, or left out
+    with `drop_empty`.
 
     Raises InputFaults with all faults of the file: a dialogue of one turn, an empty utterance, a score that is no
     number or missing, a last utterance without `</UTT>`, bytes that are not UTF-8.

@@ -52,9 +52,8 @@ def _is_column(values: object) -> bool:
 def list_items(source: object, rule: str) -> list[Any]:
     """The rows of a table, or the elements of any other iterable with an order.
 
-    Args:
-        source: a DataFrame of pandas or polars, a table of pyarrow, a mapping of columns, or an iterable.
-        rule: what `source` must be, for the message.
+    It may be a DataFrame of pandas or polars, a table of pyarrow, a mapping of columns, or an iterable. `rule` says so
+    in the message.
 
     Raises SettingFault for what has no rows: a text, another mapping, a set, an open file.
     """

@@ -101,11 +101,8 @@ def read_judged(
 ) -> tuple[Preferences | None, ScoredFile | None]:
     """The preferences in `path` and the systems' outputs; with a judge but without `outputs`, `path` holds these.
 
-    Args:
-        path: a file of preferences, or of outputs that the judge compares.
-        outputs: a file of examples with `system` and `group`.
-        scores: of the outputs, as in `read_scored`.
-        judge: the name of what gives preferences, if any.
+    `path` has preferences, or outputs that `judge`, the name of what gives preferences, compares. `outputs` are
+    examples with `system` and `group`, and `scores` are theirs, as in `read_scored`.
 
     Raises InputFaults with all faults of both files.
     """

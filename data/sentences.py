@@ -41,7 +41,7 @@ def split_english(text: str) -> list[str]:
 
 
 def split_at_marks(text: str) -> list[str]:
-    """Splits a text after `.`, `!` or `?` with a blank, after the Chinese forms of these marks, and at line breaks.
+    """Splits a text after `.`, `!` or `?` and a space, after the Chinese forms of these marks, and at line breaks.
 
     >>> split_at_marks("it is 3.5 m. is it?\\nyes!")
     ['it is 3.5 m.', 'is it?', 'yes!']

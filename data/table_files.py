@@ -182,10 +182,8 @@ def _list_rows(path: Path, before: int, batch: Any) -> list[dict[str, Any]]:
 def read_dataset(path: Path, split: str | None, network: bool) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a data set of Hugging Face as records without nulls, numbered from 1.
 
-    Args:
-        path: the folder that `save_to_disk` wrote, or OWNER/NAME on the hub.
-        split: needed where there are several.
-        network: whether the hub may be asked.
+    `path` is the folder that `save_to_disk` wrote, or OWNER/NAME on the hub, which is asked only with `network`.
+    `split` is needed where there are several.
 
     Raises InputFaults for what is missing: the library, the data set, the permission, the split.
     """

@@ -35,11 +35,11 @@ RUNS_CJK_AND_MARKS = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 # ROUGE in scripts other than Latin: runs without underscores, after `space_words`.
 ROUGE_UNICODE = re.compile(r"[^\W_]+")
 
-# How metrics of words split scripts without blanks between words, such as Chinese: `characters` one by one, words by
+# How metrics of words split scripts without spaces between words, such as Chinese: `characters` one by one, words by
 # `jieba`, as the metric's own `library` does, or `auto`: characters where most letters are of such scripts.
 Tokens = Literal["auto", "library", "characters", "jieba"]
 
-# MARS's adversary Reorder must leave BLEU-1 as it is: the text between blanks without the marks around it. 10,000 and
+# MARS's adversary Reorder must leave BLEU-1 as it is: text between spaces without the punctuation around it. 10,000 and
 # 's stay whole, because BLEU's tokenizer (13a) must split words and marks in the same way at every position. [FEMALE]
 # and &amp; keep their marks.
 OUTER_MARKS = r"!-&(-,./:-@\[-`{-~"
@@ -47,7 +47,7 @@ BLEU_SAFE = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{OUTER_MARKS}]
 
 
 def space_words(texts: Sequence[str], tokens: Tokens) -> list[str]:
-    """Texts that are compared, with blanks between the words of scripts without blanks.
+    """Texts that are compared, with spaces between the words of scripts without spaces.
 
     >>> space_words(["我们喜欢 NLP", "我们"], "auto")
     [' 我  们  喜  欢  NLP', ' 我  们 ']
@@ -62,7 +62,7 @@ def space_words(texts: Sequence[str], tokens: Tokens) -> list[str]:
 
 
 def are_unspaced(texts: Sequence[str]) -> bool:
-    """Whether most letters of the texts together are of scripts without blanks between words."""
+    """Whether most letters of the texts together are of scripts without spaces between words."""
     if all(map(str.isascii, texts)):
         return False
     joined = "".join(texts)
@@ -80,7 +80,7 @@ def plain_words(text: str) -> list[str]:
 
 APOSTROPHES = frozenset("'’＇׳״")
 HYPHENS = frozenset("-‐‑")
-SEPARATORS = frozenset("\u200b\ufeff")  # zero-width space and byte order mark separate words as a blank does
+SEPARATORS = frozenset("\u200b\ufeff")  # zero-width space and byte order mark separate words as a space does
 INVISIBLE = re.compile(
     "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]"
 )  # they change how a sign looks
@@ -236,9 +236,9 @@ STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 
 
 def normal_spelling(text: str) -> str:
-    """The text in lower case, with straight quotes and without the blanks that tokenisation puts around punctuation.
+    """The text in lower case, with straight quotes and without the spaces that tokenisation puts around punctuation.
 
-    A sentence that follows its predecessor without a blank gets one. Spelling a text twice changes nothing more.
+    A sentence that follows its predecessor without a space gets one. Spelling a text twice changes nothing more.
 
     >>> normal_spelling("It ' s a scale.Airmail , please ! I’m ( not ) sure .")
     "it's a scale. airmail, please! i'm (not) sure."

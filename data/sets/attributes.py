@@ -53,12 +53,7 @@ def builtin_reviews(
 ) -> Corpus:
     """Generated reviews, positive and negative: no network, no files; the ratings are known by construction.
 
-    Args:
-        train: texts to train on.
-        held_out: texts for the held-out loss.
-        rated: rated texts.
-        verdicts: the share of training and held-out texts with a sentence that names their label.
-        seed: of all texts.
+    `verdicts` is the share of training and held-out texts with a sentence that names their label.
     """
     return _generated_data("builtin_reviews", REVIEWS, train, held_out, rated, verdicts, seed)
 
@@ -104,13 +99,8 @@ def own_texts(
 ) -> Corpus:
     """A user's own labelled texts: .jsonl, .csv or .tsv files with `text`, `label` and perhaps `prefix`.
 
-    A label is any line of text; blanks around it are removed.
-
-    Args:
-        path: texts to train on.
-        held_out_path: held-out texts; None holds out a part of `path`, with copies of a text on the same side.
-        held_out_fraction: the share to hold out.
-        seed: of the choice of the held-out texts.
+    A label is any line of text; spaces around it are removed. Without `held_out_path`, a part of the training texts is
+    held out, with copies of a text on the same side.
 
     Raises InputFaults with all faults of the files: a line without text or label, fewer than two labels, a held-out
     text that is also a training text, or a held-out label that no training text has.

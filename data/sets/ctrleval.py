@@ -72,9 +72,9 @@ def ctrleval(
         part: "sentiment" (360 texts) or "topic" (960).
         download: see `data.sets`; the released IWF table is fetched when it is needed.
         assume_system_order: see `load_ctrleval`.
-        attributes: the folder that holds `attributes/`; None reads no texts to train on.
+        attributes: the folder that holds `attributes/`; None reads no training texts.
         sets: which sets of it (`data.sets.attributes.SETS`); None for all that have the labels of this part.
-        plain: further texts of `root` to train on, without their labels: names in `PLAIN`; None for none.
+        plain: further training texts of `root`, without their labels: names in `PLAIN`; None for none.
     """
     labels = _labels(part)
     names = [name for name, each in SETS.items() if each.labels == labels] if sets is None else list(sets)

@@ -1,6 +1,6 @@
 """Dialogues: the public sets, the built-in ones and a user's own, split for training and for agreement with people.
 
-Three public sets are rated by people, seven are to train on. The files to train on, of FED and of DSTC9 have one
+Three public sets are rated by people, seven are for training. The training files, those of FED and of DSTC9 have one
 dialogue per line, every utterance followed by `</UTT>`; a rated one ends with its human score. `root` is the folder
 that holds `fed/`, `dstc9/`, `convai2/` and `dialogue/`, or one of these folders itself.
 """
@@ -38,7 +38,7 @@ TOPICAL_CHAT_PARTS = ("test_freq.json", "test_rare.json")
 def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, seed: int = 0) -> Corpus:
     """Generated dialogues: no network, no files; their quality is known by construction.
 
-    Raises SettingFault where a rated dialogue is also one to train on.
+    Raises SettingFault where a rated dialogue is also a training one.
     """
     made = generate_corpus("builtin", generate_dialogues, rated_dialogues, TURNS, (train, held_out, rated), seed)
     _refuse_rated("builtin", (*made.train, *made.held_out), made.rated)
@@ -82,11 +82,11 @@ def own_dialogues(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """A user's own dialogues, to train on and, if there are any, rated ones.
+    """A user's own dialogues: training ones and, if there are any, rated ones.
 
     Both are .jsonl, .csv or .tsv files with `turns` (and ratings), or .txt files of `</UTT>` lines (with a score).
 
-    Raises InputFaults for what is wrong with a file, and where a rated dialogue is also one to train on.
+    Raises InputFaults for what is wrong with a file, and where a rated dialogue is also a training one.
     """
     readers = partial(located_dialogues, rated=False), partial(located_dialogues, rated=True)
     located, rated, faults = read_own(train_path, rated_path, readers, fold_turns, "a rated dialogue")
@@ -105,7 +105,7 @@ def own_dialogues(
 
 
 def _refuse_rated(name: str, examples: Sequence[Example], rated: Sequence[ScoredSet]) -> None:
-    """Raises SettingFault where a rated dialogue is also one to train on."""
+    """Raises SettingFault where a rated dialogue is also a training one."""
     rule = f"a rated dialogue must not be one to train on too, but {{}} of {name} are"
     named = ((example.id, fold_turns(example)) for each in rated for example in each.examples)
     refuse_shared(rule, named, map(fold_turns, examples))

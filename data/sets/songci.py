@@ -24,7 +24,7 @@ from data.splits import HELD_OUT_FRACTION, split_by, split_share
 log = logging.getLogger(__name__)
 
 CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
-SHORTEST, LONGEST = 16, 240  # characters without marks
+SHORTEST, LONGEST = 16, 240  # characters without punctuation
 MARKS = "，。、！？；："
 
 
@@ -57,7 +57,7 @@ def songci(
 
 
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
-    """Poems of the Song dynasty: `prefix` and `group` are the tune (one name), `text` all lines with their marks.
+    """Poems of the Song dynasty: `prefix` and `group` are the tune (one name), `text` all lines with their punctuation.
 
     A poem is left out, and counted in the log, if a mark is missing at its end, or stands at its beginning or after
     another mark, because its form is then unclear.
@@ -69,7 +69,7 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
         nonlocal dropped
         text = "".join(poem.lines)
         if any(mark in text for mark in "\n\r\t "):
-            return f'"lines" must hold no blanks, found {format_value(text)}'
+            return f'"lines" must hold no spaces, found {format_value(text)}'
         if text[-1] not in MARKS or any(a in MARKS and b in MARKS for a, b in zip("，" + text, text, strict=False)):
             dropped += 1
             return []

@@ -24,22 +24,6 @@ TOPIC_ROW = "science\tIn brief,\tIn brief, atoms split.\t5\t1\t3"
 # ---- the shared copies ---------------------------------------------------------------------------------------------
 
 
-def test_the_sentiment_part_is_what_its_readme_says(shared_data: Path) -> None:
-    rated = load_ctrleval(shared_data, "sentiment")
-    assert (rated.name, len(rated.examples), rated.synthetic) == ("ctrleval_sentiment", 360, False)
-    assert Counter(e.label for e in rated.examples) == {"positive": 180, "negative": 180}
-    assert set(Counter(e.group for e in rated.examples).values()) == {12}
-    assert len({e.prefix for e in rated.examples}) == 15
-    assert all(e.prefix and e.text.startswith(e.prefix) and e.system is None for e in rated.examples)
-    for aspect, low, high in (("coherence", 2.4, 5.0), ("consistency", 2.0, 4.8), ("attribute_relevance", 2.0, 4.8)):
-        ratings = [e.ratings[aspect] for e in rated.examples]
-        assert (min(ratings), max(ratings)) == (low, high)
-    first = rated.examples[0]
-    assert (first.id, first.label, first.prefix) == ("ctrleval-sentiment-000", "positive", "Once upon a time")
-    assert dict(first.ratings) == {"coherence": 4.4, "consistency": 2.4, "attribute_relevance": 3.2}
-    assert load_ctrleval(shared_data / "ctrleval", "sentiment").examples == rated.examples
-
-
 def test_rows_of_four_models_take_turns(shared_data: Path) -> None:
     rated = load_ctrleval(shared_data, "sentiment", assume_system_order=True)
     assert Counter(e.system for e in rated.examples) == {f"model {i}": 90 for i in (1, 2, 3, 4)}

@@ -13,9 +13,7 @@ from data.download import PublicFile
 from data.files import write_examples
 from data.prepare import PUBLIC_FILES
 from data.sets.dialogues import (
-    TRAINING_FILES,
     builtin_dialogues,
-    load_dialogues,
     load_dstc9,
     load_fed,
     own_dialogues,
@@ -78,40 +76,6 @@ def test_fed_is_what_its_readme_says(shared_data: Path):
         (row["id"], row["utterances"], {"coherence": row["coherence"], "overall": row["overall"]}) for row in rows
     ]
     assert load_fed(shared_data / "fed").examples == fed.examples
-
-
-def test_dstc9_sample_is_what_its_readme_says(shared_data: Path):
-    dstc9 = load_dstc9(shared_data)
-    assert [example.id for example in dstc9.examples] == [f"dstc9-{11 * i:04d}" for i in range(200)]
-    assert all(turn.strip() for example in dstc9.examples for turn in example.turns)
-
-
-def test_unrated_sets_have_the_rows_of_their_readme(shared_data: Path):
-    topical, persona, daily = (load_dialogues(shared_data, name) for name in list(TRAINING_FILES)[:3])
-    counts = {name: sum(e.group == name for e in (*topical, *persona, *daily)) for name in (
-        "topicalchat_valid.txt", "topicalchat_test.txt", "personachat_valid.txt",
-        "dailydialog_validation.txt", "dailydialog_test.txt",
-    )}  # fmt: skip
-    assert list(counts.values()) == [969, 980, 897, 826, 809]
-    assert len({e.id for e in (*topical, *persona, *daily)}) == 4481
-    assert persona[0].id == "personachat_valid-1"
-    assert persona[0].system is None
-
-
-def test_public_data_is_split_without_loss(shared_data: Path):
-    fed = public_dialogues("fed", shared_data)
-    assert (fed.name, fed.synthetic, [rated.name for rated in fed.rated]) == ("fed", False, ["fed"])
-    assert len(fed.train) + len(fed.held_out) == 969 + 980 + 897
-    assert len(fed.held_out) == 285  # a tenth of 2846, rounded up
-    assert not {e.turns for e in fed.train} & {e.turns for e in fed.held_out}
-    both = public_dialogues(["fed", "convai2"], shared_data, training_sets=["mutual", "dream", "meld", "schema_guided"])
-    assert (both.name, [(each.name, len(each.examples)) for each in both.rated]) == (
-        "fed+convai2",
-        [("fed", 125), ("convai2", 1200)],
-    )
-    assert len(both.train) + len(both.held_out) == 5366 + 2179 + 1098 + 5000
-    daily = public_dialogues("dstc9", shared_data, training_sets=["daily_dialog"], held_out_fraction=0)
-    assert (len(daily.train), len(daily.held_out), daily.rated[0].name) == (1635, 0, "dstc9")
 
 
 def public(root: Path) -> Path:
