@@ -35,31 +35,28 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """What the runner gives to an experiment.
+    """What the runner gives to an experiment."""
 
-    Attributes:
-        name: the experiment's name, as in `+exp=name`.
-        folder: the run folder; it exists.
-        stages: the kept stages, shared by all runs.
-        seed: already set for python and numpy, and for torch if a module of the configuration's targets imports it.
-        trainer: makes a pytorch_lightning.Trainer with the hardware settings of the configuration; the experiment adds
-            `max_steps`, `callbacks`, `logger=run.loggers("expert")` and so on.
-        loggers: returns the Lightning loggers of one training by its name; they log its metrics as `name/metric`.
-        progress: `with run.progress("sampling negatives", total=n) as advance: ... advance(1)`.
-        precision: of the training (`32-true`, `bf16-mixed`); the hash of a trained model includes it.
-        cues: whether agreement stands beside that of cheap cues.
-        timings: seconds per step, filled by `timed`.
-    """
-
+    # the experiment's name, as in `+exp=name`
     name: str
+    # the run folder; it exists
     folder: Path
+    # the kept stages, shared by all runs
     stages: Stages
+    # already set for python and numpy, and for torch if a module of the configuration's targets imports it
     seed: int
+    # makes a pytorch_lightning.Trainer with the hardware settings of the configuration; the experiment adds
+    # `max_steps`, `callbacks`, `logger=run.loggers("expert")` and so on
     trainer: Callable[..., pytorch_lightning.Trainer]
+    # returns the Lightning loggers of one training by its name; they log its metrics as `name/metric`
     loggers: Callable[[str], list[Logger]]
+    # `with run.progress("sampling negatives", total=n) as advance: ... advance(1)`.
     progress: Progress
+    # of the training (`32-true`, `bf16-mixed`); the hash of a trained model includes it
     precision: str = "32-true"
+    # whether agreement stands beside that of cheap cues
     cues: bool = True
+    # seconds per step, filled by `timed`
     timings: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -74,32 +71,29 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an experiment; the runner writes it into the run folder.
+    """The result of an experiment; the runner writes it into the run folder."""
 
-    Attributes:
-        signature: one line that names the experiment, its settings, models, data and versions.
-        rows: the agreement of metrics with ratings.
-        tables: tables other than agreement with ratings.
-        scored: every score of every example (`scores.jsonl`).
-        shown: sets that are not in `scores.jsonl`, whose worst disagreements the page shows too.
-        plots: matplotlib figures by name (`plots/name.png`).
-        models: folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`.
-        notes: warnings, shown with every table.
-        figures: further numbers by name (held-out losses, counts).
-        files: files that the experiment wrote outside the run folder, where the user asked for them.
-        printed: a file whose content goes to standard output; the tables then go to standard error.
-        synthetic: whether this project generated some of the training or rated text.
-    """
-
+    # one line that names the experiment, its settings, models, data and versions
     signature: str
+    # the agreement of metrics with ratings
     rows: Sequence[Agreement] = ()
+    # tables other than agreement with ratings
     tables: Sequence[Table] = ()
+    # every score of every example (`scores.jsonl`)
     scored: Sequence[ScoredSet] = ()
+    # sets that are not in `scores.jsonl`, whose worst disagreements the page shows too
     shown: Sequence[ScoredSet] = ()
+    # matplotlib figures by name (`plots/name.png`)
     plots: Mapping[str, Figure] = field(default_factory=dict)
+    # folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`
     models: Mapping[str, Path] = field(default_factory=dict)
+    # warnings, shown with every table
     notes: Sequence[str] = ()
+    # further numbers by name (held-out losses, counts)
     figures: Mapping[str, float] = field(default_factory=dict)
+    # files that the experiment wrote outside the run folder, where the user asked for them
     files: Sequence[Path] = ()
+    # a file whose content goes to standard output; the tables then go to standard error
     printed: Path | None = None
+    # whether this project generated some of the training or rated text
     synthetic: bool = False

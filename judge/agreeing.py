@@ -74,26 +74,23 @@ class RaterAgreement:
 
 @dataclass(frozen=True)
 class MetricStudy(Result):
-    """How well metrics agree with ratings, and which agree better.
+    """How well metrics agree with ratings, and which agree better."""
 
-    Attributes:
-        signature: of the settings and metrics.
-        scored: the examples with one aspect per metric, and the scores `cheap_cues`.
-        rows: the agreement of each metric with each aspect, by grouping.
-        rankings: by aspect and grouping.
-        pairs: the pairs of metrics of each ranking.
-        raters: by aspect, where several people rated it.
-        resampling: the settings of intervals.
-        notes: warnings.
-    """
-
+    # of the settings and metrics
     signature: str
+    # the examples with one aspect per metric, and the scores `cheap_cues`
     scored: ScoredSet
+    # the agreement of each metric with each aspect, by grouping
     rows: tuple[Agreement, ...]
+    # by aspect and grouping
     rankings: tuple[Ranking, ...]
+    # the pairs of metrics of each ranking
     pairs: tuple[tuple[MetricPair, ...], ...]
+    # by aspect, where several people rated it
     raters: tuple[RaterAgreement, ...]
+    # the settings of intervals
     resampling: Resampling
+    # warnings
     notes: tuple[str, ...]
     # the pairs of each ranked metric and `cheap_cues`, of each ranking
     against_cues: tuple[tuple[MetricPair, ...], ...] = ()

@@ -46,38 +46,32 @@ LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
 
 @checked_dataclass
 class AuditSettings:
-    """The settings of an audit.
+    """The settings of an audit."""
 
-    Attributes:
-        texts: the most to draw among those with what the metric needs; each is scored once for each kind and strength
-            of damage, and for each edit.
-        strengths: the shares of a text to damage.
-        resamples: of the intervals, which are over inputs.
-        seed: of the texts, the damage and the resamples.
-    """
-
+    # the most to draw among those with what the metric needs; each is scored once for each kind and strength of
+    # damage, and for each edit
     texts: Count = 200
+    # the shares of a text to damage
     strengths: Several[Strength] = (0.25, 0.5, 1)
+    # of the intervals, which are over inputs
     resamples: Count = 1000
+    # of the texts, the damage and the resamples
     seed: Seed = 0
 
 
 @dataclass(frozen=True)
 class AspectAudit:
-    """The audit of one aspect of a metric.
+    """The audit of one aspect of a metric."""
 
-    Attributes:
-        n: number of scored texts.
-        properties: Spearman's rho of the scores with each cheap cue that varies.
-        cues: how much of the ranks the cheap cues explain together; None without cues.
-        damages: the audit of each kind of damage.
-        edits: the audit of each kind of edit.
-    """
-
+    # number of scored texts
     n: int
+    # Spearman's rho of the scores with each cheap cue that varies
     properties: Mapping[str, Estimate]
+    # how much of the ranks the cheap cues explain together; None without cues
     cues: CueAudit | None
+    # the audit of each kind of damage
     damages: Mapping[str, DamageAudit]
+    # the audit of each kind of edit
     edits: Mapping[str, EditAudit]
 
     @cached_property
@@ -106,28 +100,25 @@ class AspectAudit:
 
 @dataclass(frozen=True)
 class MetricAudit:
-    """The audit of a metric on a set.
+    """The audit of a metric on a set."""
 
-    Attributes:
-        aspects: by aspect of the metric.
-        metric: the metric.
-        rated: the set.
-        signature: of the audit, with that of the scores at its end.
-        name: of the metric, as its signature says it.
-        settings: of the audit.
-        n: number of texts.
-        cost: seconds to score one of them.
-        said: what the metric says about its scores.
-    """
-
+    # by aspect of the metric
     aspects: Mapping[str, AspectAudit]
+    # the metric
     metric: Metric
+    # the set
     rated: ScoredSet
+    # of the audit, with that of the scores at its end
     signature: str
+    # of the metric, as its signature says it
     name: str
+    # of the audit
     settings: AuditSettings
+    # number of texts
     n: int
+    # seconds to score one of them
     cost: float
+    # what the metric says about its scores
     said: tuple[str, ...] = ()
 
     @property
@@ -167,12 +158,9 @@ class MetricAudit:
 
 @dataclass(frozen=True)
 class Audits(Result):
-    """The audits of one metric or of several.
+    """The audits of one metric or of several."""
 
-    Attributes:
-        metrics: by metric.
-    """
-
+    # by metric
     metrics: Mapping[str, MetricAudit]
 
     @property

@@ -16,6 +16,7 @@ from core.faults import InputFaults, SettingFault, fault, format_value
 from data.frames import is_columns
 from data.scored import Outputs, place_outputs
 from judge.comparing_tables import (
+    InputDifference,
     Margins,
     agreement_table,
     answer_question,
@@ -57,54 +58,34 @@ CORPUS: tuple[CorpusName, ...] = ("bleu", "chrf", "ter")
 
 
 @dataclass(frozen=True)
-class InputDifference:
-    """An input on which two systems differ much, with both texts.
-
-    Attributes:
-        better: the system that scores higher on it.
-        difference: the score of the first text minus that of the second.
-    """
-
-    metric: str
-    better: str
-    input: str
-    difference: float
-    systems: tuple[str, str]
-    texts: tuple[str, str]
-
-
-@dataclass(frozen=True)
 class SystemsCompared(Result):
-    """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`.
+    """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`."""
 
-    Attributes:
-        signature: one line with systems, settings and metrics.
-        means: of every system by metric, best first.
-        pairs: of systems by metric.
-        orders: how far each metric orders the systems as people do; empty without ratings.
-        corpus: corpus scores by name; empty without references.
-        largest: the inputs with the largest differences between the best system and the next.
-        powered_means: by aspect and metric, the mean rating of each system, for aspects that are rated in part.
-        powered_differences: the same for the difference of each pair of systems.
-        powered_wins: the same for how often people rate the first system of a pair higher.
-        confidence: of the intervals.
-        level: of significance.
-        margins: by metric, where a margin of equivalence was asked for.
-        notes: warnings, and the answer in one sentence.
-    """
-
+    # one line with systems, settings and metrics
     signature: str
+    # of every system by metric, best first
     means: Mapping[str, Sequence[SystemMean]]
+    # of systems by metric
     pairs: Mapping[str, Pairs]
+    # how far each metric orders the systems as people do; empty without ratings
     orders: Sequence[SystemAgreement]
+    # corpus scores by name; empty without references
     corpus: Mapping[str, CorpusScores]
+    # the inputs with the largest differences between the best system and the next
     largest: Sequence[InputDifference]
+    # by aspect and metric, the mean rating of each system, for aspects that are rated in part
     powered_means: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]
+    # the same for the difference of each pair of systems
     powered_differences: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
+    # the same for how often people rate the first system of a pair higher
     powered_wins: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
+    # of the intervals
     confidence: float
+    # of significance
     level: float
+    # by metric, where a margin of equivalence was asked for
     margins: Margins
+    # warnings, and the answer in one sentence
     notes: tuple[str, ...]
 
     @property

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from baselines.corpus_scores import CorpusScores
 from judge.tables import MOST_NAMED, Table, format_cell, format_number, join_names, tabulate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
@@ -13,12 +15,22 @@ from meta_eval.step_down import MOST_ENUMERATED
 from meta_eval.systems import UNCOUNTED, Pairs, SystemAgreement, SystemComparison, SystemMean
 from meta_eval.ties import settle_ties
 
-if TYPE_CHECKING:
-    from baselines.corpus_scores import CorpusScores
-    from judge.comparing import InputDifference
-
 Margins = Mapping[str, float]  # by metric
 CHANCE = 0.05  # orders that agree by chance more often than this show nothing
+
+
+@dataclass(frozen=True)
+class InputDifference:
+    """An input on which two systems differ much, with both texts."""
+
+    metric: str
+    # the system that scores higher on it
+    better: str
+    input: str
+    # the score of the first text minus that of the second
+    difference: float
+    systems: tuple[str, str]
+    texts: tuple[str, str]
 
 
 def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs], level: float) -> Table:

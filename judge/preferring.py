@@ -53,28 +53,25 @@ class PairJudge(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PreferenceStudy(Result):
-    """Which systems are preferred, and which metrics prefer as people do.
+    """Which systems are preferred, and which metrics prefer as people do."""
 
-    Attributes:
-        signature: one line: the preferences, settings, metrics and judge.
-        preferences: of people, or of the judge where people gave none.
-        ranking: of the systems.
-        level: of significance.
-        resampling: of intervals and tests.
-        raters: Krippendorff's alpha among several raters, else None.
-        agreement: by metric, and by its pair of systems, or by `ALL` twice.
-        position: how often the judge prefers the output that it sees first, minus 1/2; None without a judge.
-        verdicts: of the judge.
-    """
-
+    # one line: the preferences, settings, metrics and judge
     signature: str
+    # of people, or of the judge where people gave none
     preferences: Preferences
+    # of the systems
     ranking: PreferenceRanking
+    # of significance
     level: float
+    # of intervals and tests
     resampling: Resampling
+    # Krippendorff's alpha among several raters, else None
     raters: Estimate | None = None
+    # by metric, and by its pair of systems, or by `ALL` twice
     agreement: Mapping[tuple[str, str, str], PreferenceAgreement] | None = None
+    # how often the judge prefers the output that it sees first, minus 1/2; None without a judge
     position: Estimate | None = None
+    # of the judge
     verdicts: Verdicts | None = None
 
     @property

@@ -10,14 +10,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.faults import SettingFault, printable
+from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
-
-if TYPE_CHECKING:
-    from meta_eval.agreement import Agreement
-    from meta_eval.intervals import Resampling
+from meta_eval.intervals import Resampling
 
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
@@ -32,21 +30,18 @@ FURTHER_CAPTION = (
 
 @dataclass(frozen=True)
 class Table:
-    """A table other than agreement with ratings.
+    """A table other than agreement with ratings."""
 
-    Attributes:
-        title: its heading; in results.json each of its rows has it as `table`.
-        caption: what the columns are, their units and direction.
-        rows: mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`,
-            which is shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.
-        finding: what the table shows, in words; stands above it.
-        pages: the column whose cells are paths of pages, relative to the run folder; "" for none.
-    """
-
+    # its heading; in results.json each of its rows has it as `table`
     title: str
+    # what the columns are, their units and direction
     caption: str
+    # mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`, which is
+    # shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.
     rows: Sequence[Mapping[str, Any]]
+    # what the table shows, in words; stands above it
     finding: str = ""
+    # the column whose cells are paths of pages, relative to the run folder; "" for none
     pages: str = ""
 
 

@@ -25,34 +25,32 @@ class Agreement:
     """The agreement of one metric with the ratings of one aspect of a set.
 
     Correlations lie in [-1, 1]; higher is better; an undefined one is NaN, with a reason.
-
-    Attributes:
-        metric, set, aspect: what was compared.
-        n: number of examples with a score and a rating; the correlations use these.
-        pearson, spearman, kendall: Pearson's r, Spearman's rho, Kendall's tau-b.
-        beyond_cues: the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement beyond
-            additive effects of length, repetition, overlap and the like.
-        unscored: number of rated examples that the metric could not score.
-        truncated: number of rated examples that lost tokens.
-        synthetic: whether this project generated the set and its ratings.
-        grouping: over all examples, within systems or inputs, or between systems.
-        groups: number of groups whose correlations are averaged; 0 for one in which the metric is constant.
-        further: other statistics by name.
     """
 
+    # what was compared
     metric: str
     set: str
     aspect: str
+    # number of examples with a score and a rating; the correlations use these
     n: int
+    # Pearson's r, Spearman's rho, Kendall's tau-b
     pearson: Estimate
     spearman: Estimate
     kendall: Estimate
+    # the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement beyond additive
+    # effects of length, repetition, overlap and the like
     beyond_cues: Estimate
+    # number of rated examples that the metric could not score
     unscored: int
+    # number of rated examples that lost tokens
     truncated: int
+    # whether this project generated the set and its ratings
     synthetic: bool
+    # over all examples, within systems or inputs, or between systems
     grouping: Grouping = "global"
+    # number of groups whose correlations are averaged; 0 for one in which the metric is constant
     groups: int = 1
+    # other statistics by name
     further: Mapping[str, Estimate | float] = field(default_factory=dict)
 
 

@@ -31,57 +31,47 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class CueAudit:
-    """How much of a metric's ranks cheap cues explain.
+    """How much of a metric's ranks cheap cues explain."""
 
-    Attributes:
-        n: number of scored texts.
-        explained: the share of the variance of the ranks that the cues predict, in [0, 1]: Spearman's rho of the scores
-            with their cross-fitted prediction, squared, or 0 where rho is negative. Fits on few texts predict less than
-            the cues could: simulated at 50 to 200 texts, the low end lies above the true share in 0 to 7 % of samples,
-            the high end below it in up to 27 %.
-        carried_by: the cues that explain most, chosen one by one until `CARRIED` of the share is reached or
-            `MOST_NAMED` are chosen; none where the interval holds 0.
-    """
-
+    # number of scored texts
     n: int
+    # the share of the variance of the ranks that the cues predict, in [0, 1]: Spearman's rho of the scores with their
+    # cross-fitted prediction, squared, or 0 where rho is negative. Fits on few texts predict less than the cues could:
+    # simulated at 50 to 200 texts, the low end lies above the true share in 0 to 7 % of samples, the high end below it
+    # in up to 27 %.
     explained: Estimate
+    # the cues that explain most, chosen one by one until `CARRIED` of the share is reached or `MOST_NAMED` are chosen;
+    # none where the interval holds 0
     carried_by: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DamageAudit:
-    """How scores fall under stronger and stronger damage, in standard deviations of the undamaged texts' scores.
+    """How scores fall under stronger and stronger damage, in standard deviations of the undamaged texts' scores."""
 
-    Attributes:
-        n: number of texts with a score undamaged and at every strength.
-        falls: the mean fall at each strength; positive if the score falls.
-        steps: the mean further fall from each strength to the next.
-        wins_over_damage: the share of texts that score higher undamaged than at the greatest strength; ties count half,
-            so .5 is chance.
-        is_monotone: whether the score falls significantly at the greatest strength and rises significantly at no step.
-    """
-
+    # number of texts with a score undamaged and at every strength
     n: int
+    # the mean fall at each strength; positive if the score falls
     falls: tuple[Estimate, ...]
+    # the mean further fall from each strength to the next
     steps: tuple[Estimate, ...]
+    # the share of texts that score higher undamaged than at the greatest strength; ties count half, so .5 is chance
     wins_over_damage: Estimate
+    # whether the score falls significantly at the greatest strength and rises significantly at no step
     is_monotone: bool
 
 
 @dataclass(frozen=True)
 class EditAudit:
-    """How scores change under an edit that should change nothing, in standard deviations of the scores before.
+    """How scores change under an edit that should change nothing, in standard deviations of the scores before."""
 
-    Attributes:
-        n: number of texts with a score before and after.
-        shift: the mean change; positive if the edit raises scores.
-        size: the mean absolute change.
-        changed: the share of texts whose score changed at all.
-    """
-
+    # number of texts with a score before and after
     n: int
+    # the mean change; positive if the edit raises scores
     shift: Estimate
+    # the mean absolute change
     size: Estimate
+    # the share of texts whose score changed at all
     changed: float
 
 

@@ -23,17 +23,14 @@ FEWEST_UNITS = 30  # drawn units; with fewer, not all intervals at 95 % cover 93
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number estimated from examples, and its interval.
+    """A number estimated from examples, and its interval."""
 
-    Attributes:
-        value: the statistic on all examples; NaN if it is undefined.
-        low, high: the ends of the interval; NaN if it is undefined.
-        reason: why one of them is NaN, else None.
-    """
-
+    # the statistic on all examples; NaN if it is undefined
     value: float
+    # the ends of the interval; NaN if it is undefined
     low: float
     high: float
+    # why one of them is NaN, else None
     reason: str | None = None
 
     def negate(self) -> "Estimate":

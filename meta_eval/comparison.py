@@ -15,23 +15,20 @@ from meta_eval.grouping import Statistic
 
 @dataclass(frozen=True)
 class WilliamsTest:
-    """Whether two metrics correlate differently with the same ratings.
+    """Whether two metrics correlate differently with the same ratings."""
 
-    Attributes:
-        n: number of examples that both metrics scored.
-        r_a, r_b: the correlation of each metric with the ratings.
-        r_ab: the correlation of the two metrics with each other.
-        t: Williams' statistic; positive if metric a agrees better, NaN if undefined.
-        p_value: two-sided: how often metrics of equal agreement differ this much by chance.
-        reason: why t and p_value are NaN, else None.
-    """
-
+    # number of examples that both metrics scored
     n: int
+    # the correlation of each metric with the ratings
     r_a: float
     r_b: float
+    # the correlation of the two metrics with each other
     r_ab: float
+    # Williams' statistic; positive if metric a agrees better, NaN if undefined
     t: float
+    # two-sided: how often metrics of equal agreement differ this much by chance
     p_value: float
+    # why t and p_value are NaN, else None
     reason: str | None = None
 
 

@@ -45,12 +45,10 @@ FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how
 class Resampling:
     """The settings of intervals.
 
-    Attributes:
-        over: the units to draw with replacement.
-
     Raises SettingFault, a ValueError, for wrong settings.
     """
 
+    # the units to draw with replacement
     over: Drawn = "inputs"
     confidence: Fraction = 0.95
     resamples: Count = 1000
@@ -106,20 +104,17 @@ def estimate_grouped(
 
 @dataclass(frozen=True)
 class Draws:
-    """A statistic on all examples and on resamples; the draws of two statistics with one layout can be subtracted.
+    """A statistic on all examples and on resamples; the draws of two statistics with one layout can be subtracted."""
 
-    Attributes:
-        value: on all examples; NaN if it is undefined.
-        values: on each resample, of shape (resamples,); NaN where it is undefined. Empty for too few units.
-        units: the number of drawn units.
-        resampling: the settings.
-        reason: why there are no resamples, else None.
-    """
-
+    # on all examples; NaN if it is undefined
     value: float
+    # on each resample, of shape (resamples,); NaN where it is undefined. Empty for too few units.
     values: Floats
+    # the number of drawn units
     units: int
+    # the settings
     resampling: Resampling
+    # why there are no resamples, else None
     reason: str | None = None
 
     def __sub__(self, other: "Draws") -> "Draws":

@@ -26,16 +26,13 @@ LARGEST = 10_000_000  # the largest n of a plan
 
 @dataclass(frozen=True)
 class SampleSize:
-    """The smallest number of inputs (or systems) with the wanted power.
+    """The smallest number of inputs (or systems) with the wanted power."""
 
-    Attributes:
-        n: NaN if there is none below `LARGEST`, or if the assumptions contradict each other.
-        power: at this n.
-        reason: why n is NaN, else None.
-    """
-
+    # NaN if there is none below `LARGEST`, or if the assumptions contradict each other
     n: float
+    # at this n
     power: float
+    # why n is NaN, else None
     reason: str | None = None
 
 
@@ -49,17 +46,14 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Spread:
-    """How much the paired differences of two systems vary.
+    """How much the paired differences of two systems vary."""
 
-    Attributes:
-        inputs: standard deviation between inputs of the mean difference over all possible raters.
-        raters: standard deviation of one rater's difference around this mean. None if it is unknown; `inputs` is then
-            the standard deviation of one rater's differences, which holds both.
-        pilot: what it was estimated from; None if it is assumed.
-    """
-
+    # standard deviation between inputs of the mean difference over all possible raters
     inputs: float
+    # standard deviation of one rater's difference around this mean. None if it is unknown; `inputs` is then the
+    # standard deviation of one rater's differences, which holds both.
     raters: float | None
+    # what it was estimated from; None if it is assumed
     pilot: Pilot | None = None
 
     def of_mean(self, raters: int) -> float:

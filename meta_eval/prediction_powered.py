@@ -35,25 +35,22 @@ FEWEST_RATED = 5
 
 @dataclass(frozen=True)
 class PoweredEstimate:
-    """A mean rating estimated with the help of a metric.
+    """A mean rating estimated with the help of a metric."""
 
-    Attributes:
-        rated, unrated: the numbers of examples with and without a rating, of two systems together.
-        estimate: the prediction-powered mean (or difference of means) and its interval.
-        classical: the mean of the ratings alone and its t interval (of a win rate: its score interval).
-        weight: lambda, in ratings per unit of score; 0 ignores the metric; of a difference that of the first system.
-        standard_error: of the prediction-powered mean, as in the paper (normal, without the correction for small n).
-        effective_n: the number of ratings that would give the same variance alone; infinite for a metric without error.
-        saved: effective_n - rated, the number of ratings that the metric saved; never below 0.
-    """
-
+    # the numbers of examples with and without a rating, of two systems together
     rated: int
     unrated: int
+    # the prediction-powered mean (or difference of means) and its interval
     estimate: Estimate
+    # the mean of the ratings alone and its t interval (of a win rate: its score interval)
     classical: Estimate
+    # lambda, in ratings per unit of score; 0 ignores the metric; of a difference that of the first system
     weight: float
+    # of the prediction-powered mean, as in the paper (normal, without the correction for small n)
     standard_error: float
+    # the number of ratings that would give the same variance alone; infinite for a metric without error
     effective_n: float
+    # effective_n - rated, the number of ratings that the metric saved; never below 0
     saved: float
 
 

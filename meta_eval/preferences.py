@@ -40,21 +40,18 @@ UNCOMPARED = "the two systems were never compared"
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """n judgements of two outputs for one input.
+    """n judgements of two outputs for one input."""
 
-    Attributes:
-        name: of the file, or of the judge.
-        inputs: of shape (n,).
-        systems_a, systems_b: the two systems, of shape (n,).
-        outcomes: 1 if the output of a is preferred, 0 if that of b is, .5 for a tie, NaN if there is no judgement.
-        raters: who judged; None if nobody is named.
-    """
-
+    # of the file, or of the judge
     name: str
+    # of shape (n,)
     inputs: tuple[str, ...]
+    # the two systems, of shape (n,)
     systems_a: tuple[str, ...]
     systems_b: tuple[str, ...]
+    # 1 if the output of a is preferred, 0 if that of b is, .5 for a tie, NaN if there is no judgement
     outcomes: Floats
+    # who judged; None if nobody is named
     raters: tuple[str | None, ...]
 
     def __len__(self) -> int:
@@ -88,46 +85,40 @@ class Preferences:
 
 @dataclass(frozen=True)
 class PreferredSystem:
-    """How often a system is preferred.
-
-    Attributes:
-        n: the judgements of its outputs.
-        wins, ties, losses: among them.
-        win_rate: ties count half.
-        strength: of Bradley & Terry, in log odds; their mean over all systems is 0.
-        cluster: as `clusters` numbers them; a dash without tests.
-    """
+    """How often a system is preferred."""
 
     system: str
+    # the judgements of its outputs
     n: int
+    # among them
     wins: int
     ties: int
     losses: int
+    # ties count half
     win_rate: Estimate
+    # of Bradley & Terry, in log odds; their mean over all systems is 0
     strength: Estimate
+    # as `clusters` numbers them; a dash without tests
     cluster: str = "–"
 
 
 @dataclass(frozen=True)
 class PreferredPair:
-    """Which of two systems is preferred.
-
-    Attributes:
-        n: the judgements of their outputs beside one another.
-        wins, ties, losses: of system a.
-        win_rate: of system a; ties count half.
-        difference: the strength of a minus that of b, which follows from all pairs.
-        p_value: two-sided, that the difference is 0, by swaps of inputs, adjusted for all pairs.
-    """
+    """Which of two systems is preferred."""
 
     system_a: str
     system_b: str
+    # the judgements of their outputs beside one another
     n: int
+    # of system a
     wins: int
     ties: int
     losses: int
+    # of system a; ties count half
     win_rate: Estimate
+    # the strength of a minus that of b, which follows from all pairs
     difference: Estimate
+    # two-sided, that the difference is 0, by swaps of inputs, adjusted for all pairs
     p_value: float = math.nan
 
 
@@ -141,21 +132,18 @@ class PreferenceRanking:
 
 @dataclass(frozen=True)
 class PreferenceAgreement:
-    """How well the preferences of a metric or a judge agree with those of people.
+    """How well the preferences of a metric or a judge agree with those of people."""
 
-    Attributes:
-        n: the judgements with a preference of both.
-        missing: the judgements of people without one of the metric.
-        accuracy: the share with the same outcome; a tie is an outcome.
-        untied: the share with the same outcome where people prefer one output; a tie of the metric counts half.
-        kappa: Cohen's kappa (1960) of win, tie and loss. Each judgement counts in both orders, so that kappa does not
-            depend on which system is called a.
-    """
-
+    # the judgements with a preference of both
     n: int
+    # the judgements of people without one of the metric
     missing: int
+    # the share with the same outcome; a tie is an outcome
     accuracy: Estimate
+    # the share with the same outcome where people prefer one output; a tie of the metric counts half
     untied: Estimate
+    # Cohen's kappa (1960) of win, tie and loss. Each judgement counts in both orders, so that kappa does not depend on
+    # which system is called a.
     kappa: Estimate
 
 
@@ -396,17 +384,14 @@ def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int],
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What a judge said about n pairs of outputs, each shown in both orders.
+    """What a judge said about n pairs of outputs, each shown in both orders."""
 
-    Attributes:
-        first: whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the
-            reverse order: 1, 0, .5 for a tie, NaN if there is no answer.
-        reasons: why there is no outcome, else None.
-        signature: of the judge.
-    """
-
+    # whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the reverse
+    # order: 1, 0, .5 for a tie, NaN if there is no answer
     first: Floats
+    # why there is no outcome, else None
     reasons: Sequence[str | None]
+    # of the judge
     signature: str
 
     @property

@@ -48,34 +48,28 @@ class MetricPair:
 
 @dataclass(frozen=True)
 class Measured:
-    """The agreement of one metric on some examples.
+    """The agreement of one metric on some examples."""
 
-    Attributes:
-        draws: on all of them, and on resamples.
-        estimate: with its interval.
-        epsilon: the threshold for a tie, where the statistic is accuracy.
-    """
-
+    # on all of them, and on resamples
     draws: Draws
+    # with its interval
     estimate: Estimate
+    # the threshold for a tie, where the statistic is accuracy
     epsilon: float
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The metrics that are ranked by agreement with one aspect, on the examples that all of them scored.
-
-    Attributes:
-        kept: a mask of these examples, of shape (n,).
-        measured: each ranked metric on them, in the statistic that is compared.
-        left_out: why each other metric is not ranked.
-        comparison: the statistic and its grouping.
-    """
+    """The metrics that are ranked by agreement with one aspect, on the examples that all of them scored."""
 
     aspect: str
+    # a mask of these examples, of shape (n,)
     kept: NDArray[np.bool_]
+    # each ranked metric on them, in the statistic that is compared
     measured: Mapping[str, Measured]
+    # why each other metric is not ranked
     left_out: Mapping[str, str]
+    # the statistic and its grouping
     comparison: Comparison
 
     @property
@@ -86,23 +80,20 @@ class Ranking:
 
 @checked_dataclass
 class Comparison:
-    """How metrics are compared.
+    """How metrics are compared."""
 
-    Attributes:
-        statistic: the correlation with the ratings; accuracy of pairs, with ties calibrated for each metric; or soft
-            accuracy, which compares systems whatever the grouping.
-        grouping: over all examples, or within systems or inputs, or between systems; or all of them that there are.
-        permutations: of the permutation test.
-        level: of significance, for clusters and the better one of a pair.
-        soft_ties: of soft pairwise accuracy.
-        lower_is_better: metrics whose lower scores are better; their scores are negated.
-    """
-
+    # the correlation with the ratings; accuracy of pairs, with ties calibrated for each metric; or soft accuracy,
+    # which compares systems whatever the grouping
     statistic: Statistic = "spearman"
+    # over all examples, or within systems or inputs, or between systems; or all of them that there are
     grouping: Literal["global", "per_system", "per_input", "system_means", "all"] = "global"
+    # of the permutation test
     permutations: Count = 10_000
+    # of significance, for clusters and the better one of a pair
     level: Fraction = 0.05
+    # of soft pairwise accuracy
     soft_ties: Ties = "mid"
+    # metrics whose lower scores are better; their scores are negated
     lower_is_better: Sequence[str] = ()
 
     @property

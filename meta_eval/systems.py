@@ -44,32 +44,29 @@ UNCOUNTED = Estimate.undefined("cheap cues are not counted")
 
 @dataclass(frozen=True)
 class SystemComparison:
-    """Two systems on the same inputs, under one metric or by one kind of rating. Positive where a is higher.
+    """Two systems on the same inputs, under one metric or by one kind of rating. Positive where a is higher."""
 
-    Attributes:
-        n: number of inputs that are compared.
-        missing: number of inputs left out because a score is NaN.
-        difference: the mean of a - b.
-        effect: the mean of a - b divided by its standard deviation (Cohen's d for pairs).
-        win_rate: the share of inputs on which a is higher; ties count half.
-        wins, ties, losses: numbers of inputs on which a is higher, equal, lower.
-        p_value: two-sided, of randomisation, adjusted for all pairs: exact up to `MOST_ENUMERATED` inputs.
-        is_equal: whether two one-sided tests show that the difference is within the margin; None without a margin.
-        beyond_cues: the part of `difference` that cheap cues do not explain.
-        reason: why the difference or its interval is NaN, else None.
-    """
-
+    # number of inputs that are compared
     n: int
+    # number of inputs left out because a score is NaN
     missing: int
+    # the mean of a - b
     difference: Estimate
+    # the mean of a - b divided by its standard deviation (Cohen's d for pairs)
     effect: Estimate
+    # the share of inputs on which a is higher; ties count half
     win_rate: Estimate
+    # numbers of inputs on which a is higher, equal, lower
     wins: int
     ties: int
     losses: int
+    # two-sided, of randomisation, adjusted for all pairs: exact up to `MOST_ENUMERATED` inputs
     p_value: float
+    # whether two one-sided tests show that the difference is within the margin; None without a margin
     is_equal: bool | None = None
+    # the part of `difference` that cheap cues do not explain
     beyond_cues: Estimate = UNCOUNTED
+    # why the difference or its interval is NaN, else None
     reason: str | None = None
 
 
@@ -78,55 +75,46 @@ Pairs = Mapping[tuple[str, str], SystemComparison]
 
 @dataclass(frozen=True)
 class SystemMean:
-    """The mean of a system under one metric or by one kind of rating.
-
-    Attributes:
-        n: the inputs that the mean is over; every compared system has a score for them.
-        cluster: as `clusters` numbers them; a dash without a mean.
-    """
+    """The mean of a system under one metric or by one kind of rating."""
 
     system: str
+    # the inputs that the mean is over; every compared system has a score for them
     n: int
     mean: Estimate
+    # as `clusters` numbers them; a dash without a mean
     cluster: str
 
 
 @dataclass(frozen=True)
 class SystemAgreement:
-    """How far a metric orders systems as people do, by their means over the inputs that all are scored and rated for.
-
-    Attributes:
-        systems, inputs: their numbers.
-        kendall, spearman, accuracy: of the means. There is no interval: means of few inputs order systems worse than
-            those of many, so resamples say nothing about the order of the true means (15 systems with a true Kendall
-            of 1, on 100 inputs: an interval from .38 to .76 on average).
-        by_chance: the share of all orders of the systems whose Kendall is at least as high.
-    """
+    """How far a metric orders systems as people do, by means over inputs where all are scored and rated."""
 
     metric: str
     aspect: str
+    # their numbers
     systems: int
     inputs: int
+    # of the means. There is no interval: means of few inputs order systems worse than those of many, so resamples say
+    # nothing about the order of the true means (15 systems with a true Kendall of 1, on 100 inputs: an interval from
+    # .38 to .76 on average).
     kendall: float
     spearman: float
     accuracy: float
+    # the share of all orders of the systems whose Kendall is at least as high
     by_chance: float
     reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Scores and ratings of every system on every input, of shape (systems, inputs); a missing one is NaN.
-
-    Attributes:
-        scores, ratings: by metric and by rated aspect.
-        places: the index of the example of each system and input; -1 where there is none.
-    """
+    """Scores and ratings of every system on every input, of shape (systems, inputs); a missing one is NaN."""
 
     systems: tuple[str, ...]
     inputs: tuple[str, ...]
+    # by metric and by rated aspect
     scores: Mapping[str, Floats]
     ratings: Mapping[str, Floats]
+    # the index of the example of each system and input; -1 where there is none
     places: NDArray[np.intp]
 
     @property

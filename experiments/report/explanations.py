@@ -18,15 +18,12 @@ GAP = "____"  # how readers do
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text.
-
-    Attributes:
-        value: its number, shown on hovering; None for plain text.
-        shade: its colour, from -1 (speaks against the text) to 1 (speaks for it); None for plain text.
-    """
+    """A piece of a text."""
 
     text: str
+    # its number, shown on hovering; None for plain text
     value: float | None = None
+    # its colour, from -1 (speaks against the text) to 1 (speaks for it); None for plain text
     shade: float | None = None
 
 

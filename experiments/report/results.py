@@ -53,26 +53,23 @@ def to_json(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What the runner knows about a run, apart from its outcome.
+    """What the runner knows about a run, apart from its outcome."""
 
-    Attributes:
-        experiment: its name.
-        description: the experiment in one line.
-        seed: of all random generators.
-        command: the words of the command line that repeats this run.
-        started: ISO date and time with zone.
-        seconds: wall-clock time of the whole run.
-        timings: seconds by step.
-        config: the configuration as YAML, with every value resolved.
-    """
-
+    # its name
     experiment: str
+    # the experiment in one line
     description: str
+    # of all random generators
     seed: int
+    # the words of the command line that repeats this run
     command: tuple[str, ...]
+    # ISO date and time with zone
     started: str
+    # wall-clock time of the whole run
     seconds: float
+    # seconds by step
     timings: Mapping[str, float]
+    # the configuration as YAML, with every value resolved
     config: str
 
 

@@ -22,20 +22,17 @@ MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
 
 @dataclass(frozen=True)
 class TextRows:
-    """The first examples of a set, as many as fit into the page.
-
-    Attributes:
-        metrics: the columns of scores, `metric` or `metric/aspect`; higher is better.
-        aspects: the columns of ratings; higher is better.
-        rows: one JSON object per example.
-        total: examples of the set.
-    """
+    """The first examples of a set, as many as fit into the page."""
 
     name: str
+    # the columns of scores, `metric` or `metric/aspect`; higher is better
     metrics: tuple[str, ...]
+    # the columns of ratings; higher is better
     aspects: tuple[str, ...]
     has_systems: bool
+    # one JSON object per example
     rows: tuple[str, ...]
+    # examples of the set
     total: int
 
     @property
@@ -89,19 +86,16 @@ def _known(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """An example whose score and rating disagree.
-
-    Attributes:
-        rating, score: of the example.
-        rating_rank, score_rank: shares of the other examples that are below, from 0 to 1.
-        explanation: of the score; empty where the metric gives none.
-    """
+    """An example whose score and rating disagree."""
 
     example: Example
+    # of the example
     rating: float
     score: float
+    # shares of the other examples that are below, from 0 to 1
     rating_rank: float
     score_rank: float
+    # of the score; empty where the metric gives none
     explanation: list[Line]
 
 
