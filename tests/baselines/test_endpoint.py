@@ -270,6 +270,15 @@ def test_a_slow_answer_has_a_deadline(what: str, serve: Callable[..., Server]) -
     assert time.perf_counter() - started < 2
 
 
+def test_a_redirect_takes_no_question_along(serve: Callable[..., Server]) -> None:
+    for status in (301, 302, 303, 307, 308):
+        other = serve(answer_with(200, completion("5")))
+        server = serve(answer_with(status, "", Location=f"{other.url}/chat/completions"))
+        with pytest.raises(ChatFault, match="elsewhere"):
+            chat(server.url).ask("How good?")
+        assert other.requests == []
+
+
 @pytest.mark.parametrize(("status", "message"), [(401, "refuses the key in OPENAI_API_KEY"), (404, "has no model toy")])
 def test_a_wrong_key_or_model_ends_the_run(serve: Callable[..., Server], status: int, message: str) -> None:
     server = serve(answer_with(status, '{"error": {"message": "no"}}'))

@@ -239,6 +239,12 @@ def test_bertscore_counts_and_refuses_what_is_too_long(bert: Path) -> None:
         BertScore.from_pretrained(str(bert), part="f2")  # pyright: ignore[reportArgumentType]
 
 
+def test_bertscore_refuses_a_name_that_the_library_takes_for_a_t5(bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "not-t5").symlink_to(bert)
+    with pytest.raises(ValueError, match=r"reads a T5 from a name with 't5', but .* is a bert: rename it"):
+        BertScore.from_pretrained(str(tmp_path / "not-t5"))
+
+
 def test_bertscore_notes_its_model_and_what_it_cannot_spell(bert: Path, tmp_path: Path) -> None:
     """The toy vocabulary has no Chinese: of `[CLS] text [SEP]` a third or more is unknown."""
     metric = BertScore.from_pretrained(str(bert))
