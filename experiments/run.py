@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
     for folder in folders:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # noqa: PTH112, Path.is_dir raises for a name that is too long
             raise SettingFault(f"--config-dir must be a folder, but there is no {folder}")
     if flags := hydra_flags(arguments):
         return ask_hydra(flags, arguments.settings, folders, arguments.allow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -87,6 +88,8 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         return _say(_missing_model(error, config), BAD_INPUT)
     if isinstance(error, SettingFault | InputFaults):
         return _say(str(error), BAD_INPUT)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return _say(printable(f"{error.filename}: {error.strerror}"), BAD_INPUT)  # no such file can exist
     from experiments.runner.tracking import is_first_process
 
     failed = f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}"

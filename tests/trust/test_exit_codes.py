@@ -27,6 +27,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("settings", "said"),
     [
         ([f"output={'a' * 244}.jsonl"], "output cannot be aaa"),
+        ([f"output={'a' * 300}.jsonl"], "aaa.jsonl: File name too long"),
+        (["output=o.jsonl", f"data.path={'a' * 300}.jsonl"], "aaa.jsonl: File name too long"),
+        (["output=o.jsonl", f"--config-dir={'a' * 300}"], "--config-dir must be a folder"),
         (["output=/proc/out.jsonl"], "output cannot be /proc/out.jsonl"),
         (["output=ring/out.jsonl"], "there is no ring"),
         (["output=ring"], "found the link ring"),
