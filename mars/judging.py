@@ -27,14 +27,14 @@ def perplexity(log_probabilities: Sequence[float]) -> float:
     return math.exp(min(-sum(log_probabilities) / len(log_probabilities), 700.0))  # exp of more overflows
 
 
-def choose_length(perplexities: Sequence[float], tie: float = TIE) -> int:
-    """The length, from 1 on, of lowest perplexity; of those within `tie` (relative) of the lowest, the shortest.
+def choose_length(perplexities: Sequence[float]) -> int:
+    """The length, from 1 on, of lowest perplexity; of those within `TIE` of the lowest, the shortest.
 
     >>> choose_length([6.6667, 1.1111, 2.7217, 2.2752]), choose_length([5.0, 5.0])
     (2, 1)
     """
     lowest = min(perplexities)
-    return next(m for m, value in enumerate(perplexities, 1) if value <= lowest * math.exp(tie))
+    return next(m for m, value in enumerate(perplexities, 1) if value <= lowest * math.exp(TIE))
 
 
 def is_close_call(perplexities: Sequence[float]) -> bool:

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -67,6 +66,7 @@ def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSe
         return rated
     check(Several[one_of(sorted({example.system or "" for example in rated.examples}))], systems=systems)
     groups = {group: i for i, group in enumerate(dict.fromkeys(example.group for example in rated.examples))}
-    chosen = [example for example in rated.examples if example.system in systems]
-    chosen.sort(key=lambda example: (groups[example.group], systems.index(example.system or "")))
-    return replace(rated, examples=tuple(chosen))
+    at = sorted(
+        (groups[e.group], systems.index(e.system), i) for i, e in enumerate(rated.examples) if e.system in systems
+    )
+    return rated.take([i for *_, i in at])
