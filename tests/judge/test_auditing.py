@@ -12,7 +12,7 @@ import pytest
 import judge
 from baselines.word_count import WordCount
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
+from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Scores
 from core.stages import Stages
 from data.damage import DAMAGES, EDITS
@@ -187,3 +187,18 @@ def test_cues_that_carry_a_metric_are_named() -> None:
     assert (blind.cues.carried_by, blind.cues.explained.low) == ((), 0)
     assert not blind.weaknesses
     assert audit_aspect(examples, words, {}, None, Resampling(resamples=50)).cues is None
+
+
+def test_each_of_several_metrics_takes_a_set_with_what_it_needs() -> None:
+    with_references = [replace(each, references=(each.text,)) for each in texts(10, seed=1)]
+    sets = [ScoredSet("alone", tuple(texts(10)), {}), ScoredSet("beside", tuple(with_references), {})]
+    found = judge.audit(sets, ["word_count", "rouge_1"], strengths=[1.0], resamples=50, cues=False)
+    assert [(name, each.rated.name) for name, each in found.metrics.items()] == [
+        ("word_count", "alone"),
+        ("rouge_1", "beside"),
+    ]
+    (table,) = found.tables
+    assert [(row["metric"], row["cues"].reason) for row in table.rows] == [("word_count", ""), ("rouge_1", "")]
+    assert len(found.notes) == 2
+    with pytest.raises(SettingFault, match="chrf needs references, which no set has"):
+        judge.audit([sets[0], sets[0]], "chrf")

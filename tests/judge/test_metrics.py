@@ -142,3 +142,16 @@ def test_a_function_that_cannot_be_a_metric_is_refused(name: str, said: str) -> 
     with pytest.raises(SettingFault) as fault:
         load_metric("function", name=name)
     assert said in str(fault.value)
+
+
+def test_a_failing_function_is_named_with_its_error() -> None:
+    def divide(examples: Sequence[Example]) -> list[float]:
+        return [1 / 0]
+
+    with pytest.raises(RuntimeError, match=r"divide failed: ZeroDivisionError: division by zero"):
+        load_metric(divide).score(TEXTS)
+
+
+def test_the_function_takes_its_settings() -> None:
+    with pytest.raises(SettingFault, match="unexpected keyword argument 'n'"):
+        load_metric(count_letters, n=2)

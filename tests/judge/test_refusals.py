@@ -54,6 +54,10 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.agree(["one", "two"], "word_count"), 'examples: at least one example needs "ratings"'),
     (lambda: judge.compare({"a": ["x"], "b": ["x", "y"]}, "word_count"), "a has 1, b has 2"),
     (lambda: judge.compare({"a": {"i": "x", "j": "y"}, "b": {"i": "x"}}, "word_count"), '"j" has no output of b'),
+    (
+        lambda: judge.compare({"a": ["x"], "b": ["y"]}, incomplete="skip"),
+        "must be refuse or drop, found skip",
+    ),
     (lambda: judge.compare({"a": ["x"], "b": ["y"]}), "needs metrics, scores or ratings"),
     (lambda: judge.compare({"a": ["x"], "b": ["y"]}, "word_count", corpus=["bleu"]), "corpus scores need references"),
     (lambda: judge.prefer([PAIR], judge=Bleu()), "outputs must hold"),
