@@ -14,10 +14,11 @@ from transformers import AutoConfig
 
 from core.example import Example
 from core.faults import SettingFault
+from core.metric import BaseMetric
 from core.scores import Scores, fields
-from core.selection import references_of, score_complete
+from core.selection import references_of
 from core.settings import Count, checked_dataclass
-from core.signature import MODEL_LIBRARIES, signature
+from core.signature import MODEL_LIBRARIES, Setting
 from models.encoders import encoder_source
 from models.loading import check_tokens, load_pretrained, model_fingerprint
 from models.model import readable_tokens
@@ -32,37 +33,37 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @checked_dataclass
-class BertScore:
+class BertScore(BaseMetric):
     """Precision, recall or F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
     With several references the best one counts for each of the three, as in bert-score. A blank text scores 0. An
     explanation has the share of unknown tokens where there are any. Notes name a model other than roberta-large, and
     say where the tokenizer does not know much of the texts.
-
-    Attributes:
-        scorer: bert-score's object with its model.
-        model: the model's name, for the signature.
-        layers: how many of its layers are used.
-        max_length: how many tokens it reads at once.
-        part: which of the three is the score; the explanations hold all of them.
-        truncation: a longer text or reference is cut at its end (`warn`) or refused (`error`).
-        batch_size: pairs at a time.
     """
 
+    name = "bertscore"
     requires = fields("references")
+    libraries = ("bert-score", *MODEL_LIBRARIES)
+    # bert-score's object with its model
     scorer: Any
+    # the model's name, for the signature
     model: str
+    # how many of its layers are used
     layers: int
+    # how many tokens it reads at once
     max_length: int
+    # which of the three is the score; the explanations hold all of them
     part: Part = "f1"
+    # a longer text or reference is cut at its end (`warn`) or refused (`error`)
     truncation: CutTruncation = "warn"
+    # pairs at a time
     batch_size: Count = 64
 
     @classmethod
     def from_pretrained(
         cls, model: str = "offline", layers: int | None = None, device: str = "cpu", **settings: Any
     ) -> "BertScore":
-        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other attributes.
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other fields.
 
         By default `layers` is what bert-score tuned for a model that it knows, and all layers for any other model.
         Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for more layers than it has.
@@ -96,27 +97,10 @@ class BertScore:
         return model_fingerprint(self.scorer._model, self.scorer._tokenizer)
 
     @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        return signature(
-            "bertscore",
-            libraries=("bert-score", *MODEL_LIBRARIES),
-            model=self.model,
-            identity=self.identity,
-            layers=self.layers,
-            max_length=self.max_length,
-            part=self.part,
-            truncation=self.truncation,
-        )
+    def settings(self) -> dict[str, Setting]:
+        return super().settings | {"identity": self.identity}
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN without references.
-
-        Raises ExampleFaults where no example has references, and with `error` for all texts that are too long.
-        """
-        return score_complete(examples, self.requires, "bertscore", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
         texts = [example.full_text for example in examples]
         references = [references_of(example) for example in examples]
         dropped, unknown = self._read_tokens(texts, references)

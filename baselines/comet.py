@@ -1,48 +1,47 @@
 """COMET (Rei et al., EMNLP 2020) through unbabel-comet: a model that learned human ratings of translations."""
 
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from baselines.pairs import score_pairs, to_quality
+from baselines.pairs import PairMetric, Values
 from core.example import Example
 from core.faults import InputFaults, SettingFault, blame_file
-from core.scores import Scores, fields, fields_by_settings
-from core.selection import references_of, score_complete
+from core.scores import fields, fields_by_settings
+from core.selection import references_of
 from core.settings import Count, checked_dataclass
-from core.signature import MODEL_LIBRARIES, signature
+from core.signature import MODEL_LIBRARIES
 from core.stages import file_sha256
 
 
 @checked_dataclass
-class Comet:
+class Comet(PairMetric):
     """The rating that the model gives to a text as translation of its `context`; higher is better.
 
     Most checkpoints read a reference too; of several the mean counts. A blank text has no score. The library cuts long
     texts and does not say so.
-
-    Attributes:
-        model: of unbabel-comet.
-        checkpoint: its name and the start of its checksum, for the signature.
-        library: the version of unbabel-comet.
-        references: whether the checkpoint reads references (not: CometKiwi).
-        batch_size: texts at a time.
-        gpus: how many it uses; 0 for none.
     """
 
+    name = "comet"
+    libraries = MODEL_LIBRARIES
+    unsigned = ("batch_size", "gpus")
     requires = fields_by_settings(
         lambda references=True: fields("context", "references") if references else fields("context")
     )
+    # of unbabel-comet
     model: Any
+    # its name and the start of its checksum, for the signature
     checkpoint: str
+    # the version of unbabel-comet
     library: str
+    # whether the checkpoint reads references (not: CometKiwi)
     references: bool = True
+    # texts at a time
     batch_size: Count = 16
+    # how many it uses; 0 for none
     gpus: int = 0
 
     @classmethod
@@ -71,34 +70,12 @@ class Comet:
         name = f"{path.parent.parent.name or path.name}:{file_sha256(path)[:16]}"
         return cls(model, name, version("unbabel-comet"), references, batch_size, 0 if device == "cpu" else 1)
 
-    @property
-    def signature(self) -> str:
-        """One line: the metric, its checkpoint and versions."""
-        return signature(
-            "comet",
-            libraries=MODEL_LIBRARIES,
-            checkpoint=self.checkpoint,
-            library=self.library,
-            references=self.references,
-        )
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a blank text, and without context or references.
-
-        Raises ExampleFaults where no example has these fields.
-        """
-        return score_complete(examples, self.requires, "comet", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
-        values, dropped = score_pairs(examples, self._samples, self._predict)
-        return to_quality(values, np.mean, self.signature, dropped)
-
-    def _samples(self, example: Example) -> list[dict[str, str]]:
+    def list_pairs(self, example: Example) -> list[dict[str, str]]:
         text = example.full_text.strip()
         sample = {"src": (example.context or "").strip(), "mt": text}
         several = [{**sample, "ref": reference} for reference in references_of(example)]
         return [] if not text else several if self.references else [sample]
 
-    def _predict(self, samples: list[dict[str, str]]) -> tuple[NDArray[np.float64], list[int]]:
-        found = self.model.predict(samples, batch_size=self.batch_size, gpus=self.gpus, progress_bar=False)
-        return np.array(found.scores, np.float64), [0] * len(samples)
+    def rate_pairs(self, pairs: list[dict[str, str]]) -> tuple[Values, list[int]]:
+        found = self.model.predict(pairs, batch_size=self.batch_size, gpus=self.gpus, progress_bar=False)
+        return np.array(found.scores, np.float64), [0] * len(pairs)

@@ -17,10 +17,11 @@ from scipy.spatial.distance import cdist
 
 from baselines.sentence_mover import earth_movers_distance
 from core.example import Example
+from core.metric import BaseMetric
 from core.scores import Scores, fields
-from core.selection import references_of, score_complete
+from core.selection import references_of
 from core.settings import Count, checked_dataclass
-from core.signature import MODEL_LIBRARIES, signature
+from core.signature import MODEL_LIBRARIES, Setting
 from core.stages import fingerprint
 from data.documents import DocumentFrequencies, count_documents, read_documents
 from models.batching import pad_with_mask, read_in_batches
@@ -32,24 +33,24 @@ AT_ONCE = 256  # examples whose token embeddings are held in memory
 
 
 @checked_dataclass
-class MoverScore:
+class MoverScore(BaseMetric):
     """1 / (1 + distance): tokens weighed by IDF, moved at the Euclidean distance of their unit vectors.
 
     At most 1, higher is better. The best of several references counts. A blank text scores 0.
-
-    Attributes:
-        encoder: gives the states of tokens; the paper's is BERT tuned on entailment (MNLI).
-        documents: a corpus for the IDF of tokens; None takes the references of the call. The signature names it.
-        layers: how many of the last layers are read; minimum, mean and maximum over them make a token's vector.
-        truncation: a longer text or reference is cut at its end (`warn`) or refused (`error`).
-        token_budget: padded tokens in a batch.
     """
 
+    name = "mover_score"
     requires = fields("references")
+    libraries = MODEL_LIBRARIES
+    # gives the states of tokens; the paper's is BERT tuned on entailment (MNLI)
     encoder: Encoder
+    # a corpus for the IDF of tokens; None takes the references of the call; the signature names it
     documents: Sequence[str] | None = None
+    # how many of the last layers are read; minimum, mean and maximum over them make a token's vector
     layers: Count = 5
+    # a longer text or reference is cut at its end (`warn`) or refused (`error`)
     truncation: CutTruncation = "warn"
+    # padded tokens in a batch
     token_budget: Count = 8192
 
     @classmethod
@@ -61,42 +62,25 @@ class MoverScore:
         dtype: str = "float32",
         **settings: Any,
     ) -> "MoverScore":
-        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder, and a corpus file (`read_documents`).
-
-        Raises MissingModel where neither a folder nor a reachable hub has the encoder.
-        """
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder, and a corpus file (`read_documents`)."""
         corpus = None if documents is None else read_documents(documents)
         return cls(Encoder.from_pretrained(encoder, device, dtype), corpus, **settings)
 
     @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        return self._signature("references" if self.documents is None else fingerprint(sorted(self.documents)))
-
-    def _signature(self, documents: str) -> str:
-        return signature(
-            "mover_score",
-            libraries=MODEL_LIBRARIES,
-            encoder=self.encoder.name,
-            identity=self.encoder.identity,
-            layers=self.layers,
-            documents=documents,
-            truncation=self.truncation,
-        )
+    def settings(self) -> dict[str, Setting]:
+        documents = "references" if self.documents is None else fingerprint(sorted(self.documents))
+        named = {"encoder": self.encoder.name, "identity": self.encoder.identity, "documents": documents}
+        return super().settings | named
 
     def with_corpus(self, examples: Iterable[Example]) -> "MoverScore":
         """The metric with the references of these examples as corpus, unless it has `documents`."""
         references = {reference.strip() for example in examples for reference in references_of(example)}
-        return replace(self, documents=self.documents or sorted(references))
+        return self if self.documents else replace(self, documents=sorted(references))
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN without references.
-
-        Raises ExampleFaults where no example has references, and with `error` for all texts that are too long.
-        """
-        return score_complete(examples, self.requires, "mover_score", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`."""
+        if self.documents is None:
+            return self.with_corpus(examples).score_all(examples)
         texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(text for several in texts for text in several))
         ids = dict(zip(distinct, plain_token_ids(self.encoder.tokenizer, distinct), strict=True))
@@ -105,13 +89,12 @@ class MoverScore:
         dropped = [sum(cut[text][1] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
-        references = sorted({reference for several in texts for reference in several[1:]})
-        frequencies = count_documents(references if self.documents is None else self.documents, self._split)
+        frequencies = count_documents(self.documents, self._split)
         kept = {text: row for text, (row, _) in cut.items()}
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
             quality += self._score_chunk(texts[start : start + AT_ONCE], kept, frequencies)
-        return Scores({"quality": np.array(quality)}, self._signature(frequencies.corpus), (), dropped)
+        return Scores({"quality": np.array(quality)}, self.signature, (), dropped)
 
     def _split(self, text: str) -> list[str]:
         return list(map(str, plain_token_ids(self.encoder.tokenizer, [text])[0]))

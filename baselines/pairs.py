@@ -1,17 +1,73 @@
-"""Values of tokens and pairs become the score of an example. All pairs of a call are scored together."""
+"""Metrics of models: values of tokens and pairs become the score of an example. Pairs are scored all at once."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
+from core.metric import BaseMetric
 from core.scores import NO_TOKENS, Scores
+from core.settings import Count, checked_dataclass
+from core.signature import MODEL_LIBRARIES, Setting
+from models.windows import refuse_cut
 
 Pair = TypeVar("Pair")
 Values = NDArray[np.float64]
+
+
+@checked_dataclass
+class ModelMetric(BaseMetric):
+    """A metric of one model, which its `loader` reads."""
+
+    libraries = MODEL_LIBRARIES
+    loader: ClassVar[Any]
+    lm: Any
+    # the model's name, for the signature
+    model: str
+    # padded tokens in a batch
+    token_budget: Count = field(default=16_384, kw_only=True)
+
+    @classmethod
+    def from_pretrained(cls, model: str, device: str = "cpu", dtype: str = "float32", **settings: Any) -> Self:
+        """Loads a hub name or a folder; `settings` are the other fields. Raises as `LanguageModel.from_pretrained`."""
+        return cls(cls.loader.from_pretrained(model, device, dtype), model, **settings)
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        return super().settings | {"identity": self.lm.identity}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.lm.notes
+
+
+class PairMetric(BaseMetric):
+    """A metric whose score is the mean of the values of pairs, such as the text beside each reference."""
+
+    truncation: Any = "warn"
+    too_long: Any = ""  # the rule that a text which the model cannot read whole breaks
+
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN for a blank text."""
+        values, dropped = score_pairs(examples, self.list_pairs, self.rate_pairs)
+        refuse_cut(self.truncation, self.too_long, dropped)
+        return to_quality(values, self.aggregate, self.signature, dropped, self.notes)
+
+    def list_pairs(self, example: Example) -> Sequence[Any]:
+        """The pairs of an example; none for a blank text."""
+        raise NotImplementedError
+
+    def rate_pairs(self, pairs: list[Any]) -> tuple[Values, Sequence[int]]:
+        """The value of each pair, and how many of its tokens were cut."""
+        raise NotImplementedError
+
+    def aggregate(self, values: Values) -> float:
+        """The score of an example, whose pairs have these values."""
+        return values.mean()
 
 
 def score_pairs(

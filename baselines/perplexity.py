@@ -6,16 +6,15 @@ compare texts under one model only: another tokenizer counts other tokens.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from baselines.pairs import likelihood_scores
+from baselines.pairs import ModelMetric, likelihood_scores
 from core.example import Example
-from core.scores import Scores, fields, fields_by_settings
-from core.selection import score_complete
-from core.settings import Count, checked_dataclass
-from core.signature import MODEL_LIBRARIES, signature
+from core.scores import Scores, fields_by_settings
+from core.settings import checked_dataclass
+from core.signature import Setting
 from core.stages import fingerprint
 from models.causal import CausalLM
 from models.infilling import Convention, Infiller
@@ -23,57 +22,22 @@ from models.windows import CutTruncation, Truncation, fit_continuations, refuse_
 
 
 @checked_dataclass
-class Perplexity:
+class Perplexity(ModelMetric):
     """The mean log-probability of the text's tokens under a causal model, in nats; at most 0, higher is better.
 
-    The text is read by itself or after its context.
-
-    A text by itself follows the model's start token, so that its first token counts too.
-
-    Attributes:
-        lm: the model.
-        model: its name, for the signature.
-        use_context: the text is read after the context and a blank; only the text is scored.
-        truncation: a text that is too long is scored in overlapping windows (`window`), or its beginning is (`warn`),
-            or it is refused (`error`). Lost tokens are counted.
-        token_budget: padded tokens in a batch.
+    A text by itself follows the model's start token, so that its first token counts too. NaN for a text without tokens.
     """
 
+    name = "perplexity"
     requires = fields_by_settings(lambda use_context=False: ("context",) if use_context else ())
-    lm: CausalLM
-    model: str
+    loader = CausalLM
+    # the text is read after the context and a space; only the text is scored
     use_context: bool = False
+    # a text that is too long is scored in overlapping windows (`window`), or its beginning is (`warn`), or it is
+    # refused (`error`)
     truncation: Truncation = "window"
-    token_budget: Count = 16_384
 
-    @classmethod
-    def from_pretrained(cls, model: str, device: str = "cpu", dtype: str = "float32", **settings: Any) -> "Perplexity":
-        """Loads a hub name or a folder; `settings` are the attributes.
-
-        Raises MissingModel where neither a folder nor a reachable hub has it.
-        """
-        return cls(CausalLM.from_pretrained(model, device, dtype), model, **settings)
-
-    @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        return signature(
-            "perplexity",
-            libraries=MODEL_LIBRARIES,
-            model=self.model,
-            identity=self.lm.identity,
-            use_context=self.use_context,
-            truncation=self.truncation,
-        )
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a text without tokens and, where it is used, without context.
-
-        Raises ExampleFaults where context is used and no example has any, and with `error` for texts that are too long.
-        """
-        return score_complete(examples, self.requires, "perplexity", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
         texts = [example.full_text.strip() for example in examples]
         contexts: list[list[int]] = [[] for _ in examples]
         if self.use_context:
@@ -95,62 +59,42 @@ class Perplexity:
 
 
 @checked_dataclass
-class InfillingPerplexity:
+class InfillingPerplexity(ModelMetric):
     """The mean log-probability of a text that fills an otherwise empty gap (CTRLEval's PPL-PEGASUS); higher is better.
 
     The paper does not say how an encoder-decoder model is asked for a perplexity. Here the source is the model's mask
     alone and the whole text is what fills it, written by the model's own convention; the tokens that frame or end a
-    segment are not scored.
-
-    Attributes:
-        infiller: a model that was trained to fill gaps.
-        model: its name, for the signature.
-        truncation: the beginning of a text that is too long is scored (`warn`), or it is refused (`error`).
-        token_budget: padded tokens in a batch.
+    segment are not scored. NaN for a text without tokens.
     """
 
-    requires = fields()
-    infiller: Infiller
-    model: str
+    name = "perplexity_seq2seq"
+    # the beginning of a text that is too long is scored (`warn`), or it is refused (`error`)
     truncation: CutTruncation = "warn"
-    token_budget: Count = 16_384
 
     @classmethod
     def from_pretrained(
         cls,
         model: str,
-        convention: Convention | None = None,
-        max_length: int | None = None,
         device: str = "cpu",
         dtype: str = "float32",
+        convention: Convention | None = None,
+        max_length: int | None = None,
         **settings: Any,
-    ) -> "InfillingPerplexity":
-        """Loads a hub name or a folder; see `Infiller.from_pretrained`. `settings` are the other attributes."""
+    ) -> Self:
+        """Loads a hub name or a folder; see `Infiller.from_pretrained`. `settings` are the other fields."""
         return cls(Infiller.from_pretrained(model, convention, max_length, device, dtype), model, **settings)
 
     @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        return signature(
-            "perplexity_seq2seq",
-            libraries=MODEL_LIBRARIES,
-            model=self.model,
-            identity=self.infiller.lm.identity,
-            max_length=self.infiller.max_length,
-            convention=fingerprint(self.infiller.convention),
-            truncation=self.truncation,
-        )
+    def settings(self) -> dict[str, Setting]:
+        return super().settings | {"max_length": self.lm.max_length, "convention": fingerprint(self.lm.convention)}
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a text without tokens.
-
-        Raises ExampleFaults with `error` for all texts that are too long.
-        """
-        infills = self.infiller.encode([("", example.full_text.strip(), "") for example in examples])
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        infiller: Infiller = self.lm
+        infills = infiller.encode([("", example.full_text.strip(), "") for example in examples])
         # What ends a segment is not scored and need not be read.
-        cut = [self.infiller.cut(replace(each, target=each.target[: each.stop]), around=False) for each in infills]
+        cut = [infiller.cut(replace(each, target=each.target[: each.stop]), around=False) for each in infills]
         dropped = [lost for _, lost in cut]
-        rule = f"the model writes {self.infiller.max_length} tokens at once, but the text has more"
+        rule = f"the model writes {infiller.max_length} tokens at once, but the text has more"
         refuse_cut(self.truncation, rule, dropped)
-        scored = self.infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
-        return likelihood_scores(scored, dropped, self.signature, self.infiller.lm.notes)
+        scored = infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
+        return likelihood_scores(scored, dropped, self.signature, infiller.lm.notes)

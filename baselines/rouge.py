@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from core.example import Example
-from core.scores import Scores, fields
-from core.selection import score_against_references
+from core.metric import ReferenceMetric
 from core.settings import checked_dataclass
-from core.signature import signature
+from core.signature import Setting
 from data.words import ROUGE_UNICODE, Tokens, are_unspaced, space_words
 
 if TYPE_CHECKING:
@@ -58,22 +56,21 @@ def make_scorer(kind: Kind, stemmer: bool = False, tokenizer: UnicodeTokenizer |
 
 
 @checked_dataclass
-class Rouge:
+class Rouge(ReferenceMetric):
     """The F1 of shared n-grams or of the longest common subsequence; 0 to 1, higher is better.
 
-    The best of several references counts, as in rouge-score. A blank text scores 0.
-
-    Attributes:
-        kind: rouge1, rouge2, rougeL, or rougeLsum (line by line).
-        stemmer: words are compared by their Porter stems, by the tokenizer of rouge-score.
-        tokens: `library`: the tokenizer of rouge-score, which sees only a-z and 0-9. `characters` and `jieba`: words of
-            any script, and how scripts without blanks are split. `auto`: characters where most letters of text and
-            references are of such a script, else as the library.
+    The best of several references counts, as in rouge-score. A blank text scores 0. There is no score where the
+    tokenizer sees no words.
     """
 
-    requires = fields("references")
+    libraries = ("rouge-score",)
+    # rouge1, rouge2, rougeL, or rougeLsum (line by line)
     kind: Kind = "rougeL"
+    # words are compared by their Porter stems, by the tokenizer of rouge-score
     stemmer: bool = True
+    # `library`: the tokenizer of rouge-score, which sees only a-z and 0-9; `characters` and `jieba`: words of any
+    # script, and how scripts without spaces are split; `auto`: characters where most letters of text and references
+    # are of such a script, else as the library
     tokens: Tokens = "auto"
 
     @property
@@ -90,23 +87,11 @@ class Rouge:
         return make_scorer(self.kind, tokenizer=UnicodeTokenizer(tokens))
 
     @property
-    def signature(self) -> str:
-        """One line: the metric, its settings and versions."""
-        return signature(
-            self.name,
-            libraries=("rouge-score",),
-            stemmer=self.stemmer and self.tokens in ("auto", "library"),
-            tokens=self.tokens,
-        )
+    def settings(self) -> dict[str, Setting]:
+        stemmer = self.stemmer and self.tokens in ("auto", "library")
+        return {"stemmer": stemmer, "tokens": self.tokens}
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN without references, and where the tokenizer sees no words.
-
-        Raises ExampleFaults where no example has references.
-        """
-        return score_against_references(examples, self.name, self.signature, self._rate)
-
-    def _rate(self, text: str, references: list[str]) -> float | str:
+    def compare(self, text: str, references: list[str]) -> float | str:
         is_library = self.tokens == "library" or (self.tokens == "auto" and not are_unspaced([text, *references]))
         scorer = self._library if is_library else self._unicode
         for what, said in (("the text", text), *(("a reference", reference) for reference in references)):

@@ -9,9 +9,10 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from core.example import Example, count_words
+from core.metric import BaseMetric
 from core.scores import Scores, fields
-from core.selection import references_of, score_complete
-from core.signature import MODEL_LIBRARIES, signature
+from core.selection import references_of
+from core.signature import MODEL_LIBRARIES, Setting
 from data.sentences import split_at_marks
 from models.encoders import Embedder, load_embedder
 from models.windows import Truncation
@@ -41,14 +42,16 @@ def earth_movers_distance(
 
 
 @dataclass(frozen=True)
-class SentenceMover:
+class SentenceMover(BaseMetric):
     """exp(-distance): sentences as vectors, weighed by their words, moved at their Euclidean distance (SMS).
 
     0 to 1, higher is better. The best of several references counts. A blank text scores 0. `embedder` is a sentence
     encoder, or word vectors as in the paper.
     """
 
+    name = "sentence_mover"
     requires = fields("references")
+    libraries = MODEL_LIBRARIES
     embedder: Embedder
 
     @classmethod
@@ -64,19 +67,11 @@ class SentenceMover:
         return cls(load_embedder(encoder, static, device, dtype, truncation))
 
     @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        names = {"encoder": self.embedder.name, "identity": self.embedder.identity}
-        return signature("sentence_mover", libraries=MODEL_LIBRARIES, **names)
+    def settings(self) -> dict[str, Setting]:
+        return {"encoder": self.embedder.name, "identity": self.embedder.identity}
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN without references, and where a sentence has no vector.
-
-        Raises ExampleFaults where no example has references.
-        """
-        return score_complete(examples, self.requires, "sentence_mover", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN where a sentence has no vector."""
         texts = [[split_at_marks(e.full_text), *map(split_at_marks, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
         vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))

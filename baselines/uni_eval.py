@@ -7,76 +7,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.pairs import score_pairs
+from baselines.pairs import ModelMetric, score_pairs
 from core.example import Example
 from core.scores import Scores, fields
-from core.selection import score_complete
 from core.settings import Count, checked_dataclass
-from core.signature import MODEL_LIBRARIES, signature
+from core.signature import Setting
 from core.templates import fill_template
 from models.seq2seq import Seq2SeqLM
 from models.windows import CutTruncation, cut_end, refuse_cut
 
 
 @checked_dataclass
-class UniEval:
+class UniEval(ModelMetric):
     """The probability of "Yes" against "No", in (0, 1), averaged over the utterances of a dialogue; higher is better.
 
     UniEval judges single utterances. CDM (Table 2) averages them, here without the first one, which
     answers nothing.
-
-    Attributes:
-        lm: the model; UniEval's own for dialogues is `MingZhong/unieval-dialog`.
-        model: its name, for the signature.
-        questions: by aspect, the input with `{response}` and `{history}` in it.
-        max_length: tokens of an input; UniEval reads 1024.
-        truncation: the end of an input that is too long is cut and counted (`warn`), or it is refused (`error`).
-        token_budget: padded tokens in a batch.
+    UniEval's own model for dialogues is `MingZhong/unieval-dialog`.
     """
 
+    name = "uni_eval"
     requires = fields("turns")
-    lm: Seq2SeqLM
-    model: str
+    loader = Seq2SeqLM
+    # by aspect, the input with `{response}` and `{history}` in it
     questions: Mapping[str, str]
+    # tokens of an input; UniEval reads 1024
     max_length: Count = 1024
+    # an input that is too long is cut at its end (`warn`) or refused (`error`)
     truncation: CutTruncation = "warn"
-    token_budget: Count = 16_384
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        model: str,
-        questions: Mapping[str, str],
-        device: str = "cpu",
-        dtype: str = "float32",
-        **settings: Any,
-    ) -> "UniEval":
-        """Loads a hub name or a folder; `settings` are the other attributes.
-
-        Raises MissingModel where neither a folder nor a reachable hub has it.
-        """
-        return cls(Seq2SeqLM.from_pretrained(model, device, dtype), model, dict(questions), **settings)
 
     @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        return signature(
-            "uni_eval",
-            libraries=MODEL_LIBRARIES,
-            model=self.model,
-            identity=self.lm.identity,
-            max_length=self.max_length,
-            **{f"question_{aspect}": question for aspect, question in self.questions.items()},
-        )
+    def settings(self) -> dict[str, Setting]:
+        return super().settings | {f"question_{aspect}": text for aspect, text in self.questions.items()}
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """One aspect for each question; NaN for a dialogue of one turn.
-
-        Raises ExampleFaults where no example has turns, and with `error` for all dialogues that would be cut.
-        """
-        return score_complete(examples, self.requires, "uni_eval", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        """One aspect for each question."""
         values: dict[str, NDArray[np.float64]] = {}
         explanations: list[dict[str, Any]] = [{} for _ in examples]
         dropped = np.zeros(len(examples), dtype=np.int64)

@@ -80,24 +80,3 @@ def score_complete(
 def references_of(example: Example) -> list[str]:
     """The references that are not blank."""
     return [reference for reference in example.references if reference.strip()]
-
-
-def score_against_references(
-    examples: Sequence[Example],
-    metric: str,
-    signature: str,
-    rate: Callable[[str, list[str]], float | str],
-    blank: float = 0.0,
-) -> Scores:
-    """Scores the aspect `quality` by comparing each text with its references.
-
-    `rate` takes a text that is not blank and its references; it returns a score, or the reason why there is none. A
-    blank text shares nothing with its references and scores `blank`. Raises ExampleFaults as `select_complete` does.
-    """
-
-    def score(chosen: list[Example]) -> Scores:
-        found = [rate(e.full_text, references_of(e)) if e.full_text.strip() else blank for e in chosen]
-        values = np.array([np.nan if isinstance(value, str) else value for value in found], np.float64)
-        return Scores({"quality": values}, signature, [value if isinstance(value, str) else None for value in found])
-
-    return score_complete(examples, ("references",), metric, score)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from scipy.special import softmax
 
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
+from core.metric import BaseMetric
 from core.scores import NO_TOKENS, Scores, fields, fields_by_settings
-from core.selection import score_complete
-from core.signature import MODEL_LIBRARIES, signature
+from core.signature import MODEL_LIBRARIES, Setting
 from discriminators.discriminator import SETTINGS, Discriminator
 from discriminators.explanations import Part, explain_parts
 
@@ -27,46 +27,45 @@ def load_discriminators(folders: Sequence[str | Path], device: str = "cpu") -> l
     return [Discriminator.from_pretrained(folder, device) for folder in folders]
 
 
+class ClassifierMetric(BaseMetric):
+    """A metric of a trained discriminator; NaN for a text without tokens."""
+
+    libraries = MODEL_LIBRARIES
+    discriminator: Discriminator
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        model = {"discriminator": self.discriminator.settings["kind"], "identity": self.discriminator.identity}
+        return super().settings | model
+
+
 @dataclass(frozen=True)
-class DiscriminatorScore:
+class DiscriminatorScore(ClassifierMetric):
     """The logit that a text is of the class 1 (human, good); higher is better. A dialogue is read turn by turn.
 
     With a discriminator that learned dialogues and their degraded versions it is Generative CDM (CDM, section 3.4.1).
-
-    Attributes:
-        discriminator: a classifier with one logit.
-        dialogues: whether an example without two turns has no score.
-        explain: adds what each turn, or each sentence of a text, adds to the score (see `explain_parts`). A low value
-            made the score low. It costs one more pass for each of them.
     """
 
+    name = "discriminator"
     requires = fields_by_settings(lambda dialogues=False: fields("turns") if dialogues else fields())
+    # a classifier with one logit
     discriminator: Discriminator
+    # whether an example without two turns has no score
     dialogues: bool = False
+    # adds what each turn, or each sentence of a text, adds to the score (`explain_parts`): a low value made the score
+    # low; it costs one more pass for each of them
     explain: bool = False
 
     @classmethod
     def from_pretrained(
         cls, folder: str | Path, device: str = "cpu", dialogues: bool = False, explain: bool = False
-    ) -> "DiscriminatorScore":
+    ) -> Self:
         """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputFaults where there is none."""
         (found,) = load_discriminators([folder], device)
         return cls(found, dialogues, explain)
 
-    @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        # kept rows hold the explanations
-        return _sign("discriminator", self.discriminator, dialogues=self.dialogues, explain=self.explain)
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a text without tokens.
-
-        Raises ValueError as `Discriminator.logits` does, and ExampleFaults where no example is a dialogue but all must.
-        """
-        return score_complete(examples, self.requires, "discriminator", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`. Raises ValueError as `Discriminator.logits` does."""
         logits, reasons, dropped = _read(examples, self.discriminator)
         explanations = self._explain(examples) if self.explain else ()
         return Scores({"quality": logits}, self.signature, reasons, dropped, explanations, self.discriminator.notes)
@@ -81,17 +80,18 @@ class DiscriminatorScore:
 
 
 @dataclass(frozen=True)
-class LabelDiscriminatorScore:
+class LabelDiscriminatorScore(ClassifierMetric):
     """The probability that one classifier of all labels gives to the label of the example; higher is better.
 
     This is the discriminator score of attribute relevance in CTRLEval's tables.
     """
 
+    name = "discriminator_label"
     requires = fields("label")
     discriminator: Discriminator
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "LabelDiscriminatorScore":
+    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> Self:
         """Raises InputFaults for a folder without a discriminator, or with one that has no labels."""
         (found,) = load_discriminators([folder], device)
         if not found.labels:
@@ -99,19 +99,8 @@ class LabelDiscriminatorScore:
             raise InputFaults([f"{folder}: {rule}, found one with a single logit"])
         return cls(found)
 
-    @property
-    def signature(self) -> str:
-        """One line: the metric, its settings, model and versions."""
-        return _sign("discriminator_label", self.discriminator)
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a blank text and without label.
-
-        Raises ExampleFaults if no example has a label, and for all labels that the classifier does not know.
-        """
-        return score_complete(examples, self.requires, "discriminator_label", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`. Raises ExampleFaults for all labels that the classifier does not know."""
         labels = self.discriminator.labels
         known = ", ".join(labels)
         rule = f'"label" must be one of {known}, found'
@@ -121,11 +110,6 @@ class LabelDiscriminatorScore:
         columns = [labels.index(example.label or "") for example in examples]
         quality = softmax(logits, axis=1)[range(len(examples)), columns]
         return Scores({"quality": quality}, self.signature, reasons, dropped, notes=self.discriminator.notes)
-
-
-def _sign(name: str, discriminator: Discriminator, **settings: bool) -> str:
-    kind, identity = discriminator.settings["kind"], discriminator.identity
-    return signature(name, libraries=MODEL_LIBRARIES, discriminator=kind, identity=identity, **settings)
 
 
 def _segments(example: Example) -> tuple[str, ...]:

@@ -327,6 +327,16 @@ class Infiller:
         """The model, loaded at first use."""
         return self.load()
 
+    @property
+    def identity(self) -> str:
+        """That of the model."""
+        return self.lm.identity
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of the model."""
+        return self.lm.notes
+
     def encode(self, gaps: Sequence[tuple[str, str, str]], closed: bool = False) -> list[Infill]:
         """`encode_infills` of gaps (text before, missing segment, text after)."""
         return encode_infills(self.tokenizer, self.convention, gaps, closed)

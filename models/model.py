@@ -119,7 +119,7 @@ class LanguageModel:
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
         check_tokens(name, tokenizer, len(model.get_input_embeddings().weight), pads=cls.pads)
-        if model.dtype.itemsize < torch.float32.itemsize:
+        if model.dtype.itemsize < torch.float32.itemsize and model.get_output_embeddings() is not None:
             model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
         return cls(model.to(device).eval(), tokenizer, read_note(name))
 

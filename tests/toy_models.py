@@ -11,7 +11,7 @@ import torch
 from pytorch_lightning import Trainer
 from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, BertForSequenceClassification
 
-from baselines.bleurt import Bleurt
+from baselines.bleurt import Bleurt, Regressor
 from cdm.discriminative import FEATURES, ClassifierPooler
 from cdm.infilling import SEPARATOR
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
@@ -60,7 +60,8 @@ def toy_bert(encoder: Path, seed: int = 0, **settings: Any) -> Discriminator:
 def toy_bleurt(encoder: Path, side: str = "right", **settings: Any) -> Bleurt:
     torch.manual_seed(1)
     network = BertForSequenceClassification.from_pretrained(encoder, num_labels=1)
-    return Bleurt(network.eval(), AutoTokenizer.from_pretrained(encoder, padding_side=side), "toy", **settings)
+    lm = Regressor(network.eval(), AutoTokenizer.from_pretrained(encoder, padding_side=side))
+    return Bleurt(lm, "toy", **settings)
 
 
 def toy_pooler(weight: float) -> ClassifierPooler:

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Literal
 
-from baselines.bleu import Bleu
 from baselines.rouge import Rouge
+from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
 from core.example import Example

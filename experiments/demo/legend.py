@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from baselines.bleu import Bleu
 from baselines.rouge import Rouge
+from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
 from core.scores import Metric

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, BertForSequenceClassification, PreTraine
 
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
-from baselines.bleurt import Bleurt
+from baselines.bleurt import Bleurt, Regressor
 from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import SentenceMover
@@ -74,7 +74,7 @@ def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, Metric]:
         "mover_score": MoverScore(Encoder.from_pretrained(str(bert)), ["a cat sat.", "rain"]),
         "discriminator": DiscriminatorScore(new_bilstm(texts, **sizes)),
         "discriminator_label": LabelDiscriminatorScore(new_bilstm(texts, **sizes, labels=("good", "bad"))),
-        "bleurt": Bleurt(*rate_pairs(bert), "toy"),
+        "bleurt": Bleurt(Regressor(*rate_pairs(bert)), "toy"),
     }
 
 

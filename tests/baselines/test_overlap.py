@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from baselines.bleu import Bleu
-from baselines.chrf import ChrF
 from baselines.meteor import Meteor
 from baselines.rouge import Rouge, hide_modules
-from baselines.ter import Ter
+from baselines.sacrebleu_metrics import Bleu, ChrF, Ter
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import InputFaults

@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from baselines.bleu import Bleu
+from baselines.sacrebleu_metrics import Bleu
 from core.configs import CONFIGS
 from core.example import Example
 from core.faults import SettingFault
@@ -39,8 +39,8 @@ def test_settings_are_those_that_hydra_reads(name: str) -> None:
 def test_objects_are_built_as_hydra_builds_them() -> None:
     config = {
         "_target_": "builtins.dict",
-        "inner": {"_target_": "baselines.bleu.Bleu", "order": 2},
-        "several": [{"_target_": "baselines.bleu.Bleu", "lowercase": True}, 3],
+        "inner": {"_target_": "baselines.sacrebleu_metrics.Bleu", "order": 2},
+        "several": [{"_target_": "baselines.sacrebleu_metrics.Bleu", "lowercase": True}, 3],
         "plain": {"a": None},
     }
     assert build(config) == instantiate(config) == {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import judge
-from baselines.bleu import Bleu
+from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from core.configs import CONFIGS
 from core.example import Example

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import judge
 from experiments.run import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -39,6 +40,7 @@ def test_the_page_adds_a_metric_a_data_set_and_an_experiment(extended: Path) -> 
             exec(compile(FILES[name], name, "exec"), found)
             for test in (each for key, each in found.items() if key.startswith("test_") and callable(each)):
                 test()
+    judge.score("in.jsonl", import_module("baselines.unique_words").UniqueWords())  # in Python, without configuration
     assert len(COMMANDS) == 3
     here = ["--config-dir", str(extended / "configs")]  # the page adds to configs/ itself, which is trusted
     trusted = [word for package in ("baselines", "data", "experiments") for word in ("--allow", package)]

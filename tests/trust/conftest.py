@@ -12,8 +12,6 @@ from transformers import BertForSequenceClassification
 
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
-from baselines.bleu import Bleu
-from baselines.chrf import ChrF
 from baselines.comet import Comet
 from baselines.llm_judge import LLMJudge
 from baselines.local_chat import LocalChat
@@ -21,8 +19,8 @@ from baselines.meteor import Meteor
 from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.rouge import Rouge
+from baselines.sacrebleu_metrics import Bleu, ChrF, Ter
 from baselines.sentence_mover import SentenceMover
-from baselines.ter import Ter
 from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM

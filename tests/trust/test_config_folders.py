@@ -26,7 +26,7 @@ METRICS = {  # metric/theirs.yaml
     "a command by position": FUNCTION + "_args_: [pydoc.pipepager, {cmd: touch planted}]\n",
     "a command by name": FUNCTION + "name: pydoc.pipepager\nsettings: {cmd: touch planted}\n",
     "a position": COUNT + "_args_: [auto]\n",
-    "a partial": "_target_: baselines.ter.Ter\n_partial_: true\n",
+    "a partial": "_target_: baselines.sacrebleu_metrics.Ter\n_partial_: true\n",
     "no recursion": COUNT + "_recursive_: false\n",
     "a conversion": COUNT + "_convert_: object\n",
     "an installed launcher": "_target_: hydra._internal.core_plugins.basic_launcher.BasicLauncher\n",

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from baselines.bleu import Bleu
+from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.infilling import Gaps
 from core.example import Example

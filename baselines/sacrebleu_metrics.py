@@ -1,0 +1,133 @@
+"""BLEU, chrF and TER of single texts through sacrebleu."""
+
+from functools import cached_property
+from typing import Any, Literal
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from core.metric import ReferenceMetric
+from core.settings import Count, Size, checked_dataclass
+from core.signature import Setting
+from data.words import Tokens, space_words
+
+Smoothing = Literal["exp", "floor", "add-k", "none"]
+
+
+class SacrebleuMetric(ReferenceMetric):
+    """The sentence score of a `scorer` of sacrebleu, divided by 100."""
+
+    libraries = ("sacrebleu",)
+    scorer: Any
+    tokens: Tokens  # how scripts without spaces are split before the scorer reads them (`data.words.Tokens`)
+
+    @property
+    def splitting(self) -> Tokens:
+        """`tokens`, or `library` where the scorer splits such scripts by itself."""
+        return self.tokens
+
+    def compare(self, text: str, references: list[str]) -> float:
+        text, *references = space_words([text, *references], self.splitting)
+        return self.scorer.sentence_score(text, references).score / 100
+
+
+@checked_dataclass
+class Bleu(SacrebleuMetric):
+    """BLEU (Papineni et al., ACL 2002): the geometric mean of the precisions of 1- to `order`-grams, times the brevity
+    penalty; 0 to 1, higher is better.
+
+    With several references, an n-gram counts as often as in the reference that has it most, and the length is compared
+    with the reference of the closest length, as BLEU defines it. A blank text scores 0. A text shorter than `order` is
+    judged by the orders that it has (effective order).
+    """
+
+    unsigned = ("order",)
+    # the longest n-grams; BLEU-1 to BLEU-4
+    order: Count = 4
+    # sacrebleu's methods for precisions of 0; `exp` halves for each further order without a match
+    smoothing: Smoothing = "exp"
+    # of sacrebleu: 13a, intl, char, zh ...
+    tokenizer: str = "13a"
+    # how 13a and intl split scripts without spaces
+    tokens: Tokens = "auto"
+    lowercase: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tokenizer not in BLEU.TOKENIZERS:
+            raise ValueError(f"tokenizer must be one of {', '.join(BLEU.TOKENIZERS)}, but is {self.tokenizer!r}")
+
+    @property
+    def name(self) -> str:
+        """`bleu` for order 4, else `bleu1`, `bleu2` ..."""
+        return "bleu" if self.order == 4 else f"bleu{self.order}"
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        return super().settings | {"tokens": self.splitting}
+
+    @property
+    def splitting(self) -> Tokens:
+        return self.tokens if self.tokenizer in ("13a", "intl") else "library"
+
+    @cached_property
+    def scorer(self) -> BLEU:
+        return BLEU(
+            lowercase=self.lowercase,
+            tokenize=self.tokenizer,
+            smooth_method=self.smoothing,
+            max_ngram_order=self.order,
+            effective_order=True,
+        )
+
+
+@checked_dataclass
+class ChrF(SacrebleuMetric):
+    """chrF and chrF++ (Popović, WMT 2015 and 2017): the F score of shared character n-grams, averaged over 1 to
+    `char_order`; 0 to 1, higher is better.
+
+    The best of several references counts, as in sacrebleu. A blank text scores 0.
+    """
+
+    name = "chrf"
+    # the longest n-grams of characters
+    char_order: Count = 6
+    # the longest n-grams of words: 0 for chrF, 2 for chrF++; scripts without spaces count by letters
+    word_order: Size = 0
+    # recall counts beta squared times as much as precision
+    beta: Count = 2
+    lowercase: bool = False
+
+    @property
+    def splitting(self) -> Tokens:
+        return "auto" if self.word_order else "library"
+
+    @cached_property
+    def scorer(self) -> CHRF:
+        return CHRF(self.char_order, self.word_order, self.beta, self.lowercase)
+
+
+@checked_dataclass
+class Ter(SacrebleuMetric):
+    """Minus the translation edit rate (Snover et al., AMTA 2006): insertions, deletions, substitutions and shifts per
+    word of the reference.
+
+    At most 0, higher is better; sacrebleu's own figure is this times -100. With several references the fewest edits
+    count, per word of their mean length. A blank text scores -1: every word is missing.
+    """
+
+    name = "ter"
+    blank = -1.0
+    # whether punctuation is split from words
+    normalized: bool = False
+    # whether punctuation is removed
+    no_punct: bool = False
+    case_sensitive: bool = False
+    tokens: Tokens = "auto"
+
+    @cached_property
+    def scorer(self) -> TER:
+        return TER(self.normalized, self.no_punct, asian_support=self.no_punct, case_sensitive=self.case_sensitive)
+
+    def compare(self, text: str, references: list[str]) -> float:
+        return -super().compare(text, references)

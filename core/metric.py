@@ -1,0 +1,71 @@
+"""BaseMetric: what metrics share, so that a metric is a dataclass of its settings and the way it scores."""
+
+from collections.abc import Sequence
+from dataclasses import fields as fields_of
+from typing import Any, ClassVar
+
+import numpy as np
+
+from core.example import Example
+from core.scores import Scores, fields
+from core.selection import references_of, score_complete
+from core.signature import Setting, signature
+
+
+class BaseMetric:
+    """A metric defines `rate` for one example, or `score_all` for many at once.
+
+    The fields of its dataclass are its settings. Those that are plain values are in the signature; a metric with models
+    adds their identities to `settings`. Settings that change no score are named in `unsigned`.
+    """
+
+    name: Any  # in the signature and in messages
+    requires: Any = fields()  # the fields of an example that it reads besides the text
+    libraries: ClassVar[tuple[str, ...]] = ()  # those whose versions the signature has
+    unsigned: ClassVar[tuple[str, ...]] = ("token_budget", "batch_size")
+    notes: Any = ()  # sentences about all scores, such as that a model is not the usual one
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """What changes a score, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields_of(self) if each.name not in self.unsigned}  # pyright: ignore[reportArgumentType]
+        return {name: value for name, value in values.items() if value is None or isinstance(value, str | int | float)}
+
+    @property
+    def signature(self) -> str:
+        """The name, the settings and the versions in one line; see `core.signature`."""
+        return signature(self.name, libraries=self.libraries, **self.settings)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """Scores the examples; one that lacks a required field is NaN with a reason.
+
+        Raises ExampleFaults if no example has the required fields, and for texts that a model cannot read whole where
+        `truncation` is `error`.
+        """
+        return score_complete(examples, self.requires, self.name, self.score_all)
+
+    def score_all(self, examples: Sequence[Example]) -> Scores:
+        """The scores of examples that have the required fields: the aspect `quality`, by `rate`."""
+        found = [self.rate(example) for example in examples]
+        values = np.array([np.nan if isinstance(value, str) else value for value in found], np.float64)
+        reasons = [value if isinstance(value, str) else None for value in found]
+        return Scores({"quality": values}, self.signature, reasons, notes=self.notes)
+
+    def rate(self, example: Example) -> float | str:
+        """The score of an example, higher is better, or the reason why it has none."""
+        raise NotImplementedError
+
+
+class ReferenceMetric(BaseMetric):
+    """A metric that compares each text with its references; it defines `compare`."""
+
+    requires = fields("references")
+    blank: ClassVar[float] = 0.0  # the score of a blank text
+
+    def rate(self, example: Example) -> float | str:
+        text = example.full_text
+        return self.compare(text, references_of(example)) if text.strip() else self.blank
+
+    def compare(self, text: str, references: list[str]) -> float | str:
+        """The score of a text that is not blank, or the reason why it has none."""
+        raise NotImplementedError
