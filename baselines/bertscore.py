@@ -66,7 +66,7 @@ class BertScore(BaseMetric):
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other fields.
 
         By default `layers` is what bert-score tuned for a model that it knows, and all layers for any other model.
-        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for more layers than it has.
+        Raises SettingFault for more layers than it has.
         """
         source = encoder_source(model)
         config = load_pretrained(AutoConfig.from_pretrained, source)

@@ -21,15 +21,11 @@ CorpusName = Literal["bleu", "chrf", "ter"]
 
 @dataclass(frozen=True)
 class CorpusScores:
-    """A corpus score of every system, on sacrebleu's scale from 0 to 100 (TER may exceed it, and is lower for better).
+    """A corpus score of every system on sacrebleu's scale from 0 to 100. TER is lower for better and may exceed it."""
 
-    Attributes:
-        scores: by system, with sacrebleu's bootstrap interval, which is centred on the mean of the resamples.
-        p_values: by system, of its paired bootstrap against the first one, which has none.
-        signature: sacrebleu's.
-    """
-
+    # by system, with sacrebleu's bootstrap interval, which is centred on the mean of the resamples
     scores: Mapping[str, Estimate]
+    # by system, of its paired bootstrap against the first one, which has none
     p_values: Mapping[str, float]
     signature: str
 
@@ -46,9 +42,6 @@ def score_corpora(
 
     Args:
         texts: by system, in the order of the inputs; the first system is sacrebleu's baseline.
-        references: of each input, one or more.
-        metrics: which ones.
-        resamples: of the bootstrap.
     """
     unspaced = are_unspaced([text for several in references for text in several])
     made: dict[str, Metric] = {

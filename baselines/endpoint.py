@@ -171,12 +171,9 @@ class EndpointChat:
     and never written: where the endpoint repeats it, the reply has the variable's name in its place.
 
     Args:
-        model: its name at the endpoint.
         base_url: of the endpoint, such as http://localhost:8000/v1. The key goes there and nowhere else.
         key_variable: the environment variable that holds the key; a local server without a key needs none.
         retries, timeout: how often a question is asked again, and the seconds within which the whole answer must come.
-        requests_per_minute: None for no limit.
-        asking: settings of `Asking`.
 
     Raises SettingFault for a URL that is none, and for other settings.
     """

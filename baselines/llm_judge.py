@@ -23,7 +23,7 @@ from baselines.verdicts import read_choice, read_rating
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Field, Scores, fields_by_settings
-from core.selection import find_lack, references_of, score_complete
+from core.selection import describe_missing_fields, references_of, score_complete
 from core.settings import Count, Several, Text, check
 from core.signature import signature
 from core.stages import fingerprint
@@ -45,22 +45,19 @@ class LLMJudge:
     The rating is the last well-formed one of the answer (`baselines.verdicts`). Where the model gives probabilities,
     the score is the mean of the scale's numbers weighted by those at the rating (G-Eval's sum of p(s) s, over the
     numbers of the scale alone).
-
-    Attributes:
-        chat: the model.
-        aspects: names of prompts.
-        prompts: a folder with a file `ASPECT.txt` per aspect, or None for the prompts of this repository. A prompt has
-            names of fields of an Example, `low` and `high` in braces. `pairs/ASPECT.txt` in it has `first` and
-            `second`, the two texts to compare.
-        scale: the least and the greatest number.
-        parallel: questions that wait for an answer at once.
     """
 
     requires = fields_by_settings(lambda prompts=None, aspects=(): fields_in(read_prompts(prompts, aspects).values()))
     chat: Chat
+    # names of prompts
     aspects: tuple[str, ...]
+    # a folder with a file `ASPECT.txt` per aspect, or None for the prompts of this repository. A prompt has names of
+    # fields of an Example, `low` and `high` in braces. `pairs/ASPECT.txt` in it has `first` and `second`, the two
+    # texts to compare.
     prompts: str | None = None
+    # the least and the greatest number
     scale: tuple[int, int] = (1, 5)
+    # questions that wait for an answer at once
     parallel: int = 1
     spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
     failed: list[ChatFault] = field(default_factory=list, compare=False)
@@ -83,12 +80,9 @@ class LLMJudge:
 
         Args:
             model: a name at the endpoint; without one, a hub name or a folder.
-            aspects, prompts, scale, parallel: as the attributes.
             cache: a folder of stages in which replies are kept.
-            device, dtype: of a model in this process.
-            endpoint: settings of `EndpointChat`.
 
-        Raises SettingFault for settings, MissingModel where neither a folder nor a reachable hub has the model.
+        Raises SettingFault.
         """
         check(Count, parallel=parallel)
         low, high = check_scale(scale)
@@ -128,7 +122,10 @@ class LLMJudge:
             raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.aspects)}")
         (template,) = read_prompts(self.prompts, self.aspects, "pairs").values()
         needed = fields_in([template])
-        lacking = [find_lack(a, needed, "llm_judge") or find_lack(b, needed, "llm_judge") for a, b in pairs]
+        lacking = [
+            describe_missing_fields(a, needed, "llm_judge") or describe_missing_fields(b, needed, "llm_judge")
+            for a, b in pairs
+        ]
         shown = [(show(a), show(b)) for a, b in pairs]
         questions = [
             [fill_prompt(template, a, first=x, second=y) for x, y in (texts, texts[::-1])]
@@ -258,13 +255,7 @@ def _describe_lack(verdict: str, reply: Reply) -> str:
 
 
 def read_prompts(folder: str | None, aspects: Sequence[str], within: str = "") -> dict[str, str]:
-    """The prompt of each aspect. Raises SettingFault where there is none, InputFaults for a file that is no text.
-
-    Args:
-        folder: of the prompts, or None for those of this repository.
-        aspects: names of files.
-        within: the folder inside it.
-    """
+    """The prompt of each aspect. Raises SettingFault where there is none, InputFaults for a file that is no text."""
     check(Several[Text], aspects=list(aspects))
     place = (PROMPTS if folder is None else Path(folder)) / within
     templates = {}

@@ -12,8 +12,7 @@ from models.causal import CausalLM
 class LocalChat:
     """An instruction model by transformers: the distribution of the first token of its answer.
 
-    Raises MissingModel where neither a folder nor a reachable hub has the model, SettingFault for one without a chat
-    template.
+    Raises SettingFault for a model without a chat template.
     """
 
     def __init__(self, model: str, device: str = "cpu", dtype: str = "float32") -> None:

@@ -105,13 +105,7 @@ def likelihood_scores(
 ) -> Scores:
     """The aspect `quality`: the mean log-probability of an example's tokens (nats, at most 0, higher is better).
 
-    NaN for an example without tokens.
-
-    Args:
-        log_probabilities: per example those of its tokens, of shape (tokens,).
-        dropped: per example how many tokens were cut.
-        line: the signature.
-        notes: of the model.
+    Each has an array of shape (tokens,), `line` is the signature. NaN for an example without tokens.
 
     Raises ValueError for a log-probability that is above 0 or not finite.
     """

@@ -49,32 +49,30 @@ class Example:
     The field names but `extra` are also the keys of a JSONL line. Metrics judge `text`, or `turns` for a dialogue. At
     least one of the two must be given.
 
-    Attributes:
-        id: unique within a file.
-        text: the judged text.
-        turns: the utterances of a judged dialogue, in order.
-        context: what the text answers or continues (an article, a question, the start of a story).
-        prefix: the words the text had to begin with.
-        label: the attribute the text should have (a sentiment, a topic).
-        references: human texts for the same input.
-        system: the name of the system that wrote the text.
-        group: the input that the text answers; texts of one group compete with each other.
-        ratings: human ratings by aspect, higher is better.
-        extra: what else its line holds, as JSON values; `+exp=score` writes it into the output.
-
     Raises ValueError without text and turns, and for a text that UTF-8 cannot hold.
     """
 
+    # unique within a file
     id: str
+    # the judged text
     text: str = ""
+    # the utterances of a judged dialogue, in order
     turns: tuple[str, ...] = ()
+    # what the text answers or continues (an article, a question, the start of a story)
     context: str | None = None
+    # the words the text had to begin with
     prefix: str | None = None
+    # the attribute the text should have (a sentiment, a topic)
     label: str | None = None
+    # human texts for the same input
     references: tuple[str, ...] = ()
+    # the name of the system that wrote the text
     system: str | None = None
+    # the input that the text answers; texts of one group compete with each other
     group: str | None = None
+    # human ratings by aspect, higher is better
     ratings: Mapping[str, float] = field(default_factory=dict, hash=False)
+    # what else its line holds, as JSON values; `+exp=score` writes it into the output
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

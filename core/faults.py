@@ -55,13 +55,7 @@ class ExampleFaults(InputFaults):
 
 
 class MissingModel(InputFaults):
-    """A model to load does not exist here.
-
-    Attributes:
-        name: the requested hub name or folder.
-        what: why it cannot be loaded.
-        fetchable: whether the model hub might have it; the hub was not asked.
-    """
+    """A model to load does not exist here; `fetchable`: the model hub might have it, but was not asked."""
 
     def __init__(self, name: str, what: str, fetchable: bool = False) -> None:
         self.name, self.what, self.fetchable = name, what, fetchable

@@ -51,22 +51,20 @@ def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]
 class Scores:
     """The scores of a list of examples, in the order of the examples.
 
-    Attributes:
-        values: one float array of shape (n,) per aspect, higher is better; NaN if an example cannot be scored.
-        signature: one line that names the metric, its settings, models, data and versions.
-        reasons: per example, the reason of a NaN (with the aspect if there are several), else None.
-        dropped_tokens: per example, the number of tokens that were cut because they did not fit into the model.
-        explanations: empty, or per example a mapping for JSON (scores per pattern, token or reference).
-        notes: sentences about all scores that a reader must know, such as a model other than the usual one.
-
     Raises ValueError if lengths differ, a NaN has no reason or a score is infinite.
     """
 
+    # one float array of shape (n,) per aspect, higher is better; NaN if an example cannot be scored
     values: Mapping[str, NDArray[np.float64]]
+    # one line that names the metric, its settings, models, data and versions
     signature: str
+    # per example, the reason of a NaN (with the aspect if there are several), else None
     reasons: Sequence[str | None] = ()
+    # per example, the number of tokens that were cut because they did not fit into the model
     dropped_tokens: Sequence[int] = ()
+    # empty, or per example a mapping for JSON (scores per pattern, token or reference)
     explanations: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    # sentences about all scores that a reader must know, such as a model other than the usual one
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ class Selection:
     indices: list[int]
     reasons: list[str | None]
 
-    def spread(self, scores: Scores) -> Scores:
+    def scatter(self, scores: Scores) -> Scores:
         """Extends scores of the selected examples to all examples; the others get NaN with the reason."""
         n = len(self.reasons)
         reasons, dropped = list(self.reasons), [0] * n
@@ -41,7 +41,7 @@ def has_field(example: Example, field: Field) -> bool:
     return bool((getattr(example, field) or "").strip())
 
 
-def find_lack(example: Example, requires: Sequence[Field], metric: str) -> str | None:
+def describe_missing_fields(example: Example, requires: Sequence[Field], metric: str) -> str | None:
     """A sentence about the required fields that the example lacks, or None."""
     names = {"turns": "two or more turns"}
     missing = [names.get(field, field) for field in requires if not has_field(example, field)]
@@ -57,7 +57,7 @@ def select_complete(examples: Sequence[Example], requires: Sequence[Field], metr
     if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
         found = repr(examples)[:SHOWN_CHARACTERS]
         raise TypeError(f'{metric} scores a list of examples, as in [Example("1", "a text")], but got {found}')
-    reasons = [find_lack(example, requires, metric) for example in examples]
+    reasons = [describe_missing_fields(example, requires, metric) for example in examples]
     if examples and all(reasons):
         raise ExampleFaults((i, f"{reason} for {examples[i].id!r}") for i, reason in enumerate(reasons))
     return Selection([i for i, reason in enumerate(reasons) if reason is None], reasons)
@@ -72,7 +72,7 @@ def score_complete(
     """
     selection = select_complete(examples, requires, metric)
     try:
-        return selection.spread(score([examples[i] for i in selection.indices]))
+        return selection.scatter(score([examples[i] for i in selection.indices]))
     except ExampleFaults as faults:
         raise ExampleFaults((selection.indices[i], what) for i, what in faults.at) from None
 

@@ -126,10 +126,6 @@ def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
 def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
     """The content of a JSON file of settings that a trained model was saved with.
 
-    Args:
-        path: the file.
-        kind: a checked dataclass whose fields are the keys of the file.
-
     Raises InputFaults with all that is wrong, also for a file that cannot be read.
     """
     with blame_file(path):

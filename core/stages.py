@@ -136,16 +136,13 @@ class Stages:
     A finished stage has a file `files.json` with the sha256 of its files. They are compared when a process first finds
     the stage, and again after a change; a damaged stage is put aside as `root/name-hash.damaged` and built again, and
     so is one without `files.json`.
-
-    Attributes:
-        root: the folder.
-        first: whether this is the first process of a distributed run. The other processes help to build the stages
-            that are built `together`, and wait for all others; they never rename a folder.
-        patience: seconds after which a waiting process gives up.
     """
 
     root: Path
+    # whether this is the first process of a distributed run. The other processes help to build the stages that are
+    # built `together`, and wait for all others; they never rename a folder.
     first: bool = True
+    # seconds after which a waiting process gives up
     patience: float = 24 * 3600.0
 
     def get(
@@ -246,13 +243,11 @@ class Cache:
 
     Each value has a checksum, so that a value that a killed process left unfinished, or that was damaged, counts as
     missing. A process sees the values that were there when it first looked, and its own.
-
-    Attributes:
-        folder: `root/name-hash`.
-        depends: what the values depend on besides their keys.
     """
 
+    # `root/name-hash`
     folder: Path
+    # what the values depend on besides their keys
     depends: Mapping[str, Any]
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:

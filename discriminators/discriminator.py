@@ -56,23 +56,20 @@ class SavedDiscriminator:
 
 @dataclass(frozen=True)
 class Discriminator:
-    """A classifier of texts with one logit (label 1 is human or good, 0 machine or damaged) or one per label.
+    """A classifier of texts with one logit (label 1 is human or good, 0 machine or damaged) or one per label."""
 
-    Attributes:
-        network: `forward(ids, mask) -> logits`.
-        tokens: what the network reads.
-        settings: the content of `discriminator.json`: `kind` (`bilstm` or `bert`), `labels` if there is a logit for
-            each, `spelling` in which `logits` reads texts (`data.words.spell`), and the arguments of the network.
-        truncation: what to do with a text that does not fit (see `segments.read`).
-        token_budget: padded tokens in a batch of `logits`.
-        notes: what a reader of its scores must know (`core.notes`).
-    """
-
+    # `forward(ids, mask) -> logits`
     network: AttentionBiLSTM | BertClassifier
+    # what the network reads
     tokens: Vocabulary | EncoderTokens
+    # the content of `discriminator.json`: `kind` (`bilstm` or `bert`), `labels` if there is a logit for each,
+    # `spelling` in which `logits` reads texts (`data.words.spell`), and the arguments of the network
     settings: dict[str, Any] = field(repr=False)
+    # what to do with a text that does not fit (see `segments.read`)
     truncation: Truncation = "window"
+    # padded tokens in a batch of `logits`
     token_budget: int = 8192
+    # what a reader of its scores must know (`core.notes`)
     notes: tuple[str, ...] = ()
 
     @property

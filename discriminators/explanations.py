@@ -19,12 +19,6 @@ def explain_parts(read: ReadLogits, texts: Sequence[Segments], part: Part) -> li
     A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. The only
     part of a text, and one beside which nothing can be read, has the whole logit. A text that cannot be read has no
     parts. It costs a pass for every part.
-
-    Args:
-        read: `Discriminator.logits_or_nan`, or another function that returns one logit per text, NaN for one that
-            cannot be read.
-        texts: the texts.
-        part: what is left out.
     """
     divided = [[*text] if part == "turn" else split_at_marks(text[-1]) or [text[-1]] for text in texts]
     owners = [(i, p) for i, parts in enumerate(divided) if len(parts) > 1 for p in range(len(parts))]

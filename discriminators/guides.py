@@ -81,18 +81,15 @@ def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> In
 
 
 class BiLSTMState(NamedTuple):
-    """The forward states of the prefixes, aligned at the left without gaps.
+    """The forward states of the prefixes, aligned at the left without gaps."""
 
-    Attributes:
-        ids: the guide's tokens of each prefix.
-        lengths: how many of them are real.
-        hidden: the forward state at each of them.
-        h, c: the forward state after the last.
-    """
-
+    # the guide's tokens of each prefix
     ids: Int[Tensor, "rows time"]
+    # how many of them are real
     lengths: Int[Tensor, " rows"]
+    # the forward state at each of them
     hidden: Float[Tensor, "rows time dim"]
+    # the forward state after the last
     h: Float[Tensor, "rows dim"]
     c: Float[Tensor, "rows dim"]
 
@@ -106,11 +103,6 @@ class BiLSTMGuide:
 
     Special tokens are not read, so the logit of a special candidate is that of the prefix. A text without tokens has
     the logit 0.
-
-    Args:
-        network: a trained Bi-LSTM.
-        vocabulary: its tokens.
-        tokenizer: the generator's.
 
     Raises TokenMismatchError as `map_tokens` does.
     """
@@ -209,20 +201,17 @@ class SavedGuide:
 
 @dataclass(frozen=True)
 class CausalGuide:
-    """A trained causal guide.
+    """A trained causal guide."""
 
-    Attributes:
-        network: reads token ids.
-        tokenizer: the generator's.
-        settings: the arguments of the network, for `guide.json`.
-        max_length: of a training text.
-        notes: what a reader of its scores must know (`core.notes`).
-    """
-
+    # reads token ids
     network: CausalLSTM
+    # the generator's
     tokenizer: PreTrainedTokenizerBase
+    # the arguments of the network, for `guide.json`
     settings: dict[str, Any]
+    # of a training text
     max_length: int = 512
+    # what a reader of its scores must know (`core.notes`)
     notes: tuple[str, ...] = ()
 
     def read(self, texts: Sequence[Segments]) -> list[TokenRow]:

@@ -51,13 +51,6 @@ class AttentionBiLSTM(nn.Module):
 
     The directions are two LSTMs, the second over rows that are reversed within their own length. Neither meets padding
     before the last real token, as with packed sequences, and on a CPU training is three times faster than with these.
-
-    Args:
-        vocabulary_size: number of tokens; id 0 is padding.
-        embedding_dim: size of the embedding.
-        hidden_dim: size of each direction.
-        dropout: on the embedding and before the last layer.
-        outputs: logits per row.
     """
 
     def __init__(
@@ -97,10 +90,7 @@ class BertClassifier(nn.Module):
     """An encoder, the mean over real tokens or the first token's state, dropout, one logit or one per label.
 
     Args:
-        encoder: a model that returns `last_hidden_state`.
         pooling: `mean` (what MiniLM was trained with) or `cls`.
-        dropout: before the last layer.
-        outputs: logits per row.
     """
 
     def __init__(
@@ -142,16 +132,13 @@ def _layers(encoder: PreTrainedModel) -> nn.ModuleList:
 
 
 class Pool(NamedTuple):
-    """Attention over the tokens read so far, as a running softmax: r / Z are the pooled states.
+    """Attention over the tokens read so far, as a running softmax: r / Z are the pooled states."""
 
-    Attributes:
-        m: the highest energy, -inf before the first token.
-        z: the sum of exp(energy - m).
-        r: the sum of exp(energy - m) times the state.
-    """
-
+    # the highest energy, -inf before the first token
     m: Float[Tensor, "*rows"]
+    # the sum of exp(energy - m)
     z: Float[Tensor, "*rows"]
+    # the sum of exp(energy - m) times the state
     r: Float[Tensor, "*rows dim"]
 
 
@@ -211,16 +198,13 @@ def recurrent(lstm: nn.LSTM, h: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*r
 
 
 class CausalState(NamedTuple):
-    """The state of a causal guide after each prefix.
+    """The state of a causal guide after each prefix."""
 
-    Attributes:
-        recurrent: W_hh h, which every candidate needs, instead of h.
-        c: the cell.
-        m, z, r: the running softmax, see `Pool`.
-    """
-
+    # W_hh h, which every candidate needs, instead of h
     recurrent: Float[Tensor, "rows gates"]
+    # the cell
     c: Float[Tensor, "rows dim"]
+    # the running softmax, see `Pool`
     m: Float[Tensor, " rows"]
     z: Float[Tensor, " rows"]
     r: Float[Tensor, "rows dim"]
@@ -235,9 +219,6 @@ class CausalLSTM(nn.Module):
 
     Args:
         vocabulary_size: number of tokens of the generator. Ids beyond them are read as an unknown token.
-        embedding_dim: size of the embedding.
-        hidden_dim: size of the LSTM.
-        dropout: on the embedding and before the last layer.
     """
 
     def __init__(self, vocabulary_size: int, embedding_dim: int = 128, hidden_dim: int = 128, dropout: float = 0.3):

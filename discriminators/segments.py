@@ -22,7 +22,7 @@ Segments = Sequence[str]
 
 
 @dataclass(frozen=True)
-class Layout:
+class TokenFrame:
     """The frame around segments: `start` segment `separator` segment ... `end`, at most `max_length` ids in all."""
 
     start: tuple[int, ...]
@@ -48,7 +48,7 @@ class Tokens(Protocol):
     """What turns segments into ids: a vocabulary, or the tokenizer of an encoder."""
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TokenFrame:
         """The frame around segments."""
         ...
 
@@ -59,16 +59,13 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True)
 class TokenRow:
-    """What a model reads at once: a whole text or one window of it.
+    """What a model reads at once: a whole text or one window of it."""
 
-    Attributes:
-        ids: token ids with the special ones, not padded.
-        text: the index of the text it belongs to.
-        weight: its share of the text's tokens; the weights of the rows of a text sum to 1.
-    """
-
+    # token ids with the special ones, not padded
     ids: NDArray[np.int64]
+    # the index of the text it belongs to
     text: int
+    # its share of the text's tokens; the weights of the rows of a text sum to 1
     weight: float
 
 
@@ -166,7 +163,7 @@ def _encode(texts: Sequence[Segments], tokens: Tokens) -> list[list[list[int]]]:
 
 
 def _bodies(
-    segments: Sequence[Sequence[int]], other: Sequence[Sequence[int]], layout: Layout, truncation: Truncation
+    segments: Sequence[Sequence[int]], other: Sequence[Sequence[int]], layout: TokenFrame, truncation: Truncation
 ) -> tuple[list[list[int]], int]:
     """What stands between start and end of each row of a text that is cut like its other side; the tokens cut."""
     room = layout.room

@@ -14,19 +14,16 @@ SHORTEST = 2  # tokens of a prefix, OUMG section 4.2
 class LabelledText:
     """A text to learn from.
 
-    Attributes:
-        segments: the turns of a dialogue, or source and output.
-        label: 1 for human or good, 0 for machine or damaged; or the number of one of several labels, from 0.
-        group: the input that the text answers or was made from; a group is never on both sides of the split.
-        pair: the text that this one was made from, or that was made from this one, segment for segment; None without
-            one.
-
     Raises ValueError for a label below 0, for a string in place of segments, and for a pair of another length.
     """
 
+    # the turns of a dialogue, or source and output
     segments: tuple[str, ...]
+    # 1 for human or good, 0 for machine or damaged; or the number of one of several labels, from 0
     label: int
+    # the input that the text answers or was made from; a group is never on both sides of the split
     group: str
+    # the text that this one was made from, or that was made from this one, segment for segment; None without one
     pair: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -101,9 +98,6 @@ def prefix_texts(
     too: only human texts have them, so without these prefixes length would tell the classes apart.
 
     Args:
-        texts: the whole texts.
-        encode: returns the token ids of a segment, without special tokens.
-        decode: returns the text of token ids.
         most: the most prefixes of a text; None for all. A Bi-LSTM reads each from its beginning, so the cost of all
             prefixes grows with the square of the length.
         seed: of the draw; the prefixes of a text depend on the seed and on its place among `texts`.

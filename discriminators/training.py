@@ -34,23 +34,17 @@ Classifier = TypeVar("Classifier", Discriminator, CausalGuide)
 
 @checked_dataclass
 class TrainingSettings(Schedule):
-    """How a classifier is trained. Bi-LSTMs want a learning rate of about 1e-3. Vectors (biases, norms) do not decay.
-
-    Attributes:
-        token_budget: padded tokens in a training batch.
-        held_out: share of the texts to validate on.
-        validations_per_epoch: each also writes a checkpoint to resume from.
-        keep: the weights that are kept are those of the highest held-out `auc` (see `order_by_auc`) or of the lowest
-            held-out `loss`. A discriminator that learns few texts becomes overconfident while it still learns to
-            rank.
-    """
+    """How a classifier is trained. Bi-LSTMs need a learning rate of about 1e-3. Biases and norms do not decay."""
 
     epochs: Count = 3
     learning_rate: Positive = 1e-4
     warm_up: Share = 0.1
+    # padded tokens in a training batch
     token_budget: Count = 4096
+    # share of the texts to validate on
     held_out: Fraction = 0.1
-    validations_per_epoch: Count = 1
+    # the weights that are kept are those of the highest held-out `auc` (see `order_by_auc`) or of the lowest held-out
+    # `loss`. A discriminator that learns few texts becomes overconfident while it still learns to rank.
     keep: Literal["auc", "loss"] = "auc"
 
 
@@ -96,18 +90,15 @@ def order_by_auc(auc: float, loss: float) -> float:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """The rows of labelled texts.
+    """The rows of labelled texts."""
 
-    Attributes:
-        rows: what the network reads at once; each knows its text.
-        labels: of the texts.
-        pad: the id of padding.
-        prefixes: whether the network has a logit for each prefix of a row.
-    """
-
+    # what the network reads at once; each knows its text
     rows: Sequence[TokenRow]
+    # of the texts
     labels: NDArray[np.float32]
+    # the id of padding
     pad: int
+    # whether the network has a logit for each prefix of a row
     prefixes: bool = False
 
     def batches(self, token_budget: int, generator: np.random.Generator | None = None) -> list[MakeBatch]:
@@ -162,15 +153,8 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
 
 
 def draw_epoch(rows: LabelledRows, settings: TrainingSettings, seed: int, epoch: int) -> list[MakeBatch]:
-    """The batches of one epoch of Lightning, which depend on the seed and the epoch only.
-
-    With several `validations_per_epoch` a pass over the rows is cut into that many epochs of Lightning, so that each
-    ends with a validation and a checkpoint; where the batches do not divide, the first ones are read again.
-    """
-    whole, part = divmod(epoch, settings.validations_per_epoch)
-    batches = rows.batches(settings.token_budget, np.random.default_rng((seed, whole)))
-    count = -(-len(batches) // settings.validations_per_epoch)
-    return [batches[i % len(batches)] for i in range(part * count, (part + 1) * count)]
+    """The batches of one epoch, which depend on the seed and the epoch only."""
+    return rows.batches(settings.token_budget, np.random.default_rng((seed, epoch)))
 
 
 class ClassifierTraining(Training):
@@ -178,14 +162,6 @@ class ClassifierTraining(Training):
 
     A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
     weighs the same, though batches of long texts hold fewer. So does every prefix of a guide, as in OUMG's section 4.2.
-
-    Args:
-        network: `forward(ids, mask) -> logits`.
-        settings: how to train.
-        train: the rows to learn.
-        held_out: the rows to validate on.
-        seed: of dropout.
-        outputs: logits per text.
     """
 
     def __init__(
@@ -292,11 +268,6 @@ def train_classifier(
         build: `new_bilstm`, `new_bert` or `new_causal_guide` (a partial of them), called with the training texts; or
             any function that returns a classifier to train further.
         texts: of all classes; they are split by group before anything else.
-        folder: where to train.
-        make_trainer: called with the arguments this function decides about; a partial of `Trainer` holds the others
-            (accelerator, devices, precision, ...).
-        settings: how to train.
-        loggers: Lightning loggers.
         seed: of the split, fresh weights, batches and dropout.
 
     Raises ValueError when a side of the split lacks a class and for texts that cannot be read; FloatingPointError when
@@ -324,7 +295,7 @@ def train_classifier(
             classifier.save_pretrained,
             monitor=MONITORS[settings.keep],
             mode="max" if settings.keep == "auc" else "min",
-            max_epochs=settings.epochs * settings.validations_per_epoch,
+            max_epochs=settings.epochs,
             max_time=settings.max_time,
         )
     return classifier

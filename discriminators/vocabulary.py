@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from core.faults import SettingFault, blame_file
 from core.settings import Count, checked_dataclass, read_settings
 from data.words import RUNS_AND_MARKS, split_chinese
-from discriminators.segments import Layout
+from discriminators.segments import TokenFrame
 from models.model import plain_token_ids
 
 LEARNED = ("characters", "jieba", "words", "bpe")
@@ -23,17 +23,14 @@ SPECIAL = ["<pad>", "<unk>", "<sep>"]  # ids 0, 1 and 2
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Tokens and their ids; text that spells a special token is read as plain text.
+    """Tokens and their ids; text that spells a special token is read as plain text."""
 
-    Attributes:
-        kind: `characters`; `jieba` words; `words`, which are runs of word characters and single other marks; `bpe`,
-            byte-level byte-pair encoding, which knows no unknown token; or `tokenizer`, one of another model.
-        tokenizer: the trained tokenizer, or that of the other model.
-        max_length: the longest sequence to read at once.
-    """
-
+    # `characters`; `jieba` words; `words`, which are runs of word characters and single other marks; `bpe`, byte-level
+    # byte-pair encoding, which knows no unknown token; or `tokenizer`, one of another model
     kind: str
+    # the trained tokenizer, or that of the other model
     tokenizer: Tokenizer
+    # the longest sequence to read at once
     max_length: int
 
     def __len__(self) -> int:
@@ -45,9 +42,9 @@ class Vocabulary:
         return len(SPECIAL) if self.kind == BORROWED else 0
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TokenFrame:
         """Segments with `<sep>` between them and nothing around."""
-        return Layout(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_length=self.max_length)
+        return TokenFrame(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_length=self.max_length)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
         """The ids of each segment, without special tokens, which a generator's own vocabulary may add (T5's end)."""
@@ -89,13 +86,13 @@ class EncoderTokens:
     max_length: int
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TokenFrame:
         """[CLS] segment [SEP] segment [SEP], with the tokenizer's own special tokens."""
         ids = {name: getattr(self.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "pad")}
         missing = [name for name, value in ids.items() if value is None]
         if missing:
             raise SettingFault(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
-        return Layout((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_length)
+        return TokenFrame((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_length)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
         """The ids of each segment, without special tokens."""

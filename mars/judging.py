@@ -15,7 +15,7 @@ from torch import Tensor
 from mars.planning import DOUBT, TIE
 from mars.slots import Reading, join, read_alone, read_on
 from models.causal import CausalLM
-from models.model import Vocabulary, token_log_probabilities
+from models.model import OutputHead, token_log_probabilities
 
 
 def perplexity(log_probabilities: Sequence[float]) -> float:
@@ -68,7 +68,7 @@ def score_tokens(
     embeddings: Float[Tensor, "vocabulary dim"], hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]
 ) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
-    return token_log_probabilities(Vocabulary(embeddings), hidden, tokens).tolist()
+    return token_log_probabilities(OutputHead(embeddings), hidden, tokens).tolist()
 
 
 def gather_following_states(

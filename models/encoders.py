@@ -59,8 +59,7 @@ def encoder_source(name: str) -> str:
 def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder.
 
-    Weights are read from safetensors only; nothing is unpickled and no foreign code is run. Raises MissingModel where
-    neither a folder nor a reachable hub has it.
+    Weights are read from safetensors only; nothing is unpickled and no foreign code is run.
     """
     source = encoder_source(name)
     check_memory(source, "float32", "cpu")
@@ -98,20 +97,18 @@ class Encoder:
     """A sentence encoder: any sentence-transformers model, or any encoder with the mean over its tokens.
 
     Text that spells a special token is read as plain text. Prompts that a model defines are not added.
-
-    Attributes:
-        model: a SentenceTransformer.
-        name: for signatures.
-        max_length: tokens it reads at once, special ones included.
-        truncation: a longer text is read in windows of equal length whose embeddings are averaged by tokens (`window`),
-            cut at its end (`warn`), or refused (`error`).
-        token_budget: padded tokens in a batch.
     """
 
+    # a SentenceTransformer
     model: Any
+    # for signatures
     name: str
+    # tokens it reads at once, special ones included
     max_length: Count
+    # a longer text is read in windows of equal length whose embeddings are averaged by tokens (`window`), cut at its
+    # end (`warn`), or refused (`error`)
     truncation: Truncation = "window"
+    # padded tokens in a batch
     token_budget: Count = 8192
 
     @classmethod
@@ -127,8 +124,7 @@ class Encoder:
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
 
         `max_length` is by default what the model was set to read (256 for `offline`), and at most what it can read.
-        Weights are read from safetensors only. Raises MissingModel where neither a folder nor a reachable hub has
-        it, SettingFault for a `max_length` that it cannot read.
+        Weights are read from safetensors only. Raises SettingFault for a `max_length` that it cannot read.
         """
         model = _load_sentence_transformer(name, device, dtype)
         transformer: Any = model[0]
@@ -253,17 +249,15 @@ class WordVectors:
     """One vector per word, independent of the words around it; a text has the mean of its words' vectors.
 
     A word that has no vector is looked up in lower case. Words that are still not found are left out and counted.
-
-    Attributes:
-        row_of: word -> row of `table`.
-        table: shape (words, dim).
-        name: for signatures.
-        split: splits a text into words.
     """
 
+    # word -> row of `table`
     row_of: Mapping[str, int] = field(repr=False, hash=False)
+    # shape (words, dim)
     table: NDArray[np.float32] = field(repr=False, hash=False)
+    # for signatures
     name: str
+    # splits a text into words
     split: Callable[[str], list[str]] = plain_words
 
     @classmethod

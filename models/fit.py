@@ -41,23 +41,20 @@ log = logging.getLogger(__name__)
 
 @checked_dataclass
 class Schedule:
-    """How long and how fast a model trains.
+    """How long and how fast a model trains."""
 
-    Attributes:
-        epochs: passes over the training texts.
-        learning_rate: the highest, after the warm-up; it falls linearly to 0.
-        warm_up: share of the training in which the learning rate rises.
-        weight_decay: of AdamW.
-        gradient_clip: largest norm of the gradient; 0 for no limit.
-        max_time: stop after this long ("DD:HH:MM:SS") even if passes are left; the learning rate follows whichever of
-            steps and time has gone further. A resumed run counts on from the time that its checkpoint had used.
-    """
-
+    # passes over the training texts
     epochs: Count
+    # the highest, after the warm-up; it falls linearly to 0
     learning_rate: Positive
+    # share of the training in which the learning rate rises
     warm_up: Share = 0.05
+    # of AdamW
     weight_decay: NonNegative = 0.01
+    # largest norm of the gradient; 0 for no limit
     gradient_clip: NonNegative = 1.0
+    # stop after this long ("DD:HH:MM:SS") even if passes are left; the learning rate follows whichever of steps and
+    # time has gone further. A resumed run counts on from the time that its checkpoint had used.
     max_time: str | None = None
 
 
@@ -83,7 +80,6 @@ class Training(pl.LightningModule):
     processes share the rows of a batch, so that they train as one.
 
     Args:
-        schedule: how long and how fast to train.
         seed: of dropout, with the epoch, the batch and the process: a resumed run draws what an unbroken one would.
         token_budget: padded tokens that the device holds at once; None reads every batch whole.
     """
@@ -237,7 +233,6 @@ class Batches(pl.LightningDataModule):
     Args:
         train: the batches of an epoch by its number, always the same for the same number; each is a function that
             makes the tensors.
-        held_out: the batches to validate on.
     """
 
     def __init__(self, train: Callable[[int], Sequence[MakeBatch]], held_out: Sequence[MakeBatch]) -> None:
@@ -297,7 +292,7 @@ class LearningCurve(pl.Callback):
         self.waiting = list(state_dict["waiting"])
 
 
-class SealedCheckpoints(TorchCheckpointIO):
+class ChecksummedCheckpointIO(TorchCheckpointIO):
     """Saves a checkpoint under a temporary name in its own folder, notes its digest, then renames it.
 
     Lightning itself writes to the system's temporary folder, and a move from there to another disk is not atomic.
@@ -351,15 +346,8 @@ def fit(
     files that `save(folder)` writes, and the checkpoints are removed.
 
     Args:
-        module: the model and its training steps, such as a `Training`.
-        data: its batches, such as `Batches`.
-        folder: where to train.
         make_trainer: called with the arguments that this function sets and with `settings`; it adds the hardware.
-        loggers: Lightning loggers.
-        save: writes the trained model.
         monitor: the held-out metric that decides which weights are kept.
-        mode: whether its lowest or its highest value is the best.
-        settings: further arguments of the trainer.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
@@ -376,7 +364,7 @@ def fit(
         use_distributed_sampler=False,  # the processes share the rows of a batch, not the batches
         **settings,
     )
-    trainer.strategy.checkpoint_io = SealedCheckpoints()
+    trainer.strategy.checkpoint_io = ChecksummedCheckpointIO()
     with warnings.catch_warnings():
         # Batches are ready lists and need no loading processes; a resumed run finds its own checkpoints; Lightning
         # itself asks torch for a name that is going away.

@@ -23,9 +23,6 @@ class Infilling:
     """Source: `begin`, text with `mask` in the gap, `end`. Target: `before`, the missing tokens, `after`.
 
     The model is given the tokens of `before`, which are never scored. `after` ends the segment and is scored.
-
-    Attributes:
-        reads_right: whether the source goes on behind the gap.
     """
 
     mask: tuple[int, ...]
@@ -33,6 +30,7 @@ class Infilling:
     after: tuple[int, ...]
     end: tuple[int, ...]
     begin: tuple[int, ...] = ()
+    # whether the source goes on behind the gap
     reads_right: bool = True
 
     def target(self, segment: Sequence[int]) -> list[int]:
@@ -95,26 +93,23 @@ def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
 
 @dataclass(frozen=True)
 class Convention:
-    """How a family of models fills one gap, in the strings of its tokenizer.
+    """How a family of models fills one gap, in the strings of its tokenizer."""
 
-    Attributes:
-        mask: stands for the gap in the source; empty without a mask.
-        before: precedes the segment in the target; given to the model.
-        after: follows the segment in the target; never scored.
-        closing: ends the segment and is scored in closed segments; empty if nothing ends a segment.
-        whole_text: the target is the whole text, not the segment alone.
-        source_first: the target is the source, then the segment; implies `whole_text`.
-        continues: the model is causal and writes the segment, with a blank in front, after the source.
-        apart: the text on each side of the mask is encoded by itself, without blanks at its ends.
-    """
-
+    # stands for the gap in the source; empty without a mask
     mask: str
+    # precedes the segment in the target; given to the model
     before: str = ""
+    # follows the segment in the target; never scored
     after: str = ""
+    # ends the segment and is scored in closed segments; empty if nothing ends a segment
     closing: str = ""
+    # the target is the whole text, not the segment alone
     whole_text: bool = False
+    # the target is the source, then the segment; implies `whole_text`
     source_first: bool = False
+    # the model is causal and writes the segment, with a blank in front, after the source
     continues: bool = False
+    # the text on each side of the mask is encoded by itself, without blanks at its ends
     apart: bool = False
 
     def without_mask(self) -> "Convention":
@@ -161,21 +156,18 @@ def convention_of(model_type: str) -> Convention:
 
 @dataclass(frozen=True)
 class Infill:
-    """One gap as token ids: the source, the target, and the scored part of the target.
+    """One gap as token ids: the source, the target, and the scored part of the target."""
 
-    Attributes:
-        source: encoder input ids.
-        target: decoder target ids.
-        start, stop: target[start:stop] is the segment.
-        mask: where the mask stands in the source; -1 without one.
-        frame: target[:frame] precedes every segment in this convention.
-    """
-
+    # encoder input ids
     source: tuple[int, ...]
+    # decoder target ids
     target: tuple[int, ...]
+    # target[start:stop] is the segment
     start: int
     stop: int
+    # where the mask stands in the source; -1 without one
     mask: int
+    # target[:frame] precedes every segment in this convention
     frame: int = 0
 
     def cut(self, max_length: int, around: bool) -> tuple["Infill", int]:
@@ -286,18 +278,15 @@ def _segments(
 
 @checked_dataclass
 class Infiller:
-    """A model that fills gaps, and what is needed before it is loaded.
+    """A model that fills gaps, and what is needed before it is loaded."""
 
-    Attributes:
-        load: loads the model; called when the first gap is scored.
-        tokenizer: of that model.
-        convention: how the model fills gaps.
-        max_length: tokens that the model reads or writes at once; a causal model reads source and target together.
-    """
-
+    # loads the model; called when the first gap is scored
     load: Callable[[], ConditionalLM]
+    # of that model
     tokenizer: PreTrainedTokenizerBase
+    # how the model fills gaps
     convention: Convention
+    # tokens that the model reads or writes at once; a causal model reads source and target together
     max_length: Count
 
     @classmethod
@@ -313,7 +302,7 @@ class Infiller:
 
         `convention` is by default that of its type of model, `max_length` what its tokenizer and configuration say.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for an unknown convention.
+        Raises SettingFault for an unknown convention.
         """
         config = load_pretrained(AutoConfig.from_pretrained, model)
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, model)

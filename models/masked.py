@@ -24,8 +24,7 @@ class MaskedLM(LanguageModel):
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
         """Loads a hub name or a folder.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a tokenizer
-        without mask, cls or sep token.
+        Raises SettingFault for a tokenizer without mask, cls or sep token.
         """
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]

@@ -100,6 +100,7 @@ class LanguageModel:
     """
 
     loader: ClassVar[Any]
+    loading: ClassVar[dict[str, Any]] = {}  # its further arguments
     pads: ClassVar[bool] = True  # whether it reads the tokenizer's padding
     model: Any  # the classes of transformers share no useful base type
     tokenizer: PreTrainedTokenizerBase
@@ -117,7 +118,7 @@ class LanguageModel:
         check_device(device, dtype)
         check_memory(name, dtype, "cpu", device)  # weights are loaded by the CPU first
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
-        model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
+        model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype, **cls.loading)
         check_tokens(name, tokenizer, len(model.get_input_embeddings().weight), pads=cls.pads)
         if model.dtype.itemsize < torch.float32.itemsize and model.get_output_embeddings() is not None:
             model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
@@ -178,7 +179,7 @@ class Reader(Protocol):
 class ConditionalLM(LanguageModel, ABC):
     """A model of targets given sources: it encodes the source (Seq2SeqLM), or reads it before the target (CausalLM)."""
 
-    _vocabulary: "dict[tuple[Any, ...], Vocabulary]" = field(
+    _vocabulary: "dict[tuple[Any, ...], OutputHead]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -204,7 +205,7 @@ class ConditionalLM(LanguageModel, ABC):
         with output_layer_given(self.model, lambda _: states):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
-    def output_vocabulary(self) -> "Vocabulary":
+    def output_vocabulary(self) -> "OutputHead":
         """The weights that make logits of last hidden states; the model is asked once, and again when it changes."""
         weights = [*self.model.parameters(), *self.model.buffers()]
         if any(each.is_inference() for each in weights):  # torch does not count their changes
@@ -216,7 +217,7 @@ class ConditionalLM(LanguageModel, ABC):
         return self._vocabulary[state]
 
     @torch.inference_mode()
-    def _find_vocabulary(self) -> "Vocabulary":
+    def _find_vocabulary(self) -> "OutputHead":
         """Two states show what the model does beside the product.
 
         A bias is what it adds to the state 0, and a far state tells whether it caps or scales the logits too.
@@ -226,7 +227,7 @@ class ConditionalLM(LanguageModel, ABC):
         bias, far = self.project(states)
         product = bias[:64] + states[1].float() @ weight[:64].float().T
         plain = torch.allclose(far[:64], product, rtol=0, atol=1e-4 * float(product.abs().max()))
-        return Vocabulary(weight, bias) if plain else Vocabulary(weight, project=self.project)
+        return OutputHead(weight, bias) if plain else OutputHead(weight, project=self.project)
 
     def log_probabilities(
         self,
@@ -292,16 +293,13 @@ CAPPED = 2**27  # logits of a model that caps them, held at a time
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """How last hidden states become logits, in float32: `states @ weight.T + bias`.
+class OutputHead:
+    """How last hidden states become logits, in float32: `states @ weight.T + bias`."""
 
-    Attributes:
-        weight, bias: of the output layer, with what the model adds to its logits.
-        project: all logits of some states, of a model that caps or scales them; None for the plain product.
-    """
-
+    # of the output layer, with what the model adds to its logits
     weight: Float[Tensor, "vocabulary dim"]
     bias: Float[Tensor, " vocabulary"] | None = None
+    # all logits of some states, of a model that caps or scales them; None for the plain product
     project: Callable[[Tensor], Tensor] | None = None
 
     def multiply(self, states: Float[Tensor, "states dim"]) -> Iterator[Float[Tensor, "states tokens"]]:
@@ -319,7 +317,7 @@ class Vocabulary:
 
 @torch.inference_mode()
 def token_log_probabilities(
-    vocabulary: Vocabulary,
+    vocabulary: OutputHead,
     states: Float[Tensor, "states dim"],
     tokens: Sequence[int],
     rows: Sequence[int] | None = None,
@@ -327,12 +325,9 @@ def token_log_probabilities(
     """log softmax of the states' logits at the tokens, in nats: the one place where scored states meet the vocabulary.
 
     Args:
-        vocabulary: makes logits of states.
-        states: last hidden states.
-        tokens: what is scored.
         rows: for each token, the state that predicts it; None: one token for each state.
 
-    >>> token_log_probabilities(Vocabulary(torch.eye(4)), torch.zeros(1, 4), [2]).exp().tolist()
+    >>> token_log_probabilities(OutputHead(torch.eye(4)), torch.zeros(1, 4), [2]).exp().tolist()
     [0.25]
     """
     wanted = torch.tensor(list(tokens), dtype=torch.long, device=states.device)

@@ -17,10 +17,7 @@ class Muon(torch.optim.Optimizer):
     """Momentum with orthogonalised updates, by the rule of `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")`.
 
     Args:
-        parameters: matrices.
         lr: learning rate on AdamW's scale, because an update has the root mean square of AdamW's.
-        weight_decay: decoupled, as AdamW's.
-        momentum: share of the old direction that is kept (Nesterov).
 
     Raises ValueError for a parameter that is not a matrix.
     """

@@ -36,11 +36,7 @@ def sample_continuations(
     """At most `new_tokens` tokens after each prompt, up to and with the end token.
 
     Args:
-        lm: the model.
         inputs: of `generate()`, see `pad_prompts`.
-        new_tokens: maximum number.
-        seed: of the draws; the same prompts then give the same continuations.
-        processors: of the scores.
         settings: of `generate()`, which otherwise samples from the whole distribution. Several samples of a prompt are
             consecutive.
     """

@@ -132,21 +132,18 @@ def prefer_near_tokens(attention: T5Attention) -> None:
 
 @checked_dataclass
 class TinyGPT2:
-    """A GPT-2 to build from scratch, with a tokenizer trained on the given texts; `</s>` begins and ends a text.
+    """A GPT-2 to build from scratch, with a tokenizer trained on the given texts; `</s>` begins and ends a text."""
 
-    Attributes:
-        vocabulary: tokens of the byte-level BPE, at most.
-        n_embd, n_head, n_layer, n_inner: as in `GPT2Config`.
-        max_length: tokens it reads at once.
-        dropout: of embeddings, attention and residual connections.
-    """
-
+    # tokens of the byte-level BPE, at most
     vocabulary: Count
+    # as in `GPT2Config`
     n_embd: Count
     n_head: Count
     n_layer: Count
     n_inner: Count
+    # tokens it reads at once
     max_length: Count = 512
+    # of embeddings, attention and residual connections
     dropout: Share = 0.0
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
@@ -159,21 +156,18 @@ class TinyGPT2:
 
 @checked_dataclass
 class TinyCausal:
-    """A causal model with rotary positions to build from scratch; its tokenizer is that of TinyGPT2.
+    """A causal model with rotary positions to build from scratch; its tokenizer is that of TinyGPT2."""
 
-    Attributes:
-        shape: `gpt_neox` (Pythia) or `llama`.
-        vocabulary: tokens of the byte-level BPE, at most.
-        hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: fields of its configuration.
-        max_length: tokens it reads at once.
-    """
-
+    # `gpt_neox` (Pythia) or `llama`
     shape: Literal["gpt_neox", "llama"]
+    # tokens of the byte-level BPE, at most
     vocabulary: Count
+    # fields of its configuration
     hidden_size: Count
     num_attention_heads: Count
     num_hidden_layers: Count
     intermediate_size: Count
+    # tokens it reads at once
     max_length: Count = 512
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
@@ -201,21 +195,18 @@ def _build_causal(shape: str, tokenizer: PreTrainedTokenizerFast, seed: int, **s
 
 @checked_dataclass
 class TinyBert:
-    """A BERT to build from scratch, with a tokenizer trained on the given texts; `</s>` frames and separates texts.
+    """A BERT to build from scratch, with a tokenizer trained on the given texts; `</s>` frames and separates texts."""
 
-    Attributes:
-        vocabulary: tokens of the byte-level BPE, at most.
-        hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: as in `BertConfig`.
-        max_length: tokens it reads at once.
-        dropout: of hidden states and attention.
-    """
-
+    # tokens of the byte-level BPE, at most
     vocabulary: Count
+    # as in `BertConfig`
     hidden_size: Count
     num_attention_heads: Count
     num_hidden_layers: Count
     intermediate_size: Count
+    # tokens it reads at once
     max_length: Count = 512
+    # of hidden states and attention
     dropout: Share = 0.0
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> MaskedLM:

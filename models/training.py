@@ -56,37 +56,32 @@ class Lora:
 
     They are trained while the weights are frozen, and merged with them when the model is saved. Embeddings stay frozen,
     also those of new special tokens.
-
-    Attributes:
-        rank: of the product of two matrices.
-        alpha: the product is multiplied by alpha / rank.
-        dropout: of what the matrices read.
     """
 
+    # of the product of two matrices
     rank: Count = 16
+    # the product is multiplied by alpha / rank
     alpha: Positive = 32.0
+    # of what the matrices read
     dropout: Share = 0.0
 
 
 @checked_dataclass
 class LanguageModelSchedule(Schedule):
-    """How long and how fast a language model trains; its first step already learns.
-
-    Attributes:
-        batch_size: tasks in a batch.
-        muon: learning rate of Muon for the matrices of hidden layers; null uses AdamW everywhere. A model from scratch
-            reaches the same loss with Muon in half the time. Pretrained models do better with AdamW.
-        token_budget: padded tokens that the device holds at once. A batch that has more is read in parts, whose
-            gradients add up. None reads every batch whole.
-        checkpointing: whether activations are computed again in the backward pass: less memory, a third more time.
-        lora: trains small matrices beside the frozen weights; None trains all weights.
-    """
+    """How long and how fast a language model trains; its first step already learns."""
 
     _: KW_ONLY
+    # tasks in a batch
     batch_size: Count
+    # learning rate of Muon for the matrices of hidden layers; null uses AdamW everywhere. A model from scratch reaches
+    # the same loss with Muon in half the time. Pretrained models do better with AdamW.
     muon: Positive | None = None
+    # padded tokens that the device holds at once. A batch that has more is read in parts, whose gradients add up. None
+    # reads every batch whole.
     token_budget: Count | None = None
+    # whether activations are computed again in the backward pass: less memory, a third more time
     checkpointing: bool = False
+    # trains small matrices beside the frozen weights; None trains all weights
     lora: Lora | None = None
 
     def __post_init__(self) -> None:
@@ -253,14 +248,7 @@ def train_language_model(
     `folder` receives the model in the Hugging Face form and `curve.json`.
 
     Args:
-        lm: an encoder-decoder, a causal or a masked model.
         train: the tasks of one epoch by a seed, the same for the same seed.
-        held_out: tasks to check the model on.
-        schedule: how long and how fast to train.
-        folder: where to train and to keep the model.
-        make_trainer: called with the arguments that this function sets; it adds the hardware.
-        loggers: Lightning loggers.
-        seed: of the tasks, their order and dropout.
         as_batch: makes the inputs of the model; by default `seq2seq_batch` or `causal_batch`. A masked model needs
             `masked_batch`.
     """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discriminators.segments import Layout, pack_segments, read
+from discriminators.segments import TokenFrame, pack_segments, read
 from models.batching import join_ids
 from models.windows import Truncation
 
@@ -15,7 +15,7 @@ class Letters:
     """Each letter is its code point; 1 starts, 2 separates and ends, 0 pads."""
 
     def __init__(self, max_length: int):
-        self.layout = Layout((1,), 2, (2,), 0, max_length)
+        self.layout = TokenFrame((1,), 2, (2,), 0, max_length)
 
     def encode(self, segments):
         return [[ord(c) for c in s] for s in segments]

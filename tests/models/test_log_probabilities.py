@@ -11,7 +11,7 @@ from transformers import Gemma2Config, Gemma2ForCausalLM
 
 from models import model
 from models.causal import CausalLM
-from models.model import ConditionalLM, Vocabulary, token_log_probabilities
+from models.model import ConditionalLM, OutputHead, token_log_probabilities
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyGPT2, TinyT5, initialise_model
 from models.windows import Pair
@@ -100,14 +100,14 @@ def test_log_probabilities_equal_one_pair_at_a_time(
 def record_logits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collects the number of logits that are held at a time."""
     seen: list[int] = []
-    multiply = Vocabulary.multiply
+    multiply = OutputHead.multiply
 
-    def recorded(self: Vocabulary, states: torch.Tensor) -> Iterator[torch.Tensor]:
+    def recorded(self: OutputHead, states: torch.Tensor) -> Iterator[torch.Tensor]:
         for logits in multiply(self, states):
             seen.append(logits.numel())
             yield logits
 
-    monkeypatch.setattr(Vocabulary, "multiply", recorded)
+    monkeypatch.setattr(OutputHead, "multiply", recorded)
     return seen
 
 
@@ -197,14 +197,14 @@ def test_what_does_not_fit_into_memory_is_halved(
     lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = lm.log_probabilities(pairs)
-    multiply = Vocabulary.multiply
+    multiply = OutputHead.multiply
 
-    def crowded(self: Vocabulary, states: torch.Tensor) -> Iterator[torch.Tensor]:
+    def crowded(self: OutputHead, states: torch.Tensor) -> Iterator[torch.Tensor]:
         if len(states) > 9:
             raise torch.OutOfMemoryError
         return multiply(self, states)
 
-    monkeypatch.setattr(Vocabulary, "multiply", crowded)
+    monkeypatch.setattr(OutputHead, "multiply", crowded)
     read = lm.model.get_encoder() if isinstance(lm, Seq2SeqLM) else lm.model
     monkeypatch.setattr(read, "forward", refuse_large_batches(read.forward, rows=3))
     for a, b in zip(lm.log_probabilities(pairs), expected, strict=True):
@@ -236,5 +236,5 @@ def test_several_tokens_of_one_state_by_hand(monkeypatch: pytest.MonkeyPatch) ->
     states = torch.tensor([[0.0, 0.0], [np.log(3.0), 0.0]])
     for width in (1, 2):
         monkeypatch.setattr(model, "BLOCK", 2 * width)
-        found = token_log_probabilities(Vocabulary(torch.eye(2)), states, [0, 0, 1, 1], rows=[0, 1, 1, 0])
+        found = token_log_probabilities(OutputHead(torch.eye(2)), states, [0, 0, 1, 1], rows=[0, 1, 1, 0])
         np.testing.assert_allclose(found.exp(), [0.5, 0.75, 0.25, 0.5], rtol=1e-6)

@@ -13,7 +13,7 @@ import torch
 
 from core.faults import InputFaults
 from core.stages import FILES, Stages
-from models.fit import SEALS, SealedCheckpoints, fit, is_whole
+from models.fit import SEALS, ChecksummedCheckpointIO, fit, is_whole
 from tests.toy_models import QUIET
 
 
@@ -185,14 +185,14 @@ def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
     for write in (torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))):
         write({"state_dict": Planted(trace)}, checkpoints / "planted.ckpt")
         planted = (checkpoints / "planted.ckpt").read_bytes()
-        SealedCheckpoints().save_checkpoint({}, checkpoints / "last.ckpt")
+        ChecksummedCheckpointIO().save_checkpoint({}, checkpoints / "last.ckpt")
         (checkpoints / "last.ckpt").write_bytes(planted)
         with (checkpoints / SEALS).open("a") as seals:
             seals.write(hashlib.sha256(planted).hexdigest() + "\n")
         with pytest.raises(InputFaults, match=r"last\.ckpt: a checkpoint must hold tensors and plain values only"):
             fit_slope(tmp_path)
         with pytest.raises(InputFaults):
-            SealedCheckpoints().load_checkpoint(checkpoints / "last.ckpt", weights_only=False)
+            ChecksummedCheckpointIO().load_checkpoint(checkpoints / "last.ckpt", weights_only=False)
         assert not trace.exists()
     pickle.loads(pickle.dumps(Planted(trace)))
     assert trace.exists()  # it would run
