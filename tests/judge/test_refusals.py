@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from baselines.bleu import Bleu
 
 import judge
+from baselines.sacrebleu_metrics import Bleu
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from judge.inputs import read
