@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import math
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from data.files import (
     Source,
     gather_columns,
     iterate_examples,
+    json_line,
     parse_cells,
     read_objects,
     to_record,
@@ -44,7 +44,6 @@ from data.text_files import form_of, temporary_path
 from meta_eval.scored_set import ScoredSet
 
 MOST_RATERS = 1_000  # of an aspect; their ratings are a table with a column for each
-ROW_KEYS = frozenset({"id", "scores", *OUTPUT})
 Outputs = Path | str | Sequence[Path | str]  # one file of scores, or several with a part of the examples each
 ENDINGS = (*(form + zipped for form in (".jsonl", *DELIMITERS) for zipped in ("", ".gz")), ".parquet")  # to write
 
@@ -317,52 +316,56 @@ def _read_signature(file: Path) -> str | None:
         raise InputFaults([fault(meta, 0, 'must be JSON with "signature", as +exp=score writes it')]) from None
 
 
-def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
-    """One record per example, in their order.
-
-    A record has `id` and what else the line of the example held, `scores` (aspect -> number, or null),
-    `dropped_tokens`, `reason` if a score is null, and `explanation` if the metric gives one.
-
-    Raises ValueError if the numbers of examples and scores differ.
+def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:
+    """One row per example: `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
+    `explanation` if the metric gives one.
     """
-    if len(examples) != len(scores):
-        raise ValueError(f"one score per example, but there are {len(examples)} examples and {len(scores)} scores")
     columns = {aspect: values.tolist() for aspect, values in scores.values.items()}
-    for i, example in enumerate(examples):
-        record: dict[str, Any] = {
-            "id": example.id,
-            **to_record(example),
-            **example.extra,
-            "scores": {aspect: None if math.isnan(column[i]) else column[i] for aspect, column in columns.items()},
-            "dropped_tokens": scores.dropped_tokens[i],
-        }
-        if None in record["scores"].values():
-            record["reason"] = scores.reasons[i]
+    for i, dropped in enumerate(scores.dropped_tokens):
+        numbers = {aspect: None if math.isnan(column[i]) else column[i] for aspect, column in columns.items()}
+        row: dict[str, Any] = {"scores": numbers, "dropped_tokens": dropped}
+        if None in numbers.values():
+            row["reason"] = scores.reasons[i]
         if scores.explanations:
-            record["explanation"] = scores.explanations[i]
-        yield record
+            row["explanation"] = scores.explanations[i]
+        yield row
 
 
-def join_records(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The record of an example with the scores of several metrics; that of a single metric is as it is.
+def score_records(
+    examples: Iterable[Example], rows: Mapping[str, Iterable[Mapping[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    """The lines that `+exp=score` writes: what the line of each example held, and its rows by metric, joined.
+
+    Raises ValueError if the numbers of examples and rows differ.
+    """
+    for example, *own in zip(examples, *rows.values(), strict=True):
+        yield {**to_line(example), **join_rows(dict(zip(rows, own, strict=True)))}
+
+
+def to_line(example: Example) -> dict[str, Any]:
+    """What the line of an example held, its id first."""
+    return {"id": example.id, **to_record(example), **example.extra}
+
+
+def join_rows(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The row of an example with the scores of several metrics; that of a single metric is as it is.
 
     A score has the name of its metric, or `metric/aspect` if the metric has several aspects. `dropped_tokens` is the
     largest number of any metric; reasons and explanations name their metric.
 
-    >>> join_records({"a": {"id": "1", "scores": {"quality": 0.5}, "dropped_tokens": 0},
-    ...               "b": {"id": "1", "scores": {"x": None, "y": 2.0}, "dropped_tokens": 3, "reason": "blank"}})
-    {'id': '1', 'scores': {'a': 0.5, 'b/x': None, 'b/y': 2.0}, 'dropped_tokens': 3, 'reason': 'b: blank'}
+    >>> join_rows({"a": {"scores": {"quality": 0.5}, "dropped_tokens": 0},
+    ...            "b": {"scores": {"x": None, "y": 2.0}, "dropped_tokens": 3, "reason": "blank"}})
+    {'scores': {'a': 0.5, 'b/x': None, 'b/y': 2.0}, 'dropped_tokens': 3, 'reason': 'b: blank'}
     """
     records = list(by_metric.values())
     if len(records) == 1:
         return records[0]
-    joined = {name: value for name, value in records[0].items() if name not in ROW_KEYS or name == "id"}
-    joined["scores"] = {
+    numbers = {
         join_name(name, aspect, record["scores"]): score
         for name, record in by_metric.items()
         for aspect, score in record["scores"].items()
     }
-    joined["dropped_tokens"] = max(record["dropped_tokens"] for record in records)
+    joined: dict[str, Any] = {"scores": numbers, "dropped_tokens": max(each["dropped_tokens"] for each in records)}
     if reasons := [f"{name}: {record['reason']}" for name, record in by_metric.items() if "reason" in record]:
         joined["reason"] = "; ".join(reasons)
     if given := {name: record["explanation"] for name, record in by_metric.items() if "explanation" in record}:
@@ -376,7 +379,7 @@ def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
 
 
 def read_kept_scores(rows: Path, signature: str, most: int | None = None) -> Scores:
-    """The scores in a file of records, as one metric gave them; with `most` those of the first ones."""
+    """The scores in a file of rows, as one metric gave them; with `most` those of the first ones."""
     with rows.open(encoding="utf-8") as lines:
         records = [json.loads(line) for line in islice(lines, most)]
     numbers = [[math.nan if score is None else score for score in record["scores"].values()] for record in records]
@@ -387,27 +390,31 @@ def read_kept_scores(rows: Path, signature: str, most: int | None = None) -> Sco
 
 
 def write_score_rows(
-    rows: Path, path: Path, aspects: Sequence[str], extra: Mapping[str, type] = MappingProxyType({})
+    records: Iterable[Mapping[str, Any]],
+    path: Path,
+    aspects: Sequence[str] = (),
+    extra: Mapping[str, type] = MappingProxyType({}),
 ) -> None:
-    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole.
+    """Writes records to `path` in the form of its suffix, under a temporary name until it is whole.
 
-    `extra` has the type of the values of each name that was passed on (`extra_types`).
+    A table needs `aspects`, and `extra`: the type of the values of each name that was passed on (`extra_types`).
     """
     form = form_of(path, FORMS)
     with temporary_path(path) as aside:
         if form == ".parquet":
-            write_parquet(rows, aside, aspects, extra)
+            write_parquet(records, aside, aspects, extra)
             return
-        with rows.open("rb") as source, _open_to_write(aside, path.suffix.lower() == ".gz") as target:
+        with _open_to_write(aside, path.suffix.lower() == ".gz") as target:
+            text = io.TextIOWrapper(target, encoding="utf-8", newline="")
             if form == ".jsonl":
-                shutil.copyfileobj(source, target)
+                text.writelines(map(json_line, records))
             else:
-                text = io.TextIOWrapper(target, encoding="utf-8", newline="", write_through=True)
                 write = row_writer(text, DELIMITERS[form])
                 write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
-                for line in source:
-                    write(_cells(json.loads(line), aspects, extra))
-                text.detach()
+                for record in records:
+                    write(_cells(record, aspects, extra))
+            text.flush()
+            text.detach()
 
 
 @contextmanager
@@ -428,12 +435,10 @@ def _cells(row: Mapping[str, Any], aspects: Sequence[str], extra: Iterable[str])
 
 def extra_types(row: Mapping[str, Any], known: dict[str, type]) -> None:
     """Adds the names that a row passes on to `known`, with the type of their values; `object` for several types."""
-    if len(row) > 3 and (others := row.keys() - ROW_KEYS):
-        for name in [name for name in row if name in others]:
-            value = row[name]
-            kind = object if isinstance(value, int) and abs(value) >= 2**63 else type(value)
-            if value is not None and known.setdefault(name, kind) is not kind:
-                known[name] = object
+    for name, value in row.items():
+        kind = object if isinstance(value, int) and abs(value) >= 2**63 else type(value)
+        if name != "id" and value is not None and known.setdefault(name, kind) is not kind:
+            known[name] = object
 
 
 def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]:

@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
@@ -208,8 +208,10 @@ def read_dataset(path: Path, split: str | None, network: bool) -> Iterator[tuple
         yield number, _without_nulls(row)
 
 
-def write_parquet(records: Path, path: Path, aspects: Sequence[str], extra: Mapping[str, type]) -> None:
-    """Writes the score records of a JSONL file as parquet; explanations are JSON texts, as are mixed extra values."""
+def write_parquet(
+    records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Mapping[str, type]
+) -> None:
+    """Writes score records as parquet; explanations are JSON texts, as are mixed extra values."""
     arrow = import_pyarrow(path)
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     lists = arrow.list_(arrow.string())
@@ -224,12 +226,10 @@ def write_parquet(records: Path, path: Path, aspects: Sequence[str], extra: Mapp
         ]
     )
     texts = ["explanation", *(name for name, kind in extra.items() if kind not in kinds and name not in LISTS)]
-    with arrow.parquet.ParquetWriter(path, columns) as writer, records.open(encoding="utf-8") as lines:
+    with arrow.parquet.ParquetWriter(path, columns) as writer:
         rows: list[dict[str, Any]] = []
-        for line in lines:
-            row = json.loads(line)
-            row |= {name: to_cell(row.get(name)) for name in texts}
-            rows.append(row)
+        for record in records:
+            rows.append({**record, **{name: to_cell(record.get(name)) for name in texts}})
             if len(rows) == ROWS:
                 writer.write_table(arrow.Table.from_pylist(rows, columns))
                 rows = []

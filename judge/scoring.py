@@ -3,52 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
-from core.scores import Metric, Scores
-from data.scored import join_name, join_records, score_records
+from core.scores import CorpusMetric, Metric, Scores
+from core.stages import Stages
+from data.files import InputFile, json_line
+from data.scored import ScoredFile, join_name, list_rows, read_kept_scores, score_records
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricFunction, load_metric
 from judge.tables import Result, Table, shorten, to_frame
 from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
+T = TypeVar("T")
+STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
+NOTES = "notes.txt"  # what the metric says about them, a line per sentence
+VERSION = 5
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 BARS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredTexts(Result):
-    """Examples and their scores.
+    """Examples and their scores."""
 
-    Attributes:
-        examples: in the order of the source.
-        scores: by metric.
-    """
+    examples: tuple[Example, ...]  # in the order of the source; of a file that was written, the first ones
+    scores: Mapping[str, Scores]  # of these examples, by metric
+    given: Mapping[str, NDArray[np.float64]] | None = None  # `values` of a whole file
+    dropped: NDArray[np.int64] | None = None  # the lost tokens of each text of a whole file
+    said: tuple[str, ...] = ()  # what metrics say about their scores
+    where: str = "`reasons`"  # what says why a score is missing
 
-    examples: tuple[Example, ...]
-    scores: Mapping[str, Scores]
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
 
     @property
-    def values(self) -> dict[str, NDArray[np.float64]]:
+    def values(self) -> Mapping[str, NDArray[np.float64]]:
         """One array of shape (n,) per aspect, higher is better; NaN without a score.
 
         With several metrics the keys are `metric`, or `metric/aspect` where a metric has several aspects.
         """
+        if self.given is not None:
+            return self.given
         if len(self.scores) == 1:
-            return dict(next(iter(self.scores.values())).values)
+            return next(iter(self.scores.values())).values
         return {
             join_name(metric, aspect, found.values): values
             for metric, found in self.scores.items()
             for aspect, values in found.values.items()
         }
+
+    @property
+    def unscored(self) -> int:
+        """The number of texts that lack a score."""
+        return int(np.isnan(list(self.values.values())).any(axis=0).sum())
+
+    @property
+    def truncated(self) -> int:
+        """The number of texts that lost tokens."""
+        if self.dropped is not None:
+            return int((self.dropped > 0).sum())
+        return int(np.any([found.dropped_tokens for found in self.scores.values()], axis=0).sum())
 
     @property
     def reasons(self) -> list[str | None]:
@@ -62,9 +85,7 @@ class ScoredTexts(Result):
 
     def records(self) -> Iterator[Mapping[str, Any]]:
         """The lines that `+exp=score` writes, as mappings."""
-        rows = {metric: score_records(self.examples, found) for metric, found in self.scores.items()}
-        for row in zip(*rows.values(), strict=True):
-            yield join_records(dict(zip(rows, row, strict=True)))
+        return score_records(self.examples, {metric: list_rows(found) for metric, found in self.scores.items()})
 
     def to_frame(self, title: str | None = None) -> Any:
         """The rows of `records` as a DataFrame, a column per score; with a title as `Result.to_frame`.
@@ -88,10 +109,12 @@ class ScoredTexts(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What metrics say about their scores, and how many examples have no score or lost tokens."""
-        records = list(self.records())
-        unscored = sum("reason" in record for record in records)
-        truncated = sum(record["dropped_tokens"] > 0 for record in records)
-        return collect_notes(self.scores) + tuple(describe_losses(len(records), unscored, truncated, "`reasons`"))
+        n, unscored, truncated = len(self), self.unscored, self.truncated
+        return (
+            *self.said,
+            *([f"{unscored} of {n} examples could not be scored; {self.where} says why"] if unscored else []),
+            *([f"{truncated} of {n} examples lost tokens that the model could not read"] if truncated else []),
+        )
 
 
 def score(
@@ -120,7 +143,8 @@ def score(
     examples = read(source, references=references, columns=columns)
     if not (metrics := load_several(metric, settings)):
         raise SettingFault("at least one metric is needed, found none")
-    return ScoredTexts(examples.examples, {name: score_all(examples, each) for name, each in metrics.items()})
+    scores = {name: score_all(examples, each) for name, each in metrics.items()}
+    return ScoredTexts(examples.examples, scores, said=collect_notes(scores))
 
 
 def load_several(metric: AnyMetric | Sequence[AnyMetric], settings: Mapping[str, Any]) -> dict[str, Metric]:
@@ -155,6 +179,68 @@ def add_scores(examples: ScoredSet, metrics: AnyMetric | Sequence[AnyMetric]) ->
     return replace(examples, scores={**examples.scores, **found})
 
 
+def keep_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
+    """The file with its scores, then those of the metrics, which are kept as `+exp=score` keeps them.
+
+    Raises InputFaults by file and line.
+    """
+    found = dict(file.scores)
+    sha256 = (file.source or InputFile(file.path)).sha256() if metrics else ""
+    for name, metric in metrics.items():
+        prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
+
+        def build(folder: Path, prepared: Metric = prepared) -> None:
+            scores = score_all(file, prepared)
+            (folder / ROWS).write_text("".join(map(json_line, list_rows(scores))), encoding="utf-8", newline="\n")
+            add_notes(folder, scores.notes)
+
+        depends = {"input": sha256, "signature": prepared.signature}
+        kept = stages.get(STAGE, depends, build, version=VERSION)
+        found[name] = replace(read_kept_scores(kept / ROWS, prepared.signature), notes=read_notes(kept))
+    return replace(file, scores=found)
+
+
+def add_notes(folder: Path, notes: Iterable[str]) -> None:
+    """Writes notes on scores into the folder of their stage, behind those that are there."""
+    with (folder / NOTES).open("a", encoding="utf-8") as file:
+        file.writelines(f"{note}\n" for note in notes)
+
+
+def read_notes(folder: Path) -> tuple[str, ...]:
+    """The notes in the folder of a stage, each once."""
+    return tuple(dict.fromkeys((folder / NOTES).read_text(encoding="utf-8").splitlines()))
+
+
+def name_metrics(metrics: Mapping[str, T], metric: T | None, name: str | None) -> dict[str, T]:
+    """The metrics to run, or their configurations, by name: `metric=NAME` and `metrics=[...]`.
+
+    Raises SettingFault for a name given twice.
+    """
+    single = {} if metric is None else {name or "metric": metric}
+    if twice := [name for name in single if name in metrics]:
+        raise SettingFault(f"metrics must name each metric once, but metric={twice[0]} is in metrics too")
+    return {**single, **metrics}
+
+
+def check_scored(
+    file: ScoredFile, check: Callable[[ScoredFile], None], metric: str | None, metrics: Iterable[str]
+) -> ScoredFile:
+    """Checks the file, and the names of the metrics to run, `metric` and `metrics`, before one is loaded.
+
+    Raises InputFaults as `check` does, for a file without scores if no metric runs, and for a metric that is in the
+    file already.
+    """
+    check(file)
+    names = [*([] if metric is None else [metric]), *metrics]
+    if not file.scores and not names:
+        rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=[NAME]'
+        raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
+    for name in names:
+        if any(given == name or given.startswith(f"{name}/") for given in file.scores):
+            raise InputFaults([fault(file.path, 0, f"a metric must have one score, but {name} is also in the file")])
+    return file
+
+
 def join_signatures(signatures: Mapping[str, str]) -> str:
     """The signature of one metric as it is; those of several in one line, each behind its name."""
     if len(signatures) == 1:
@@ -165,14 +251,6 @@ def join_signatures(signatures: Mapping[str, str]) -> str:
 def collect_notes(scores: Mapping[str, Scores]) -> tuple[str, ...]:
     """What metrics say about their scores, each sentence once."""
     return tuple(dict.fromkeys(note for found in scores.values() for note in found.notes))
-
-
-def describe_losses(n: int, unscored: int, truncated: int, where: str) -> list[str]:
-    """Sentences about examples without a score and with lost tokens; `where` says why."""
-    return [
-        *([f"{unscored} of {n} examples could not be scored; {where} says why"] if unscored else []),
-        *([f"{truncated} of {n} examples lost tokens that the model could not read"] if truncated else []),
-    ]
 
 
 def score_tables(first: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Table]:

@@ -10,8 +10,8 @@ from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals
-from experiments.tools.metric_scores import score_file
 from judge.comparing import compare_scored
+from judge.scoring import keep_scores
 from meta_eval.intervals import Resampling
 
 
@@ -26,7 +26,8 @@ def compare(
     corpus: Sequence[CorpusName] | None,
 ) -> Outcome:
     """Compares all systems in the file. `metrics` are run on the file; the others have their scores in it."""
-    scored = score_file(run, file, metrics)
+    with run.timed("scoring"):
+        scored = keep_scores(file, metrics, run.stages)
     with run.timed("comparisons"):
         found = compare_scored(
             scored, resampling, permutations=permutations, level=level, margin=margin, cues=run.cues, corpus=corpus

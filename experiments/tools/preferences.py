@@ -10,8 +10,8 @@ from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals
-from experiments.tools.metric_scores import score_file
 from judge.preferring import study_preferences
+from judge.scoring import keep_scores
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
 
@@ -37,7 +37,8 @@ def preferences(
     given, outputs = files
     if metrics and outputs is None:
         raise SettingFault("metrics score texts: pass the systems' outputs by data.outputs=FILE")
-    scored = None if outputs is None else score_file(run, outputs, metrics)
+    with run.timed("scoring"):
+        scored = None if outputs is None else keep_scores(outputs, metrics, run.stages)
     with run.timed("preferences"):
         found = study_preferences(given, scored, metric, resampling, level)
     strengths = {each.system: each.strength for each in found.ranking.systems}

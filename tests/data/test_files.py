@@ -19,7 +19,7 @@ from core.scores import Scores
 from data import text_files
 from data.columns import FIELDS
 from data.files import _check_record, json_line, read_examples, write_examples
-from data.scored import score_records
+from data.scored import list_rows, score_records
 from data.text_files import decoder, longest_line, open_atomically, set_longest_line
 
 FORMS = (".jsonl", ".csv", ".tsv")
@@ -397,7 +397,7 @@ def test_scores_have_the_promised_form(tmp_path: Path):
     scores = Scores(values, "cdm|model:ab12", (None, "coherence: too long"), (0, 7), explanations)
     first = {"id": "a", "text": "t", "scores": {"coherence": 0.1, "overall": 2.0}, "dropped_tokens": 0}
     second = {"id": "b", "text": "u", "scores": {"coherence": None, "overall": 3.0}, "dropped_tokens": 7}
-    assert list(score_records(examples, scores)) == [
+    assert list(score_records(examples, {"m": list_rows(scores)})) == [
         first | {"explanation": {"tokens": [1, 2]}},
         second | {"reason": "coherence: too long", "explanation": {}},
     ]
@@ -405,14 +405,14 @@ def test_scores_have_the_promised_form(tmp_path: Path):
 
 def test_scores_without_explanations_have_none():
     values: Any = {"quality": [1.0]}
-    (record,) = score_records([Example("a", text="t")], Scores(values, "s"))
+    (record,) = score_records([Example("a", text="t")], {"m": list_rows(Scores(values, "s"))})
     assert json_line(record) == '{"id": "a", "text": "t", "scores": {"quality": 1.0}, "dropped_tokens": 0}\n'
 
 
 def test_scores_must_belong_to_the_examples():
     values: Any = {"quality": [1.0]}
-    with pytest.raises(ValueError, match="2 examples and 1 scores"):
-        list(score_records([FULL, FULL], Scores(values, "s")))
+    with pytest.raises(ValueError, match="shorter"):
+        list(score_records([FULL, FULL], {"m": list_rows(Scores(values, "s"))}))
 
 
 def test_compressed_files_are_read_as_they_are(tmp_path: Path):

@@ -175,19 +175,12 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-def rows(tmp_path: Path) -> Path:
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_rows_are_read_back_as_they_were(rows: Path, tmp_path: Path, ending: str) -> None:
+def test_rows_are_read_back_as_they_were(tmp_path: Path, ending: str) -> None:
     if ending == ".parquet":
         pytest.importorskip("pyarrow.parquet")
     path = tmp_path / f"out{ending}"
-    write_score_rows(rows, path, ["coherence", "x/y"])
+    write_score_rows(ROWS, path, ["coherence", "x/y"])
     faults: list[str] = []
     found = [row for _, row in read_score_rows(path, faults)]
     assert faults == []
@@ -196,14 +189,14 @@ def test_rows_are_read_back_as_they_were(rows: Path, tmp_path: Path, ending: str
     assert [{a: score for a, score in row.scores.items() if score is not None} for row in found] == known
 
 
-def test_a_csv_file_has_a_column_per_aspect(rows: Path, tmp_path: Path) -> None:
-    write_score_rows(rows, tmp_path / "out.csv", ["coherence", "x/y"])
+def test_a_csv_file_has_a_column_per_aspect(tmp_path: Path) -> None:
+    write_score_rows(ROWS, tmp_path / "out.csv", ["coherence", "x/y"])
     assert (tmp_path / "out.csv").read_bytes().decode() == (
         "id,scores.coherence,scores.x/y,dropped_tokens,reason,explanation\n"
         '"a,\r1","0.1","-3.0","0","","{""tokens"": [1]}"\n'
         '"=b\n",,1e-300,7,"too ""long""",\n'
     )
-    write_score_rows(rows, tmp_path / "out.csv.gz", ["coherence", "x/y"])
+    write_score_rows(ROWS, tmp_path / "out.csv.gz", ["coherence", "x/y"])
     assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()) == (tmp_path / "out.csv").read_bytes()
 
 
@@ -223,9 +216,9 @@ def test_faults_of_a_csv_file(tmp_path: Path, content: str, expected: str) -> No
     assert faults == [f"{path}:{expected}"]
 
 
-def test_another_ending_is_refused(rows: Path, tmp_path: Path) -> None:
+def test_another_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match=r'must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"'):
-        write_score_rows(rows, tmp_path / "out.txt", ["coherence"])
+        write_score_rows(ROWS, tmp_path / "out.txt", ["coherence"])
     assert not (tmp_path / "out.txt").exists()
 
 

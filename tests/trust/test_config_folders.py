@@ -58,7 +58,7 @@ SETTINGS = {  # sweep/theirs.yaml, which may set anything
     "an upload": "logger:\n  mode: online\n",
     "an upload by reference": "a: {_target_: experiments.runner.tracking.NoTracking, mode: online}\nlogger: ${a}\n",
     "a user of W&B": "logger:\n  entity: they\n",
-    "a cluster": "engine:\n  _target_: experiments.tools.engines.RayEngine\n  address: evil.example:6379\n",
+    "a cluster": "engine:\n  _target_: judge.engines.RayEngine\n  address: evil.example:6379\n",
     "an output of the experiment": "experiment:\n  output: {path: elsewhere.jsonl}\n",
     "a run folder": "run_dir: elsewhere\n",
     "a root": "outputs: elsewhere\n",

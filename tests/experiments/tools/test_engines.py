@@ -10,7 +10,8 @@ import pytest
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.files import InputFile
-from experiments.tools.engines import LocalEngine, RayEngine
+from judge import engines
+from judge.engines import LocalEngine, RayEngine
 
 REPOSITORY = Path(__file__).parents[3]
 METRICS = """

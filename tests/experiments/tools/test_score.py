@@ -22,9 +22,11 @@ from data.scored import read_scored
 from data.text_files import standard_input
 from experiments.contracts import Run
 from experiments.runner import terminal
-from experiments.tools.engines import LocalEngine
-from experiments.tools.metric_scores import score_file
-from experiments.tools.score import check_scorable, score
+from experiments.tools.score import score
+from judge import engines
+from judge.engines import LocalEngine
+from judge.scoring import keep_scores
+from judge.streaming import check_scorable
 
 Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -102,12 +104,12 @@ def test_notes_are_kept_with_the_scores(tmp_path: Path) -> None:
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     metric, run = Killed(at=6, notes=("ours, not theirs",)), make_run(tmp_path)
     for _ in range(2):
-        assert score(run, file, tmp_path / "out.jsonl", LocalEngine({"m": metric})).notes == ["ours, not theirs"]
+        assert score(run, file, tmp_path / "out.jsonl", LocalEngine({"m": metric})).notes == ("ours, not theirs",)
     assert json.loads((tmp_path / "out.jsonl.meta.json").read_text())["notes"] == ["ours, not theirs"]
-    assert score_file(run, read_scored(tmp_path / "in.jsonl"), {"m": metric}).scores["m"].notes == metric.notes
+    assert keep_scores(read_scored(tmp_path / "in.jsonl"), {"m": metric}, run.stages).scores["m"].notes == metric.notes
     assert metric.calls == 5
     fresh = replace(metric, signature="fresh", calls=0)
-    assert score_file(run, read_scored(tmp_path / "in.jsonl"), {"m": fresh}).scores["m"].notes == metric.notes
+    assert keep_scores(read_scored(tmp_path / "in.jsonl"), {"m": fresh}, run.stages).scores["m"].notes == metric.notes
 
 
 SCORE = ("+exp=score", "data.path=in.jsonl", "output=out.jsonl")

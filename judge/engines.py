@@ -16,15 +16,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from hydra.utils import instantiate
-
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
 from data.files import InputFile, json_line
-from data.scored import iterate_unscored, score_records
+from data.scored import iterate_unscored, list_rows
 from data.text_files import longest_line, set_longest_line
+from judge.metrics import build
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
@@ -53,7 +52,7 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> Rows:
         scores = metric.score(examples)
     except ExampleFaults as faults:
         raise faults.located(file, [line for line, _ in chunk]) from None
-    return "".join(map(json_line, score_records(examples, scores))), scores.notes
+    return "".join(map(json_line, list_rows(scores))), scores.notes
 
 
 def prepare(metrics: Mapping[str, Metric], file: InputFile) -> dict[str, Metric]:
@@ -180,7 +179,7 @@ class ScoringActor:
 
 
 def _build(metrics: Mapping[str, Any]) -> dict[str, Metric]:
-    return {name: instantiate(config) for name, config in metrics.items()}
+    return {name: build(config) for name, config in metrics.items()}
 
 
 def _ask_signatures(metrics: Mapping[str, Any], file: InputFile, longest: int) -> dict[str, str]:

@@ -1,0 +1,280 @@
+"""A file to a file of scores: it is read once, scored in chunks that are kept, and each row is written once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import tempfile
+import time
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from math import nan
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import IO, Any
+
+import numpy as np
+
+from core.example import Example
+from core.faults import InputFaults, fault
+from core.scores import Field, required_fields
+from core.selection import find_lack
+from core.settings import Count, check
+from core.stages import Stages
+from data.files import InputFile, Source
+from data.scored import (
+    ENDINGS,
+    extra_types,
+    iterate_unscored,
+    read_kept_scores,
+    score_records,
+    to_line,
+    write_score_rows,
+)
+from data.table_files import import_pyarrow
+from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically
+from judge.engines import Chunk, Engine
+from judge.scoring import ROWS, STAGE, VERSION, ScoredTexts, add_notes, join_signatures, read_notes
+
+log = logging.getLogger(__name__)
+
+LOG_INTERVAL = 30  # seconds between progress messages
+SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
+SHOWN = 1000  # first examples of the result
+Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+
+
+def check_output(path: str, given: Source, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
+    """Checks the output path before a model is loaded, and returns it.
+
+    Args:
+        path: the output.
+        given: the input, or its path.
+        endings: those that the name of the output may have; by default those of a file of scores.
+        standard: whether `-` stands for standard output.
+
+    Raises InputFaults for another ending, for what is not a regular file (a folder, a link, a device), for the input
+    file itself, and for a path in a folder that does not exist.
+    """
+    file = Path(path)
+    if standard and file == STANDARD:
+        return file
+    hint = "; output=- writes to standard output" if standard else ""
+    if special := describe_special(file):
+        raise InputFaults([f"output must be a regular file, found {special}{hint}"])
+    if not file.name.lower().endswith(tuple(endings)):
+        raise InputFaults([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
+    if os.path.realpath(file) in map(os.path.realpath, InputFile.of(given).files):
+        raise InputFaults([f"output and data.path must be different files, found {file} for both"])
+    if not file.parent.is_dir():
+        raise InputFaults([f"output must be in an existing folder, but there is no {file.parent}"])
+    probe = file.with_name(f".{file.name}.meta.json.{os.getpid()}.partial")  # the longest name beside it
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputFaults([f"output cannot be {file}: {error.strerror}"]) from error
+    if file.suffix.lower() == ".parquet":
+        import_pyarrow(file)
+    return file
+
+
+@dataclass(frozen=True, eq=False)
+class ScorableFile:
+    """A file that was read completely and can be scored."""
+
+    source: InputFile
+    sha256: str  # of the file's bytes
+    first: tuple[Example, ...]
+    ends: tuple[int, ...]  # for each chunk, the number of examples up to its end
+    held: IO[bytes]  # the chunks, in a temporary file of this process
+    begins: tuple[int, ...]  # where each chunk begins in it
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.held.close)
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """The chunks from number `start` on, with the lines of their examples."""
+        for begin in self.begins[start:]:
+            self.held.seek(begin)
+            yield pickle.load(self.held)
+
+    def examples(self) -> Iterator[Example]:
+        """All examples."""
+        return (example for chunk in self.chunks() for _, example in chunk)
+
+
+def check_scorable(
+    data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk: int, metric: str | None = None
+) -> ScorableFile:
+    """Reads a whole file, checks it for the configured metrics before their models are loaded, and plans chunks.
+
+    `metric` is the one of them whose settings are those of `metric=NAME`, for hints.
+
+    A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
+
+    Raises SettingFault for `chunk`; InputFaults, by file and line, for a faulty file, and for each
+    metric whose fields no example has.
+    """
+    check(Count, chunk=chunk)
+    source = InputFile.of(data)
+    requires = {name: _find_required(config) for name, config in metrics.items()}
+    called = {name: "the metric" if len(metrics) == 1 else name for name in metrics}
+    first: list[Example] = []
+    ends, begins, faults = [0], list[int](), dict[str, list[str]]({name: [] for name in metrics})
+    rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
+    ready, now = list[tuple[int, Example]](), list[tuple[int, Example]]()  # a chunk, and what is read since
+    with ExitStack() as opened:
+        held = opened.enter_context(tempfile.TemporaryFile())
+
+        def hold() -> None:
+            if ready:
+                begins.append(held.tell())
+                pickle.dump(ready, held, pickle.HIGHEST_PROTOCOL)
+
+        for rows, (line, example) in enumerate(iterate_unscored(source, refuse_scores=True), start=1):
+            now.append((line, example))
+            if rows <= SHOWN:
+                first.append(example)
+            for name in [name for name in metrics if name in waiting]:
+                if (reason := find_lack(example, requires[name], called[name])) is None:
+                    waiting.remove(name)
+                elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
+                    hint = _suggest_aspects(metrics[name], example, "metric" if name == metric else f"metrics.{name}")
+                    faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}{hint}"))
+            if not waiting and rows - ends[-1] >= chunk:
+                hold()
+                ends.append(rows)
+                ready, now, waiting = now, [], set(metrics)
+        if not waiting:
+            hold()
+            ends.append(rows)
+            ready, now = now, []
+        if len(ends) == 1:
+            raise InputFaults([each for name in metrics if name in waiting for each in faults[name]])
+        ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
+        ready += now
+        hold()
+        opened.pop_all()
+        return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(begins))
+
+
+def _suggest_aspects(metric: Mapping[str, Any], example: Example, place: str) -> str:
+    """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
+    required = {aspect: _find_required({**metric, "aspects": [aspect]}) for aspect in metric.get("aspects", ())}
+    known = [aspect for aspect, fields in required.items() if find_lack(example, fields, place) is None]
+    return f"; {place}.aspects=[{','.join(known)}] does without" if known else ""
+
+
+def _find_required(metric: Mapping[str, Any]) -> tuple[Field, ...]:
+    target = resolve_name(metric["_target_"])
+    return required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
+
+
+def score_file(
+    file: ScorableFile, engine: Engine, signatures: Mapping[str, str], output: Path, stages: Stages, progress: Progress
+) -> ScoredTexts:
+    """Scores a file in order, chunk by chunk, and writes `output` at the end.
+
+    The finished chunks of each metric are kept in `stages`: after a kill the same call continues after them, and a call
+    with one more metric computes only this one. The result holds the first examples, and the values of all.
+
+    Raises InputFaults, by file and line, for examples that a metric refuses.
+    """
+    names = list(signatures)
+
+    def build(folders: Mapping[int, Path]) -> None:
+        score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()}, progress)
+
+    depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
+    kept = dict(zip(names, stages.get_several(STAGE, depends, build, version=VERSION), strict=True))
+    first = {name: read_kept_scores(kept[name] / ROWS, signatures[name], len(file.first)) for name in names}
+    notes = tuple(dict.fromkeys(note for folder in kept.values() for note in read_notes(folder)))
+    found = ScoredTexts(file.first, first, said=notes, where=str(output))
+    extra: dict[str, type] = {}
+    if ".jsonl" not in output.suffixes:
+        for example in file.examples():
+            extra_types(to_line(example), extra)
+    values: dict[str, array[float]] = {aspect: array("d") for aspect in found.values}
+    dropped = array("q")
+
+    def count(records: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        for record in records:
+            dropped.append(record["dropped_tokens"])
+            for aspect, score in record["scores"].items():
+                values[aspect].append(nan if score is None else score)
+            yield record
+
+    with ExitStack() as opened:
+        lines = {name: opened.enter_context((kept[name] / ROWS).open(encoding="utf-8")) for name in names}
+        rows = {name: map(json.loads, each) for name, each in lines.items()}
+        write_score_rows(count(score_records(file.examples(), rows)), output, list(values), extra)
+    every = {aspect: np.frombuffer(each) for aspect, each in values.items()}
+    return ScoredTexts(file.first, first, every, np.frombuffer(dropped, np.int64), notes, str(output))
+
+
+def write_meta(found: ScoredTexts, output: Path) -> None:
+    """Writes the signatures of a file of scores beside it."""
+    signatures = {name: each.signature for name, each in found.scores.items()}
+    meta = {"signature": join_signatures(signatures), "signatures": signatures, "aspects": list(found.values)}
+    meta |= {"n": len(found), "unscored": found.unscored, "truncated": found.truncated, "notes": list(found.said)}
+    with open_atomically(output.with_name(f"{output.name}.meta.json")) as file:
+        json.dump(meta, file, indent=2, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+
+
+def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path], progress: Progress) -> None:
+    """Writes the scores of a file by metric to `folders`; continues where an earlier run stopped.
+
+    A chunk is scored by the metrics that have not finished it.
+    """
+    total, path = file.ends[-1], file.source.path
+    with ExitStack() as held, progress("scoring", total) as advance:
+        rows = {name: held.enter_context((folder / ROWS).open("ab+")) for name, folder in folders.items()}
+        done = {name: keep_finished(each, file.ends) for name, each in rows.items()}
+        start = min(done.values())
+        before = file.ends[start - 1] if start else 0
+        if before:
+            log.info("%d of %d examples of %s are already scored", before, total, path)
+        advance(before)
+        began = logged = synced = time.monotonic()
+        parts = (
+            (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
+        )
+        scored = engine.score(file.source, parts)
+        for (begin, end), found in zip(pairwise((before, *file.ends[start:])), scored, strict=True):
+            for name, (text, notes) in found.items():
+                add_notes(folders[name], notes)
+                rows[name].write(text.encode())
+                rows[name].flush()
+            advance(end - begin)
+            now = time.monotonic()
+            if now - synced > SYNC_INTERVAL or end == total:
+                synced = now
+                for each in rows.values():
+                    os.fsync(each.fileno())
+            if now - logged > LOG_INTERVAL:
+                logged = now
+                rate = (end - before) / (logged - began)
+                minutes = (total - end) / rate / 60
+                log.info("scored %d of %d, %.3g a second, %.1f minutes left", end, total, rate, minutes)
+
+
+def keep_finished(rows: IO[bytes], ends: Sequence[int]) -> int:
+    """Cuts a file of rows after its last finished chunk; returns how many chunks are finished."""
+    rows.seek(0)
+    done = size = at = 0
+    for count, line in enumerate(rows, start=1):
+        at += len(line)
+        if count == ends[done] and line.endswith(b"\n"):
+            done, size = done + 1, at
+        if done == len(ends):
+            break
+    rows.truncate(size)
+    return done
