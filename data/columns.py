@@ -14,13 +14,13 @@ FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one person, as in rating:coherence:ann
 RATINGS = "ratings."  # an aspect in the setting `columns`, as in ratings.coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
-PLAIN = frozenset({*FIELDS, "scores"})  # the keys of a JSON object that need no naming
 OTHER_NAMES = {  # of translations (src, mt, ref) and of data sets of prompts and answers
     "src": "context", "input": "context",
     "mt": "text", "prediction": "text", "output": "text",
     "ref": "references", "reference": "references", "target": "references",
 }  # fmt: skip
-OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that +exp=score writes
+OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that +exp=score writes; data.scored leaves them out
+PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
 LONGEST_NAME = 30  # characters that are compared with the names of fields
 SHOWN = 50  # columns in a message
@@ -105,7 +105,7 @@ def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: M
             yield f"{both}: columns={several if name == 'ratings' else f'{{{name}: {keys[0]}}} chooses one'}"
     counts = Counter(extra.values())
     for key, name in extra.items():
-        if name in (*OUTPUT, "id", "scores"):
+        if name in ("id", "scores"):
             yield f"{format_value(name)} is a key of the output of scores: columns={{my_{name}: {key}}} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"

@@ -186,8 +186,12 @@ def iterate_unscored(path: Source, refuse_scores: bool = False) -> Iterator[tupl
 
     def take(line: int, record: dict[str, Any]) -> list[str]:
         names = "{my_scores: scores}, in a table {my_bleu: scores.bleu}"
-        what = f'"scores" is a key of the output of scores: columns={names} renames it'
-        problems = [what] if refuse_scores and "scores" in record else []
+        what = "is a key of the output of scores: columns="
+        problems = [
+            f'"{name}" {what}{names if name == "scores" else f"{{my_{name}: {name}}}"} renames it'
+            for name in ("scores", *OUTPUT)
+            if refuse_scores and name in record
+        ]
         return problems + _take(record, line, given)
 
     for line, example in iterate_examples(path, take=take):
@@ -208,7 +212,12 @@ def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
 
 
 def _take(record: dict[str, Any], line: int, by_line: dict[int, Given]) -> list[str]:
-    """Moves scores and lists of ratings from a record to `by_line`, leaves mean ratings, and returns the problems."""
+    """Moves scores and lists of ratings from a record to `by_line`, leaves mean ratings, and returns the problems.
+
+    What else `+exp=score` writes is left out.
+    """
+    for name in OUTPUT:
+        record.pop(name, None)
     if "scores" not in record and "ratings" not in record:
         by_line[line] = {}, {}
         return []

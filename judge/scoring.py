@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,16 +20,28 @@ from core.scores import CorpusMetric, Metric, Scores
 from core.stages import Stages
 from data.files import InputFile, json_line
 from data.scored import ScoredFile, join_name, list_rows, read_kept_scores, score_records
+from data.text_files import open_atomically
+from judge.engines import Engine, LocalEngine
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricFunction, load_metric
+from judge.streaming import (
+    ROWS,
+    STAGE,
+    VERSION,
+    Progress,
+    ScorableFile,
+    add_notes,
+    check_output,
+    check_scorable,
+    keep_scores,
+    read_notes,
+    write_scores,
+)
 from judge.tables import Result, Table, shorten, to_frame
 from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
 T = TypeVar("T")
-STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
-NOTES = "notes.txt"  # what the metric says about them, a line per sentence
-VERSION = 5
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 BARS = " ▁▂▃▄▅▆▇█"
 
@@ -123,6 +138,9 @@ def score(
     references: References | None = None,
     *,
     columns: Columns | None = None,
+    output: Path | str | None = None,
+    stages: Path | str | None = None,
+    chunk: int = 500,
     **settings: Any,
 ) -> ScoredTexts:
     """Scores texts with a metric, or with several.
@@ -132,6 +150,9 @@ def score(
         metric: a name, a function, a metric, or a list of these (`judge.load_metric`).
         references: of each text one or a list of them, or a mapping from the input.
         columns: by field the column that gives it.
+        output: for a file of any length, the file to write, as `+exp=score` does; the result has the first examples.
+        stages: a folder for finished chunks of that many examples: after a kill, the same call continues after them.
+        chunk: the number of examples to score at once for an output.
         settings: of a single metric; build several with `load_metric` if they need settings.
 
     Raises SettingFault and InputFaults as `read` and `load_metric` do, and where no example has what the metric needs.
@@ -140,11 +161,43 @@ def score(
     >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
     {'quality': [0.86, 0.5]}
     """
-    examples = read(source, references=references, columns=columns)
     if not (metrics := load_several(metric, settings)):
         raise SettingFault("at least one metric is needed, found none")
+    if output is not None:
+        if not isinstance(source, Path | str) or references is not None:
+            raise SettingFault("output needs a file of texts with their references")
+        given = InputFile.of(source, columns=columns)
+        path, engine = check_output(str(output), given), LocalEngine(metrics)
+        file = check_scorable(given, metrics, chunk)
+        with TemporaryDirectory() as folder:
+            kept = Stages(Path(folder if stages is None else stages))
+            found = score_file(file, engine, engine.prepare(given), path, kept, lambda *_: nullcontext(lambda _: None))
+        write_meta(found, path)
+        return found
+    examples = read(source, references=references, columns=columns)
     scores = {name: score_all(examples, each) for name, each in metrics.items()}
     return ScoredTexts(examples.examples, scores, said=collect_notes(scores))
+
+
+def score_file(
+    file: ScorableFile, engine: Engine, signatures: Mapping[str, str], output: Path, stages: Stages, progress: Progress
+) -> ScoredTexts:
+    """Scores a file as `keep_scores` and writes `output`. Raises InputFaults, by file and line."""
+    kept = keep_scores(file, engine, signatures, stages, progress)
+    values, dropped = write_scores(file, kept, output)
+    first = {name: read_kept_scores(kept[name] / ROWS, line, len(file.first)) for name, line in signatures.items()}
+    notes = tuple(dict.fromkeys(note for folder in kept.values() for note in read_notes(folder)))
+    return ScoredTexts(file.first, first, values, dropped, notes, str(output))
+
+
+def write_meta(found: ScoredTexts, output: Path) -> None:
+    """Writes the signatures of a file of scores beside it."""
+    signatures = {name: each.signature for name, each in found.scores.items()}
+    meta = {"signature": found.signature, "signatures": signatures, "aspects": list(found.values)}
+    meta |= {"n": len(found), "unscored": found.unscored, "truncated": found.truncated, "notes": list(found.said)}
+    with open_atomically(output.with_name(f"{output.name}.meta.json")) as file:
+        json.dump(meta, file, indent=2, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
 
 
 def load_several(metric: AnyMetric | Sequence[AnyMetric], settings: Mapping[str, Any]) -> dict[str, Metric]:
@@ -179,7 +232,7 @@ def add_scores(examples: ScoredSet, metrics: AnyMetric | Sequence[AnyMetric]) ->
     return replace(examples, scores={**examples.scores, **found})
 
 
-def keep_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
+def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
     """The file with its scores, then those of the metrics, which are kept as `+exp=score` keeps them.
 
     Raises InputFaults by file and line.
@@ -198,17 +251,6 @@ def keep_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages)
         kept = stages.get(STAGE, depends, build, version=VERSION)
         found[name] = replace(read_kept_scores(kept / ROWS, prepared.signature), notes=read_notes(kept))
     return replace(file, scores=found)
-
-
-def add_notes(folder: Path, notes: Iterable[str]) -> None:
-    """Writes notes on scores into the folder of their stage, behind those that are there."""
-    with (folder / NOTES).open("a", encoding="utf-8") as file:
-        file.writelines(f"{note}\n" for note in notes)
-
-
-def read_notes(folder: Path) -> tuple[str, ...]:
-    """The notes in the folder of a stage, each once."""
-    return tuple(dict.fromkeys((folder / NOTES).read_text(encoding="utf-8").splitlines()))
 
 
 def name_metrics(metrics: Mapping[str, T], metric: T | None, name: str | None) -> dict[str, T]:

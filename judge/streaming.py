@@ -13,17 +13,18 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import nan
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.scores import Field, required_fields
+from core.scores import Field, Metric, required_fields
 from core.selection import find_lack
 from core.settings import Count, check
 from core.stages import Stages
@@ -32,18 +33,19 @@ from data.scored import (
     ENDINGS,
     extra_types,
     iterate_unscored,
-    read_kept_scores,
     score_records,
     to_line,
     write_score_rows,
 )
 from data.table_files import import_pyarrow
-from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically
+from data.text_files import MOST_FAULTS, STANDARD, describe_special
 from judge.engines import Chunk, Engine
-from judge.scoring import ROWS, STAGE, VERSION, ScoredTexts, add_notes, join_signatures, read_notes
 
 log = logging.getLogger(__name__)
 
+STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
+NOTES = "notes.txt"  # what the metric says about them, a line per sentence
+VERSION = 5
 LOG_INTERVAL = 30  # seconds between progress messages
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples of the result
@@ -111,9 +113,9 @@ class ScorableFile:
 
 
 def check_scorable(
-    data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk: int, metric: str | None = None
+    data: Source, metrics: Mapping[str, Mapping[str, Any] | Metric], chunk: int, metric: str | None = None
 ) -> ScorableFile:
-    """Reads a whole file, checks it for the configured metrics before their models are loaded, and plans chunks.
+    """Reads a whole file, checks it for metrics, or their configurations before models are loaded, and plans chunks.
 
     `metric` is the one of them whose settings are those of `metric=NAME`, for hints.
 
@@ -165,25 +167,29 @@ def check_scorable(
         return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(begins))
 
 
-def _suggest_aspects(metric: Mapping[str, Any], example: Example, place: str) -> str:
+def _suggest_aspects(metric: Mapping[str, Any] | Metric, example: Example, place: str) -> str:
     """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
+    if not isinstance(metric, Mapping):
+        return ""
     required = {aspect: _find_required({**metric, "aspects": [aspect]}) for aspect in metric.get("aspects", ())}
     known = [aspect for aspect, fields in required.items() if find_lack(example, fields, place) is None]
     return f"; {place}.aspects=[{','.join(known)}] does without" if known else ""
 
 
-def _find_required(metric: Mapping[str, Any]) -> tuple[Field, ...]:
+def _find_required(metric: Mapping[str, Any] | Metric) -> tuple[Field, ...]:
+    if not isinstance(metric, Mapping):
+        return metric.requires
     target = resolve_name(metric["_target_"])
     return required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
 
 
-def score_file(
-    file: ScorableFile, engine: Engine, signatures: Mapping[str, str], output: Path, stages: Stages, progress: Progress
-) -> ScoredTexts:
-    """Scores a file in order, chunk by chunk, and writes `output` at the end.
+def keep_scores(
+    file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages, progress: Progress
+) -> dict[str, Path]:
+    """Scores a file in order, chunk by chunk; returns the stage of each metric.
 
-    The finished chunks of each metric are kept in `stages`: after a kill the same call continues after them, and a call
-    with one more metric computes only this one. The result holds the first examples, and the values of all.
+    After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
+    one.
 
     Raises InputFaults, by file and line, for examples that a metric refuses.
     """
@@ -193,40 +199,45 @@ def score_file(
         score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()}, progress)
 
     depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
-    kept = dict(zip(names, stages.get_several(STAGE, depends, build, version=VERSION), strict=True))
-    first = {name: read_kept_scores(kept[name] / ROWS, signatures[name], len(file.first)) for name in names}
-    notes = tuple(dict.fromkeys(note for folder in kept.values() for note in read_notes(folder)))
-    found = ScoredTexts(file.first, first, said=notes, where=str(output))
+    return dict(zip(names, stages.get_several(STAGE, depends, build, version=VERSION), strict=True))
+
+
+def write_scores(
+    file: ScorableFile, kept: Mapping[str, Path], output: Path
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]:
+    """Writes the examples with their kept scores; returns the values by aspect, and the lost tokens of each text."""
     extra: dict[str, type] = {}
-    if ".jsonl" not in output.suffixes:
+    if not output.name.lower().endswith((".jsonl", ".jsonl.gz")):
         for example in file.examples():
             extra_types(to_line(example), extra)
-    values: dict[str, array[float]] = {aspect: array("d") for aspect in found.values}
+    values: dict[str, array[float]] = {}
     dropped = array("q")
 
     def count(records: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         for record in records:
             dropped.append(record["dropped_tokens"])
             for aspect, score in record["scores"].items():
-                values[aspect].append(nan if score is None else score)
+                values.setdefault(aspect, array("d")).append(nan if score is None else score)
             yield record
 
     with ExitStack() as opened:
-        lines = {name: opened.enter_context((kept[name] / ROWS).open(encoding="utf-8")) for name in names}
+        lines = {name: opened.enter_context((folder / ROWS).open(encoding="utf-8")) for name, folder in kept.items()}
         rows = {name: map(json.loads, each) for name, each in lines.items()}
-        write_score_rows(count(score_records(file.examples(), rows)), output, list(values), extra)
-    every = {aspect: np.frombuffer(each) for aspect, each in values.items()}
-    return ScoredTexts(file.first, first, every, np.frombuffer(dropped, np.int64), notes, str(output))
+        records = count(score_records(file.examples(), rows))
+        first = next(records)
+        write_score_rows(chain([first], records), output, list(first["scores"]), extra)
+    return {aspect: np.frombuffer(each) for aspect, each in values.items()}, np.frombuffer(dropped, np.int64)
 
 
-def write_meta(found: ScoredTexts, output: Path) -> None:
-    """Writes the signatures of a file of scores beside it."""
-    signatures = {name: each.signature for name, each in found.scores.items()}
-    meta = {"signature": join_signatures(signatures), "signatures": signatures, "aspects": list(found.values)}
-    meta |= {"n": len(found), "unscored": found.unscored, "truncated": found.truncated, "notes": list(found.said)}
-    with open_atomically(output.with_name(f"{output.name}.meta.json")) as file:
-        json.dump(meta, file, indent=2, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
+def add_notes(folder: Path, notes: Iterable[str]) -> None:
+    """Writes notes on scores into the folder of their stage, behind those that are there."""
+    with (folder / NOTES).open("a", encoding="utf-8") as file:
+        file.writelines(f"{note}\n" for note in notes)
+
+
+def read_notes(folder: Path) -> tuple[str, ...]:
+    """The notes in the folder of a stage, each once."""
+    return tuple(dict.fromkeys((folder / NOTES).read_text(encoding="utf-8").splitlines()))
 
 
 def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path], progress: Progress) -> None:

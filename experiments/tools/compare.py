@@ -11,7 +11,7 @@ from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals
 from judge.comparing import compare_scored
-from judge.scoring import keep_scores
+from judge.scoring import add_kept_scores
 from meta_eval.intervals import Resampling
 
 
@@ -27,7 +27,7 @@ def compare(
 ) -> Outcome:
     """Compares all systems in the file. `metrics` are run on the file; the others have their scores in it."""
     with run.timed("scoring"):
-        scored = keep_scores(file, metrics, run.stages)
+        scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("comparisons"):
         found = compare_scored(
             scored, resampling, permutations=permutations, level=level, margin=margin, cues=run.cues, corpus=corpus

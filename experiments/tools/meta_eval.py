@@ -9,7 +9,7 @@ from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals, scores_against_ratings
 from judge.agreeing import study_metrics
-from judge.scoring import keep_scores
+from judge.scoring import add_kept_scores
 from judge.tables import format_share
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison
@@ -27,7 +27,7 @@ def meta_eval(
     `metrics` are run on the file; the others have their scores in it.
     """
     with run.timed("scoring"):
-        scored = keep_scores(file, metrics, run.stages)
+        scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("agreement"):
         study = study_metrics(scored, comparison, resampling, has_cues=run.cues)
     return Outcome(

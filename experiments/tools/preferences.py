@@ -11,7 +11,7 @@ from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals
 from judge.preferring import study_preferences
-from judge.scoring import keep_scores
+from judge.scoring import add_kept_scores
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
 
@@ -38,7 +38,7 @@ def preferences(
     if metrics and outputs is None:
         raise SettingFault("metrics score texts: pass the systems' outputs by data.outputs=FILE")
     with run.timed("scoring"):
-        scored = None if outputs is None else keep_scores(outputs, metrics, run.stages)
+        scored = None if outputs is None else add_kept_scores(outputs, metrics, run.stages)
     with run.timed("preferences"):
         found = study_preferences(given, scored, metric, resampling, level)
     strengths = {each.system: each.strength for each in found.ranking.systems}

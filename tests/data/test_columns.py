@@ -94,7 +94,7 @@ def test_faults_of_several_columns_of_references_are_listed(tmp_path: Path) -> N
     [
         (("text", "mt"), (), '"text" and "mt" both give the text: columns={text: text} chooses one'),
         (("ref", "target"), (), '"ref" and "target" both give the references: columns={references: ref} chooses one'),
-        (("text", "reason"), (), '"reason" is a key of the output of scores: columns={my_reason: reason} renames it'),
+        (("text", "reason"), (), None),
         (("a", "b"), (("b", ("a",)),), 'a name must be given once, but "b" is the name of "a" too'),
         (("labels",), (), '"labels" is no field (did you mean "label"?): columns={labels: labels} passes it on'),
         (("labels",), (("labels", ("labels",)),), None),

@@ -25,7 +25,7 @@ from experiments.runner import terminal
 from experiments.tools.score import score
 from judge import engines
 from judge.engines import LocalEngine
-from judge.scoring import keep_scores
+from judge.scoring import add_kept_scores
 from judge.streaming import check_scorable
 
 Here = Callable[..., int]
@@ -106,10 +106,11 @@ def test_notes_are_kept_with_the_scores(tmp_path: Path) -> None:
     for _ in range(2):
         assert score(run, file, tmp_path / "out.jsonl", LocalEngine({"m": metric})).notes == ("ours, not theirs",)
     assert json.loads((tmp_path / "out.jsonl.meta.json").read_text())["notes"] == ["ours, not theirs"]
-    assert keep_scores(read_scored(tmp_path / "in.jsonl"), {"m": metric}, run.stages).scores["m"].notes == metric.notes
+    rated = read_scored(tmp_path / "in.jsonl")
+    assert add_kept_scores(rated, {"m": metric}, run.stages).scores["m"].notes == metric.notes
     assert metric.calls == 5
     fresh = replace(metric, signature="fresh", calls=0)
-    assert keep_scores(read_scored(tmp_path / "in.jsonl"), {"m": fresh}, run.stages).scores["m"].notes == metric.notes
+    assert add_kept_scores(rated, {"m": fresh}, run.stages).scores["m"].notes == metric.notes
 
 
 SCORE = ("+exp=score", "data.path=in.jsonl", "output=out.jsonl")
@@ -138,6 +139,11 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
     metrics = [judge.load_metric("rouge_1"), judge.load_metric("bleu", order=1), "word_count"]
     python = judge.score(tmp_path / "in.jsonl", metrics)
     assert [list(row["scores"].values()) for row in python.records()] == [list(row["scores"].values()) for row in rows]
+    written = judge.score(tmp_path / "in.jsonl", metrics, output=tmp_path / "python.jsonl", chunk=1)
+    assert [list(row["scores"].values()) for row in read_lines(tmp_path / "python.jsonl")] == [
+        list(row["scores"].values()) for row in rows
+    ]
+    assert (len(written), written.unscored, written.notes) == (3, 1, (written.notes[0],))
     assert run_here(*SCORE[:2], "output=-", *settings[:-1]) == 0
 
 
@@ -225,8 +231,7 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     assert run_here(*kept_by) == 0  # what it keeps serves the next run
     for form in ("jsonl", "csv", "parquet"):
         assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output=out.{form}") == 0
-        ours = ("dropped_tokens", "reason", "explanation")[: 3 if form == "csv" else 1]
-        found = read_scored(tmp_path / f"out.{form}", columns={f"old_{name}": name for name in ours})
+        found = read_scored(tmp_path / f"out.{form}")
         np.testing.assert_array_equal(found.raters["q"], [[1, np.nan], [np.nan, 4]])
         plain = [(e.id, e.text, e.turns, e.system, e.group, e.references, e.label) for e in found.examples]
         assert plain == [("1", "a b", (), "s", "g", ("r",), "l"), ("2", "", ("a", "b"), "t", None, (), None)]
