@@ -238,7 +238,7 @@ def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Sta
     Raises InputFaults by file and line.
     """
     found = dict(file.scores)
-    sha256 = (file.source or InputFile(file.path)).sha256() if metrics else ""
+    sha256 = file.source.sha256() if metrics else ""
     for name, metric in metrics.items():
         prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
 

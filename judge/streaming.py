@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
 NOTES = "notes.txt"  # what the metric says about them, a line per sentence
-VERSION = 5
+VERSION = 6
 LOG_INTERVAL = 30  # seconds between progress messages
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples of the result

@@ -10,7 +10,6 @@ import pytest
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.files import InputFile
-from judge import engines
 from judge.engines import LocalEngine, RayEngine
 
 REPOSITORY = Path(__file__).parents[3]

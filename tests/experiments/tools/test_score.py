@@ -23,7 +23,6 @@ from data.text_files import standard_input
 from experiments.contracts import Run
 from experiments.runner import terminal
 from experiments.tools.score import score
-from judge import engines
 from judge.engines import LocalEngine
 from judge.scoring import add_kept_scores
 from judge.streaming import check_scorable
