@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from core.example import Example
 from core.faults import InputFaults, fault
 from core.scores import Field, Metric, required_fields
-from core.selection import find_lack
+from core.selection import describe_missing_fields
 from core.settings import Count, check
 from core.stages import Stages
 from data.files import InputFile, Source
@@ -145,7 +145,7 @@ def check_scorable(
             if rows <= SHOWN:
                 first.append(example)
             for name in [name for name in metrics if name in waiting]:
-                if (reason := find_lack(example, requires[name], called[name])) is None:
+                if (reason := describe_missing_fields(example, requires[name], called[name])) is None:
                     waiting.remove(name)
                 elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
                     hint = _suggest_aspects(metrics[name], example, "metric" if name == metric else f"metrics.{name}")
@@ -172,7 +172,7 @@ def _suggest_aspects(metric: Mapping[str, Any] | Metric, example: Example, place
     if not isinstance(metric, Mapping):
         return ""
     required = {aspect: _find_required({**metric, "aspects": [aspect]}) for aspect in metric.get("aspects", ())}
-    known = [aspect for aspect, fields in required.items() if find_lack(example, fields, place) is None]
+    known = [aspect for aspect, fields in required.items() if describe_missing_fields(example, fields, place) is None]
     return f"; {place}.aspects=[{','.join(known)}] does without" if known else ""
 
 

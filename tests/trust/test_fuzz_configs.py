@@ -27,7 +27,12 @@ SEED = int(os.environ.get("FUZZ_SEED", "0"))
 TREES = int(os.environ.get("FUZZ_CONFIGS", "3000"))
 PLANTED = "planted_package"
 FOREIGN = ["os.system", "pydoc.pipepager", f"{PLANTED}.f", "builtins.eval", "experiments.runner.execution.os.system"]
-OWN = ["baselines.word_count.WordCount", "baselines.bleu.Bleu", "baselines.ter.Ter", "judge.metrics.FunctionMetric"]
+OWN = [
+    "baselines.word_count.WordCount",
+    "baselines.sacrebleu_metrics.Bleu",
+    "baselines.sacrebleu_metrics.Ter",
+    "judge.metrics.FunctionMetric",
+]
 OWN += ["judge.metrics.FunctionMetric.from_name", "judge.engines.RayEngine", "pytorch_lightning.Trainer"]
 OWN += ["baselines.llm_judge.LLMJudge.from_settings", "experiments.runner.tracking.WandbTracking"]
 KEYS = ["a", "b", "seed", "tokens", "order", "model", "prompts", "path", "name", "settings", "cues", "scale", "chunk"]
