@@ -26,7 +26,7 @@ CAPTION = (
     "draws."
 )
 STEPS_CAPTION = (
-    "The first text. before: the generator's probability among its k likeliest tokens. attribute: the guide's "
+    "before: the generator's probability among its k likeliest tokens. attribute: the guide's "
     "probability that the text with the candidate has the attribute. after: the probability under guidance, from which "
     "the token marked in `chosen` was drawn. Candidates that are among the first before or after are shown."
 )
@@ -89,7 +89,7 @@ class SteeredTexts(Result):
             for each in self.texts
         ]
         steps = list_steps(self.texts[0].prompt, self.texts[0].guided)
-        return [Table("Steered texts", CAPTION, rows), Table("Step by step", STEPS_CAPTION, steps)]
+        return [Table("Steered texts", CAPTION, rows), Table("Step by step", f"The first text. {STEPS_CAPTION}", steps)]
 
 
 def steer(

@@ -17,7 +17,7 @@ def read_systems(paths: Sequence[Path], most: int) -> ScoredSet:
     """The outputs of all systems: those of one file, or of several.
 
     In several files an output without a system has the name of its file, and one without a group belongs to the
-    outputs in the same place of the other files.
+    outputs in the same position of the other files.
 
     Raises SettingFault without a file, InputFaults for a faulty file and for more than `most` outputs.
     """
@@ -30,9 +30,9 @@ def read_systems(paths: Sequence[Path], most: int) -> ScoredSet:
     if len(files) == 1:
         return files[0]
     examples = tuple(
-        replace(example, system=example.system or name, group=example.group or str(place))
+        replace(example, system=example.system or name, group=example.group or str(position))
         for name, file in zip(name_systems(paths), files, strict=True)
-        for place, example in enumerate(file.examples, 1)
+        for position, example in enumerate(file.examples, 1)
     )
     return ScoredSet("systems", examples, places=tuple(place for file in files for place in file.places))
 
@@ -59,7 +59,7 @@ def name_systems(paths: Sequence[Path]) -> list[str]:
 def compare_systems(outputs: ScoredSet, name: str, metric: Metric) -> SystemsCompared:
     """Compares the systems input by input by a metric, and by the scores and ratings that the outputs have.
 
-    Raises InputFaults, by file and line, unless every system has one output for every input.
+    Raises InputFaults unless every system has one output for every input.
     """
     check_comparable(outputs)
     scored = replace(outputs, scores={**outputs.scores, name: score_all(outputs, metric)})

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +16,6 @@ from core.scores import Metric
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
-from experiments.demo.legend import describe_metric
 from experiments.report.explanations import Line, read_explanation
 from mars.metric import MARS
 
@@ -27,7 +25,19 @@ USUAL: Mapping[Kind, tuple[str, ...]] = {  # beginnings of names
     "dialogue": ("CDM", "word count"),
     "text and references": ("ROUGE", "BLEU", "MARS", "word count"),
 }
-SAME = 0.5  # the share of words that a text keeps in an edit
+SCALES = {  # what the number of a metric says, by the beginning of its name
+    "word count": "words; says nothing about quality",
+    "ROUGE-L": "0 to 1; 1 = the words of a reference, in order",
+    "BLEU": "0 to 1; 1 = the text of a reference",
+    "CTRLEval, attribute relevance": "0 to 1; 1 = certain of the label, 0.5 = undecided",
+    "CTRLEval": "nats per token, at most 0; -1 = each token has a probability of .37",
+    "MARS": "cosine of meanings, -1 to 1; 1 = the meaning of the references",
+    "CDM, discriminative (classifier)": "logit; 0 = undecided, 1 = 73 % human, -1 = 27 %",
+    "CDM, discriminative": "nats per token; 1 = the large model finds each token 2.7 times as probable",
+    "CDM, generative": "logit; 0 = undecided, 1 = 73 % human, -1 = 27 %",
+    "probability of the label": "0 to 1; 1 = certain of the label",
+    "judge": "logit; 0 = undecided, 1 = 73 % of the label, -1 = 27 %",
+}
 
 
 @dataclass(frozen=True)
@@ -38,43 +48,12 @@ class Judgement:
     score: float | None  # higher is better; None if there is none
     reason: str | None = None  # why there is none
     lines: tuple[Line, ...] = ()  # what explains it, coloured by what it adds
-    scale: str = ""  # of the metric, in words
     notes: tuple[str, ...] = ()  # what a reader of the score must know
 
-
-@dataclass(frozen=True)
-class Judged:
-    """A text with its scores by metric, from which an edit of it has moved."""
-
-    example: Example | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
-
-    def changes(self, now: Example, found: Iterable[Judgement]) -> dict[str, float]:
-        """How far each score moved by an edit; nothing for a text that is no edit of this one.
-
-        An edit keeps half of the words in their order, and what the text is held against.
-        """
-        if self.example is None or not is_edit(self.example, now):
-            return {}
-        return {
-            each.metric: each.score - self.scores[each.metric]
-            for each in found
-            if each.score is not None and each.metric in self.scores
-        }
-
-
-def is_edit(before: Example, now: Example) -> bool:
-    """Whether a text is an edit of the other: half of its words in their order, and all else as it was.
-
-    >>> a, b, c = (Example("page", text=text) for text in ("the soup was hot", "the soup was cold", "a red book"))
-    >>> is_edit(a, b), is_edit(a, c), is_edit(a, a)
-    (True, False, False)
-    """
-    held = [(bool(each.turns), each.label, each.references, each.context) for each in (before, now)]
-    first, second = (each.full_text.split() for each in (before, now))
-    if held[0] != held[1] or first == second:
-        return False
-    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= SAME
+    @property
+    def scale(self) -> str:
+        """What the number says."""
+        return next((scale for beginning, scale in SCALES.items() if self.metric.startswith(beginning)), "")
 
 
 def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
@@ -90,22 +69,18 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
         found["MARS"] = MARS.from_pretrained(str(models / "language_model"), device=device)
     if (models / "amateur").is_dir() and (models / "expert").is_dir():
         pooling = "classifier" if (models / "pooler").is_dir() else "average"
-        found["CDM, discriminative"] = DiscriminativeCDM.from_pretrained(models, pooling, device)
+        found[f"CDM, discriminative ({pooling})"] = DiscriminativeCDM.from_pretrained(models, pooling, device)
     for folder in sorted(models.glob("discriminator_*")):
         (discriminator,) = load_discriminators([folder], device)
-        found[f"CDM, generative ({folder.name.removeprefix('discriminator_')})"] = (
-            LabelDiscriminatorScore(discriminator)
-            if discriminator.labels
-            else DiscriminatorScore(discriminator, dialogues=True, explain=True)
-        )
+        name = folder.name.removeprefix("discriminator_")
+        if discriminator.labels:
+            found[f"probability of the label ({name})"] = LabelDiscriminatorScore(discriminator)
+        else:
+            found[f"CDM, generative ({name})"] = DiscriminatorScore(discriminator, dialogues=True, explain=True)
     for folder in sorted(models.glob("judge_*")):
-        found[f"judge of {folder.name.removeprefix('judge_')}"] = DiscriminatorScore.from_pretrained(
-            folder, device, explain=True
-        )
+        judge = DiscriminatorScore.from_pretrained(folder, device, explain=True)
+        found[f"judge of {folder.name.removeprefix('judge_')}"] = judge
     return found
-
-
-NOTHING = Judged()  # before the first text
 
 
 def judge(metrics: Mapping[str, Metric], example: Example) -> list[Judgement]:
@@ -123,8 +98,8 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     if math.isnan(value):
         return Judgement(name, None, scores.reasons[0])
     known = scores.explanations[0] if scores.explanations else {}
-    lines = tuple(read_explanation(known, aspect))
-    return Judgement(name, float(value), None, lines, describe_metric(metric).scale, scores.notes)
+    score = int(value) if isinstance(metric, WordCount) else float(value)
+    return Judgement(name, score, None, tuple(read_explanation(known, aspect)), scores.notes)
 
 
 def choose_usual_metrics(names: Iterable[str], kind: Kind) -> list[str]:
@@ -155,9 +130,8 @@ def make_example(
         case "dialogue":
             turns = split_lines(text)
             if len(turns) < 2:
-                raise SettingFault(
-                    "a dialogue needs two turns or more, each on a line of its own, but this is one line"
-                )
+                rule = "a dialogue needs two turns or more, each on a line of its own"
+                raise SettingFault(f"{rule}, but this is one line")
             return Example("page", turns=turns)
         case "text":
             return Example("page", text=text.strip(), prefix=prefix.strip() or None, label=label.strip() or None)

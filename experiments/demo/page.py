@@ -1,7 +1,6 @@
 """The page of `+exp=demo` in gradio: three tabs over the plain functions of this room."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from html import escape
 from itertools import cycle
 from pathlib import Path
@@ -9,46 +8,32 @@ from typing import Any
 
 import gradio as gr
 from gradio import themes
-from starlette.staticfiles import StaticFiles
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
 from experiments.demo.comparing import compare_systems, read_systems
-from experiments.demo.judging import (
-    Judged,
-    Kind,
-    check_length,
-    choose_usual_metrics,
-    judge,
-    make_example,
-    name_kind,
-)
-from experiments.demo.legend import describe_metric
+from experiments.demo.judging import Kind, check_length, choose_usual_metrics, judge, make_example, name_kind
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.settings import DemoModels, DemoSettings
-from experiments.demo.views import (
-    highlight,
-    introduce,
-    show_candidates,
-    show_comparison,
-    show_judgements,
-)
-from judge.steering import SHADES, SteeredText, write_steps
+from experiments.demo.views import show_candidates, show_judgements
+from judge.steering import SHADES, SteeredText, name_shade, write_steps
 from judge.tables import shorten
 
 SIDES = ("guided", "unguided")
 STYLE = Path(__file__).with_name("page.css")
 EXAMPLES = Path(__file__).parents[2] / "examples"
-DOCS = Path(__file__).parents[2] / "build" / "docs"  # as `make docs` leaves it
-DOCS_AT = "/documentation"
 PROMPT, PROMPTS = "The food", ("Yesterday my sister and I", "On Friday I")  # shown at first, and to click
 SOURCES: dict[Kind, str] = {"text": "texts", "dialogue": "dialogues", "text and references": "summaries"}
 CLICKED, BEGINNING = 3, 24  # examples of each kind, and the characters by which they are named
+INTRODUCTION = (
+    "<b>Steer</b> a language model token by token, <b>judge</b> a text, <b>compare</b> systems: four papers (CDM, "
+    "CTRLEval, MARS, OUMG) and the usual metrics, to try by hand. docs/demo.md explains the page."
+)
 COMPARED = (
     "The outputs of several systems for the same inputs, as JSONL, CSV or TSV. One file: a line such as "
     '`{"system": "new", "group": "input 1", "text": "An output."}` for each output. Or a file for each system: outputs '
-    "of one `group` belong together, or without groups those in the same place."
+    "of one `group` belong together, or without groups those in the same position."
 )
 NO_MODELS = (
     "There are no models for this in `{folder}`. `make models` trains a tiny one of each kind in minutes; "
@@ -56,20 +41,25 @@ NO_MODELS = (
 )
 
 
-@contextmanager
-def show_refusals() -> Iterator[None]:
-    """Shows faults of the input to the person; anything else is a failure of the program."""
+def show_fault(fault: Exception) -> str:
+    """A fault of the input, which takes the place of an older result."""
+    return f'<p class="fault" role="alert">{escape(str(fault))}</p>'
+
+
+def answer(show: Callable[[], str]) -> str:
+    """What is shown, or the fault of the input."""
     try:
-        yield
+        return show()
     except (InputFaults, SettingFault) as fault:
-        raise gr.Error(escape(str(fault)), print_exception=False) from None
+        return show_fault(fault)
 
 
 def build_page(models: DemoModels, settings: DemoSettings) -> Any:
     """The page, a `gradio.Blocks` that is not served yet."""
     with gr.Blocks(title="Judging generated text", analytics_enabled=False) as page:
         gr.Markdown("# Judging generated text")
-        gr.HTML(introduce(models, f"{DOCS_AT}/demo.html" if DOCS.is_dir() else None))
+        warning = f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>." if models.notes else ""
+        gr.HTML(f"<p>{INTRODUCTION}{warning}</p>")
         for name, build_tab in (("Steer", build_steer_tab), ("Judge", build_judge_tab), ("Compare", build_compare_tab)):
             with gr.Tab(name):
                 build_tab(models, settings)
@@ -94,8 +84,6 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
         css_paths=STYLE,
         app_kwargs={"exception_handlers": {KeyError: refuse_unknown_function}},
     )
-    if DOCS.is_dir():
-        app.mount(DOCS_AT, StaticFiles(directory=DOCS))
     app.middleware_stack = guard(app.middleware_stack, settings.trusted_hosts)  # around gradio's own, which is laxer
     return address
 
@@ -107,7 +95,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
         return
     labels = list(models.guides)
-    most = min(64, len(lm.tokenizer))
+    most, longest = min(64, len(lm.tokenizer)), settings.new_tokens
     prompt = gr.Textbox(PROMPT, label="prompt", max_length=settings.characters, lines=2)
     with gr.Row():
         label = gr.Dropdown(labels, value=labels[-1], label="label to steer to")
@@ -115,7 +103,6 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     with gr.Row():
         strength = gr.Slider(0, 10, 4, step=0.5, label="strength (alpha)", info="0 is no guidance")
         k = gr.Slider(2, most, min(32, most), step=1, label="k", info="candidates for each token")
-        longest = settings.new_tokens
         tokens = gr.Slider(1, longest, min(30, longest), step=1, label="new tokens", info="at most")
     examples = [[start, side] for start, side in zip(cycle(PROMPTS), labels)]
     named = [f"{start} … ({side})" for start, side in examples]
@@ -130,22 +117,26 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
             for side in SIDES
         ]
     gr.Markdown("Click on a token to see its candidates. A colour says how far guidance moved the token.")
-    shown = gr.HTML()
-    state = gr.State(SteeredText(""))
+    shown, state = gr.HTML(elem_classes="result"), gr.State(SteeredText(""))
 
     def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
-        with show_refusals():
+        try:
             check_length(prompt, settings.characters, "prompt")
             if label not in models.guides:
                 raise SettingFault(f"label must be one of {', '.join(labels)}, but is {label!r}")
             asked = (lm, models.guides[label], prompt, float(strength), int(k), int(tokens), int(seed))
             for found in write_steps(*asked):
-                sides = (highlight(found.prompt, getattr(found, side)) for side in SIDES)
+                sides = (
+                    [(found.prompt, None), *((token.text, name_shade(token.moved)) for token in getattr(found, side))]
+                    for side in SIDES
+                )
                 yield (*sides, found, "")
+        except (InputFaults, SettingFault) as fault:
+            yield [], [], SteeredText(""), show_fault(fault)
 
     def on_select(side: str) -> Any:  # gradio passes the event by its annotation, which a partial would hide
-        def show(found: SteeredText, label: str, event: gr.SelectData) -> str:
-            return show_candidates(found, side, event.index, label)
+        def show(found: SteeredText, event: gr.SelectData) -> str:
+            return show_candidates(found, side, event.index)
 
         return show
 
@@ -153,7 +144,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     writing = gr.on([write.click, prompt.submit], on_write, inputs, outputs, show_progress="hidden")
     stop.click(None, cancels=[writing])
     for view, side in zip(views, SIDES, strict=True):
-        view.select(on_select(side), [state, label], shown, show_progress="hidden")
+        view.select(on_select(side), state, shown, show_progress="hidden")
 
 
 def name_example(kind: str, example: Example) -> str:
@@ -168,112 +159,79 @@ def name_example(kind: str, example: Example) -> str:
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Scores one text by the chosen metrics."""
-    examples = {kind: read_scored(EXAMPLES / f"{name}.jsonl").examples[:CLICKED] for kind, name in SOURCES.items()}
-    starts = {kind: found[0].full_text for kind, found in examples.items()}
-    written, summed = examples["text"][0], examples["text and references"][0]
-    kind = gr.Radio(list(examples), value="text", label="what to judge")
-    text = gr.Textbox(
-        starts["text"],
-        label="text",
-        lines=6,
-        max_length=settings.characters,
-        info="one turn on each line for a dialogue",
-    )
+    examples = [
+        (kind, example)
+        for kind, name in SOURCES.items()
+        for example in read_scored(EXAMPLES / f"{name}.jsonl").examples[:CLICKED]
+    ]
+    first, most = examples[0][1], settings.characters
+    kind = gr.Radio(list(SOURCES), value="text", label="what to judge")
+    info = "one turn on each line for a dialogue"
+    text = gr.Textbox(first.full_text, label="text", lines=6, max_length=most, info=info)
     with gr.Row():
-        prefix = gr.Textbox(
-            written.prefix, label="prefix", max_length=settings.characters, info="how the text had to begin"
-        )
-        label = gr.Textbox(written.label, label="label", max_length=100, info="positive or negative, for CTRLEval")
-    hidden: dict[str, Any] = {"lines": 3, "max_length": settings.characters, "visible": False}
-    references = gr.Textbox("\n".join(summed.references), label="references", info="one on each line", **hidden)
-    context = gr.Textbox(summed.context, label="context", info="what the text sums up or answers", **hidden)
+        prefix = gr.Textbox(first.prefix, label="prefix", max_length=most, info="how the text had to begin")
+        label = gr.Textbox(first.label, label="label", max_length=100, info="positive or negative, for CTRLEval")
+    hidden: dict[str, Any] = {"lines": 3, "max_length": most, "visible": False}
+    references = gr.Textbox("", label="references", info="one on each line", **hidden)
+    context = gr.Textbox("", label="context", info="what the text sums up or answers", **hidden)
     fields = [kind, text, prefix, label, references, context]
-    to_click = {
-        name_example(kind, example): [
-            kind,
-            example.full_text,
-            example.prefix or written.prefix,
-            example.label or written.label,
-            "\n".join(example.references or summed.references),
-            example.context or summed.context,
-        ]
-        for kind, found in examples.items()
-        for example in found
-    }
-    gr.Examples(list(to_click.values()), fields, example_labels=list(to_click), label="examples to click, then to edit")
+    clicked = [
+        [kind, e.full_text, e.prefix or "", e.label or "", "\n".join(e.references or ()), e.context or ""]
+        for kind, e in examples
+    ]
+    gr.Examples(clicked, fields, example_labels=[name_example(*each) for each in examples], label="examples to click")
     chosen = gr.CheckboxGroup(list(models.metrics), value=choose_usual_metrics(models.metrics, "text"), label="metrics")
     if len(models.metrics) <= 3:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
-    with gr.Row():
-        score = gr.Button("Score", variant="primary")
-        live = gr.Checkbox(label="score again while I type")
-    shown, before = gr.HTML(), gr.State(Judged())
+    score = gr.Button("Score", variant="primary")
+    shown = gr.HTML(elem_classes="result")
 
-    def on_kind(kind: Kind, text: str) -> tuple[Any, ...]:
+    def on_kind(kind: Kind) -> tuple[Any, ...]:
         plain, compares = (gr.update(visible=kind == name) for name in ("text", "text and references"))
-        start = starts[kind] if text in starts.values() else gr.skip()  # what a person typed stays
-        return start, plain, plain, compares, compares, gr.update(value=choose_usual_metrics(models.metrics, kind))
+        return plain, plain, compares, compares, choose_usual_metrics(models.metrics, kind)
 
     def on_score(
-        kind: Kind,
-        text: str,
-        prefix: str,
-        label: str,
-        references: str,
-        context: str,
-        chosen: list[str],
-        before: Judged,
-    ) -> tuple[str, Judged]:
-        with show_refusals():
-            example = make_example(kind, text, prefix, label, references, context, settings.characters)
+        kind: Kind, text: str, prefix: str, label: str, references: str, context: str, chosen: list[str]
+    ) -> str:
+        def show() -> str:
+            example = make_example(kind, text, prefix, label, references, context, most)
             if not chosen:
                 raise SettingFault("choose at least one metric")
-            found = judge({name: models.metrics[name] for name in chosen}, example)
-        scores = {each.metric: each.score for each in found if each.score is not None}
-        return show_judgements(found, example, before), Judged(example, scores)
+            return show_judgements(judge({name: models.metrics[name] for name in chosen}, example))
 
-    def on_input(live: bool, kind: Kind, text: str, *others: Any) -> Any:
-        return on_score(kind, text, *others)[0] if live and text.strip() else gr.skip()
+        return answer(show)
 
-    kind.change(on_kind, [kind, text], [text, prefix, label, references, context, chosen], show_progress="hidden")
-    asked = [*fields, chosen, before]
-    score.click(on_score, asked, [shown, before])
-    text.input(on_input, [live, *asked], shown, show_progress="hidden", trigger_mode="always_last")
+    kind.change(on_kind, kind, [prefix, label, references, context, chosen], show_progress="hidden")
+    score.click(on_score, [*fields, chosen], shown)
 
 
 def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Compares the systems of one file, or of a file for each."""
     gr.Markdown(COMPARED)
-    files = gr.File(
-        label="one file, or one for each system",
-        file_count="multiple",
-        file_types=[".jsonl", ".csv", ".tsv"],
-        height=140,
-    )
-    gr.Examples(
-        [[[str(EXAMPLES / "summaries.jsonl")]]],
-        files,
-        example_labels=["summaries of ten articles by two systems"],
-        label="an example to click",
-    )
-    metric = gr.Dropdown(
-        list(models.metrics), value="word count", label="metric", info="a file chooses one of its kind; change it here"
-    )
+    types = [".jsonl", ".csv", ".tsv"]
+    files = gr.File(label="one file, or one for each system", file_count="multiple", file_types=types, height=140)
+    named = ["summaries of ten articles by two systems"]
+    gr.Examples([[[str(EXAMPLES / "summaries.jsonl")]]], files, example_labels=named, label="an example to click")
+    info = "a file chooses one of its kind; change it here"
+    metric = gr.Dropdown(list(models.metrics), value="word count", label="metric", info=info)
     button = gr.Button("Compare", variant="primary")
-    shown = gr.HTML()
+    shown = gr.HTML(elem_classes="result")
 
-    def on_files(files: list[str] | None) -> Any:
+    def on_files(files: list[str] | None) -> tuple[Any, str]:
         if not files:
-            return gr.skip()
-        with show_refusals():
+            return gr.skip(), ""
+        try:
             outputs = read_systems([Path(file) for file in files], settings.outputs)
-        return choose_usual_metrics(models.metrics, name_kind(outputs.examples))[0]
+        except InputFaults as fault:
+            return gr.skip(), show_fault(fault)
+        return choose_usual_metrics(models.metrics, name_kind(outputs.examples))[0], ""
 
     def on_compare(files: list[str] | None, metric: str) -> str:
-        with show_refusals():
+        def show() -> str:
             outputs = read_systems([Path(file) for file in files or ()], settings.outputs)
-            found = compare_systems(outputs, metric, models.metrics[metric])
-        return show_comparison(found, {metric: describe_metric(models.metrics[metric])})
+            return compare_systems(outputs, metric, models.metrics[metric])._repr_html_()
 
-    files.change(on_files, files, metric, show_progress="hidden")
+        return answer(show)
+
+    files.change(on_files, files, [metric, shown], show_progress="hidden")
     button.click(on_compare, [files, metric], shown)

@@ -74,32 +74,22 @@ def test_a_prompt_is_continued_and_a_token_shows_its_candidates(address: str, vi
     page.wait_for_timeout(1000)
     page.locator(".textfield").first.locator(".token").nth(2).click()
     page.get_by_role("heading", name="Step 2").wait_for()
-    assert page.locator("table.candidates tbody tr").count() >= 10
-    assert page.get_by_text("Guidance made “").is_visible()
+    assert page.locator(".result:visible tr").count() > 10
     assert page.title() == "Judging generated text"  # no script of a text has run
 
 
-def test_a_text_is_scored_again_after_an_edit(address: str, visit: Callable[..., Any]) -> None:
+def test_a_text_is_scored_and_explained(address: str, visit: Callable[..., Any]) -> None:
     page = visit(address)
     page.get_by_role("tab", name="Judge").click()
     text = page.get_by_role("textbox", name="one turn on each line")
     text.fill(f"The soup was hot. I liked it. {HOSTILE}")
-    page.get_by_role("textbox", name="prefix").fill("The soup")
-    page.get_by_role("textbox", name="label").last.fill("positive")
     page.get_by_role("button", name="Score").click()
-    page.locator("ul.lines li").first.wait_for()
-    assert page.locator("table.judged", has_text="1 = certain of the label").count() == 1
-    assert page.get_by_text("change by the edit").count() == 0
-    assert "____" in page.locator("ul.lines").first.inner_text()
-    assert "extra_id" not in page.locator("ul.lines").first.inner_text()
-    text.fill(f"The soup was hot. I liked {HOSTILE}")
+    page.locator(".result li").first.wait_for()
+    assert "extra_id" not in page.locator(".result ul").first.inner_text()
+    text.fill(" ")
     page.get_by_role("button", name="Score").click()
-    page.get_by_text("change by the edit").wait_for()
-    words = page.locator("table.judged tr", has_text="word count").locator("td")
-    assert words.all_inner_texts()[1:] == ["10.000", "-1.000"]
-    text.fill("Another text. It has nothing of the first.")
-    page.get_by_role("button", name="Score").click()
-    page.get_by_text("change by the edit").wait_for(state="hidden")
+    page.get_by_role("alert").filter(has_text="text must not be blank").wait_for()
+    assert page.locator(".result table:visible").count() == 0  # no older result beside a fault
     assert page.title() == "Judging generated text"
 
 
@@ -117,11 +107,10 @@ def test_two_files_are_compared_and_a_wrong_one_is_refused(
     page.get_by_role("listbox", name="metric").or_(page.get_by_label("metric")).first.click()
     page.get_by_role("option", name="word count").click()
     page.get_by_role("button", name="Compare").click()
-    page.get_by_role("heading", name="word count").wait_for()
-    assert page.locator(".share span").all_inner_texts() == ["2 won", "1 tied"]
+    page.get_by_role("heading", name="Systems, best first").wait_for()
     page.get_by_label("Remove this file").or_(page.get_by_label("Clear")).last.click()
     page.locator("input[type=file]").set_input_files(tmp_path / "wrong.jsonl")
-    page.locator("text=wrong.jsonl:1: ").first.wait_for()
+    page.get_by_role("alert").filter(has_text="wrong.jsonl:1: ").wait_for()
     assert page.title() == "Judging generated text"
 
 
@@ -146,7 +135,7 @@ def test_without_models_the_page_names_the_command(serve: Serve, visit: Callable
     page.get_by_role("tab", name="Judge").click()
     page.get_by_role("textbox", name="one turn on each line").fill("one two")
     page.get_by_role("button", name="Score").click()
-    page.locator("td", has_text="2.000").wait_for()
+    page.get_by_role("cell", name="2", exact=True).wait_for()
     assert page.get_by_text("tiny model").count() == 0
 
 
