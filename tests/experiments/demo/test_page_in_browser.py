@@ -70,7 +70,7 @@ def test_a_prompt_is_continued_and_a_token_shows_its_candidates(address: str, vi
     page = visit(address)
     page.get_by_role("textbox", name="prompt").fill(f"The food {HOSTILE}")
     page.get_by_role("button", name="Write").click()
-    wait_for_tokens(page, 10)
+    wait_for_tokens(page, 6)
     page.wait_for_timeout(1000)
     page.locator(".textfield").first.locator(".token").nth(2).click()
     page.get_by_role("heading", name="Step 2").wait_for()
