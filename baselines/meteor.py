@@ -72,7 +72,7 @@ class Meteor(ReferenceMetric):
     def _has_synonyms(self) -> bool:
         return has_wordnet() if self.synonyms is None else self.synonyms
 
-    def compare(self, text: str, references: list[str]) -> float:
+    def rate_text(self, text: str, references: list[str]) -> float:
         source: Any = wordnet if self._has_synonyms else NoSynonyms()
         ours, *theirs = map(tokenize, space_words([text, *references], self.tokens))
         return meteor_score(theirs, ours, wordnet=source)

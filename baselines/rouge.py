@@ -91,7 +91,7 @@ class Rouge(ReferenceMetric):
         stemmer = self.stemmer and self.tokens in ("auto", "library")
         return {"stemmer": stemmer, "tokens": self.tokens}
 
-    def compare(self, text: str, references: list[str]) -> float | str:
+    def rate_text(self, text: str, references: list[str]) -> float | str:
         is_library = self.tokens == "library" or (self.tokens == "auto" and not are_unspaced([text, *references]))
         scorer = self._library if is_library else self._unicode
         for what, said in (("the text", text), *(("a reference", reference) for reference in references)):

@@ -27,7 +27,7 @@ class SacrebleuMetric(ReferenceMetric):
         """`tokens`, or `library` where the scorer splits such scripts by itself."""
         return self.tokens
 
-    def compare(self, text: str, references: list[str]) -> float:
+    def rate_text(self, text: str, references: list[str]) -> float:
         text, *references = space_words([text, *references], self.splitting)
         return self.scorer.sentence_score(text, references).score / 100
 
@@ -129,5 +129,5 @@ class Ter(SacrebleuMetric):
     def scorer(self) -> TER:
         return TER(self.normalized, self.no_punct, asian_support=self.no_punct, case_sensitive=self.case_sensitive)
 
-    def compare(self, text: str, references: list[str]) -> float:
-        return -super().compare(text, references)
+    def rate_text(self, text: str, references: list[str]) -> float:
+        return -super().rate_text(text, references)

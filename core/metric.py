@@ -57,15 +57,15 @@ class BaseMetric:
 
 
 class ReferenceMetric(BaseMetric):
-    """A metric that compares each text with its references; it defines `compare`."""
+    """A metric that compares each text with its references; it defines `rate_text`."""
 
     requires = fields("references")
     blank: ClassVar[float] = 0.0  # the score of a blank text
 
     def rate(self, example: Example) -> float | str:
         text = example.full_text
-        return self.compare(text, references_of(example)) if text.strip() else self.blank
+        return self.rate_text(text, references_of(example)) if text.strip() else self.blank
 
-    def compare(self, text: str, references: list[str]) -> float | str:
+    def rate_text(self, text: str, references: list[str]) -> float | str:
         """The score of a text that is not blank, or the reason why it has none."""
         raise NotImplementedError

@@ -62,7 +62,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.compare({"a": ["x"], "b": ["y"]}, "word_count", corpus=["bleu"]), "corpus scores need references"),
     (lambda: judge.prefer([PAIR], judge=Bleu()), "outputs must hold"),
     (lambda: judge.prefer(outputs=OUTPUTS), "preferences, or a judge"),
-    (lambda: judge.prefer(outputs=OUTPUTS, judge="word_count"), "must compare pairs"),
+    (lambda: judge.prefer(outputs=OUTPUTS, judge="bleu"), "must compare pairs"),
     (lambda: judge.prefer([PAIR], columns={"winner": "won"}), "columns is not a setting of prefer without the name"),
     (lambda: judge.prefer([{**PAIR, "id": "z"}], outputs=OUTPUTS, metrics="word_count"), "judged systems and inputs"),
     (lambda: judge.prefer([PAIR, {**PAIR, "winner": "nobody"}]), 'preferences:2: "winner" must be'),
