@@ -8,7 +8,7 @@ from data.words import Tokens, are_unspaced, space_words
 
 @checked_dataclass
 class WordCount(BaseMetric):
-    """The words of `full_text`; longer is better. Every example has a score."""
+    """Scores a text by its number of words; longer is better. Every example has a score."""
 
     name = "word_count"
     # how scripts without spaces are split (`data.words.Tokens`); `auto` counts their letters

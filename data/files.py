@@ -65,22 +65,19 @@ Take: TypeAlias = Callable[[int, dict[str, Any]], list[str]]
 
 @dataclass(frozen=True)
 class InputFile:
-    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings.
+    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings."""
 
-    Attributes:
-        path: the file; faults name it.
-        columns: by field, or name to pass on, the columns of the file that give it.
-        aligned: files with one value per line, by field; the first is `path`. Empty for any other form.
-        split: of a data set with several.
-        network: whether a data set may come from the hub.
-        records: objects in memory in place of a file, with the keys of a line; then `path` is their name in messages.
-    """
-
+    # the file; faults name it
     path: Path
+    # by field, or name to pass on, the columns of the file that give it
     columns: Columns = ()
+    # files with one value per line, by field; the first is `path`. Empty for any other form
     aligned: tuple[tuple[str, Path], ...] = ()
+    # of a data set with several
     split: str | None = None
+    # whether a data set may come from the hub
     network: bool = False
+    # objects in memory in place of a file, with the keys of a line; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
 
     @classmethod

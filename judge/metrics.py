@@ -107,16 +107,14 @@ class FunctionMetric:
     The source is that of its module, or of the function itself where there is no such file (a notebook). Other modules
     that it imports are not part of the hash.
 
-    Attributes:
-        function: takes a list of Examples and the settings; returns an array of shape (n,), higher is better, or a
-            mapping from aspect to such arrays. NaN and infinity stand for examples without a score.
-        settings: keyword arguments.
-
     Raises SettingFault for a function without source, for settings that it does not take, and for a wrong result.
     """
 
     requires = fields()
+    # takes a list of Examples and the settings; returns an array of shape (n,), higher is better, or a mapping from
+    # aspect to such arrays. NaN and infinity stand for examples without a score
     function: MetricFunction
+    # keyword arguments
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -49,6 +49,7 @@ VERSION = 6
 LOG_INTERVAL = 30  # seconds between progress messages
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples of the result
+IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
@@ -95,7 +96,7 @@ class ScorableFile:
     sha256: str  # of the file's bytes
     first: tuple[Example, ...]
     ends: tuple[int, ...]  # for each chunk, the number of examples up to its end
-    held: IO[bytes]  # the chunks, in a temporary file of this process
+    held: IO[bytes]  # the chunks, in memory or, where they are many, in a temporary file without a name
     begins: tuple[int, ...]  # where each chunk begins in it
 
     def __post_init__(self) -> None:
@@ -133,7 +134,7 @@ def check_scorable(
     rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
     ready, now = list[tuple[int, Example]](), list[tuple[int, Example]]()  # a chunk, and what is read since
     with ExitStack() as opened:
-        held = opened.enter_context(tempfile.TemporaryFile())
+        held = opened.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
 
         def hold() -> None:
             if ready:

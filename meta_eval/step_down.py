@@ -29,8 +29,8 @@ def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Flo
         resampled: the same statistics under the null, drawn together, of shape (B, m), or blocks of such rows. An
             undefined one counts against its own test only.
 
-    >>> step_down([2.0, 1.0], np.array([[0.5, 1.5], [1.0, 0.0], [2.5, 0.5]])).tolist()
-    [0.5, 0.75]
+    >>> step_down([2.0, 1.0], np.array([[0.5, 1.5], [1.0, 0.0], [0.5, 1.2]])).tolist()
+    [0.25, 0.75]
     """
     statistics = np.asarray(observed, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(statistics))

@@ -108,7 +108,7 @@ def write_cards(folder: Path, found: Audits) -> None:
 
 def describe(metric: type) -> str:
     """What a metric measures, its range and its direction, as its class says it."""
-    return inspect.cleandoc(metric.__doc__ or "").split("\n\nAttributes:")[0]
+    return inspect.cleandoc(metric.__doc__ or "")
 
 
 def write_card(path: Path, found: MetricAudit) -> None:

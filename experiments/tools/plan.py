@@ -64,21 +64,18 @@ def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, sy
 
 @checked_dataclass
 class Assumptions:
-    """What a study shall detect, and what is known before.
+    """What a study shall detect, and what is known before."""
 
-    Attributes:
-        correlation: of the better metric with one rater's ratings.
-        between_metrics, between_raters: the correlation of the two metrics, and of two raters.
-        differences: of correlations, and of mean ratings, to detect.
-        raters: numbers of raters per output.
-        power, level: of the two-sided tests.
-    """
-
+    # of the better metric with one rater's ratings
     correlation: Annotated[float, Field(gt=-1, lt=1)]
+    # the correlation of the two metrics, and of two raters
     between_metrics: Annotated[float, Field(gt=-1, lt=1)]
     between_raters: Fraction
+    # of correlations, and of mean ratings, to detect
     differences: Several[Positive]
+    # numbers of raters per output
     raters: Several[Count]
+    # of the two-sided tests
     power: Fraction
     level: Fraction
 

@@ -1,7 +1,7 @@
 """What the verbs refuse in words: sources that are not understood, and questions that nothing can answer."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read({"s": ["a", "b"]}), "texts of systems are aligned by input, never by position"),
     (lambda: read(["a", "b"], references="c"), "must be a list with those of each text"),
     (lambda: read(["a", "b"], references=["c"]), "those of each of 2 texts, but has 1"),
-    (lambda: read(["a"], references=[3]), "must be one text or a list of texts"),
+    (lambda: read(["a"], references=cast(Any, [3])), "must be one text or a list of texts"),
     (lambda: read(["a"], references=frame({"ref": ["a"]})), "pass one of its columns"),
     (lambda: read([{"text": "a", "system": "s"}], references=["c"]), "never by position"),
     (lambda: read([{"id": "a", "text": "a"}], references={"b": "c"}), '1 are missing, such as "a"'),
@@ -55,12 +55,12 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.compare({"a": ["x"], "b": ["x", "y"]}, "word_count"), "a has 1, b has 2"),
     (lambda: judge.compare({"a": {"i": "x", "j": "y"}, "b": {"i": "x"}}, "word_count"), '"j" has no output of b'),
     (
-        lambda: judge.compare({"a": ["x"], "b": ["y"]}, incomplete="skip"),
+        lambda: judge.compare({"a": ["x"], "b": ["y"]}, incomplete=cast(Any, "skip")),
         "must be refuse or drop, found skip",
     ),
     (lambda: judge.compare({"a": ["x"], "b": ["y"]}), "needs metrics, scores or ratings"),
     (lambda: judge.compare({"a": ["x"], "b": ["y"]}, "word_count", corpus=["bleu"]), "corpus scores need references"),
-    (lambda: judge.prefer([PAIR], judge=Bleu()), "outputs must hold"),
+    (lambda: judge.prefer([PAIR], judge=cast(Any, Bleu())), "outputs must hold"),
     (lambda: judge.prefer(outputs=OUTPUTS), "preferences, or a judge"),
     (lambda: judge.prefer(outputs=OUTPUTS, judge="bleu"), "must compare pairs"),
     (lambda: judge.prefer([PAIR], columns={"winner": "won"}), "columns is not a setting of prefer without the name"),
