@@ -111,7 +111,8 @@ def check_places(config: Any, given: Collection[str]) -> None:
 
     `given` holds the places of the values that the command line gives. Raises SettingFault.
     """
-    refused = [place for place, value in leaves(config) if place not in given and _is_refused(place, value)]
+    values = leaves(config, keep_empty=True)
+    refused = [place for place, value in values if place not in given and _is_refused(place, value)]
     if refused:
         raise SettingFault("\n".join(f"{place} must be set on the command line, not in a file" for place in refused))
 
@@ -120,7 +121,9 @@ def given_places(overrides: Iterable[Override], groups: Iterable[str]) -> set[st
     """The places of the values that settings of the command line give; a choice of a group gives none."""
     named = {group.partition("@")[0] for group in groups}
     values = (override for override in overrides if override.key_or_group not in named)
-    return {place for override in values for place, _ in leaves(override.value(), override.key_or_group)}
+    return {
+        place for override in values for place, _ in leaves(override.value(), override.key_or_group, keep_empty=True)
+    }
 
 
 def list_reads(config: DictConfig, settings: Iterable[str]) -> list[str]:
@@ -142,19 +145,20 @@ def _exists(text: str) -> bool:
         return False
 
 
-def leaves(node: Any, path: str = "", keep_lists: bool = False) -> Iterator[tuple[str, Any]]:
+def leaves(node: Any, path: str = "", keep_lists: bool = False, keep_empty: bool = False) -> Iterator[tuple[str, Any]]:
     """Every value at or below `node` that is neither a mapping nor a list, with its dotted path.
 
-    With `keep_lists`, a list and an empty mapping are values too.
+    With `keep_lists`, a list and an empty mapping are values too; with `keep_empty`, empty ones of both.
 
     >>> list(leaves({"a": {"b": 1, "c": [2, 3]}}))
     [('a.b', 1), ('a.c[0]', 2), ('a.c[1]', 3)]
     """
-    if not isinstance(node, Mapping | list) or (keep_lists and (isinstance(node, list) or not node)):
+    keep = keep_empty or keep_lists
+    if not isinstance(node, Mapping | list) or (keep_lists and isinstance(node, list)) or (keep and not node):
         yield path, node
         return
     for key, value in children(node, path):
-        yield from leaves(value, key, keep_lists)
+        yield from leaves(value, key, keep_lists, keep_empty)
 
 
 def children(node: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -242,7 +246,13 @@ def _find_refused(node: Any, key: str) -> Iterator[str]:
 def _is_refused(place: str, value: Any) -> bool:
     """Whether a value at this place is the command line's alone, and not one that configs/ gives there."""
     alone = _place_alone(place)
-    return alone is not None and value not in (None, False, "???") and ("", alone, repr(value)) not in _said()
+    return (
+        alone is not None
+        and value is not None
+        and value is not False
+        and value != "???"
+        and ("", alone, repr(value)) not in _said()
+    )
 
 
 def _place_alone(place: str) -> str | None:
@@ -275,7 +285,7 @@ def _said() -> frozenset[tuple[str, str, str]]:
         collect(content)
         is_global = file.parent == CONFIGS or "# @package _global_" in file.read_text(encoding="utf-8")
         group = "" if is_global else file.parent.relative_to(CONFIGS).as_posix().replace("/", ".")
-        alone = ((_place_alone(place), value) for place, value in leaves(content, group))
+        alone = ((_place_alone(place), value) for place, value in leaves(content, group, keep_empty=True))
         found.update(("", place, repr(value)) for place, value in alone if place is not None)
     return frozenset(found)
 
