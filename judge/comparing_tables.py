@@ -288,12 +288,7 @@ def difference_table(
         "Prediction-powered difference of mean ratings, system_a minus system_b, beside that of the ratings alone, "
         f"with {confidence:.0%} t intervals; paired where both systems are rated on an input."
     )
-    named = [
-        ({"aspect": aspect, "metric": name, "system_a": a, "system_b": b}, each)
-        for (aspect, name), pairs in found.items()
-        for (a, b), each in pairs.items()
-    ]
-    return _tabulate_powered("Human differences from few ratings", caption, named, "difference")
+    return _tabulate_powered("Human differences from few ratings", caption, _name_pairs(found), "difference")
 
 
 def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]], confidence: float) -> Table:
@@ -303,12 +298,17 @@ def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEs
         f"ratings alone. Score intervals at {confidence:.0%} (Wilson's where nothing ties); the prediction-powered one "
         f"takes as many preferences as its estimate is worth, and needs {FEWEST_UNITS}."
     )
-    named = [
+    return _tabulate_powered("Human win rates from few ratings", caption, _name_pairs(found), "win_rate")
+
+
+def _name_pairs(
+    found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]],
+) -> list[tuple[Mapping[str, str], PoweredEstimate]]:
+    return [
         ({"aspect": aspect, "metric": name, "system_a": a, "system_b": b}, each)
         for (aspect, name), pairs in found.items()
         for (a, b), each in pairs.items()
     ]
-    return _tabulate_powered("Human win rates from few ratings", caption, named, "win_rate")
 
 
 def _tabulate_powered(
