@@ -1,4 +1,4 @@
-"""CDM on dialogues and on sentences about concepts, against ratings or on a development set (CDM, section 4).
+"""CDM on dialogues and on sentences about concepts, against ratings (CDM, section 4).
 
 Every trained model and every sample is a kept stage.
 """
@@ -33,16 +33,14 @@ from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import Negatives, sample_negatives, to_labelled
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
-from core.example import Example
 from core.faults import SettingFault
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.corpus import Corpus
-from data.files import read_examples, write_examples
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
-from experiments.cdm.plans import CdmPlan, DevelopmentPlan, DiscrepancyPlan, NegativesPlan, PoolerPlan
+from experiments.cdm.plans import CdmPlan, DiscrepancyPlan, NegativesPlan, PoolerPlan
 from experiments.cdm.plots import plot_momentum
 from experiments.cdm.tables import (
     CONTRAST_CAPTION,
@@ -116,16 +114,11 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     )
 
 
-def cdm_development(run: Run, data: Corpus, plan: CdmPlan, development: DevelopmentPlan) -> Outcome:
-    """CDM on a development set in the place of the rated sets: its settings are chosen without rated text."""
-    return cdm(run, replace(data, rated=(make_development_set(run, data, development, plan),)), plan)
-
-
 def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
     """Held-out dialogues by what they are for, so that none serves two purposes: every third one for each.
 
-    They choose the checkpoints of language models, show whether the expert is the better one, or settings are chosen on
-    them (`+exp=cdm_development`).
+    They choose the checkpoints of language models, show whether the expert is the better one, or whether the classifier
+    pooler scores human turns above machine ones.
 
     Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
     """
@@ -367,60 +360,3 @@ def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: i
         start = rng.randint(0, len(dialogue) - length)
         cut.append(tuple(dialogue[start : start + length]))
     return cut
-
-
-def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: CdmPlan) -> ScoredSet:
-    """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number.
-
-    A model trained like the expert, from another seed, writes them, so that neither model of the pair judges its own.
-
-    Raises SettingFault for fewer than three held-out dialogues.
-    """
-    choosing, _, developing = split_held_out(data)
-    if not developing:
-        raise SettingFault(f"a development set needs at least 3 held-out dialogues, but there are {len(data.held_out)}")
-    third = find_or_train(run, "third", models.expert, get_turns(data.train), choosing, seed=run.seed + 1)
-    chosen = developing[: plan.dialogues]
-
-    def build(folder: Path) -> None:
-        pair = Pair.from_pretrained(third.source, third.source, models.device, models.dtype)
-        write_examples(folder / "examples.jsonl", write_machine_turns(pair, chosen, plan, run.seed))
-
-    depends = {
-        "model": third.identity,
-        "sampling": plan.sampling,
-        "turns": plan.turns,
-        "dialogues": fingerprint(chosen),
-        "dtype": models.dtype,
-        "seed": run.seed,
-    }
-    with run.timed("writing machine turns"):
-        folder = run.stages.get("development", depends, build, version=negatives.VERSION)
-    return ScoredSet("development", read_examples(folder / "examples.jsonl"), synthetic=True)
-
-
-def write_machine_turns(
-    pair: Pair, dialogues: Sequence[tuple[str, ...]], plan: DevelopmentPlan, seed: int
-) -> list[Example]:
-    """Each dialogue once for each number in `plan.turns`: the amateur of `pair` writes that many of its turns."""
-    sampling = replace(plan.sampling, gamma=0.0)  # one model alone
-    written = {0: dict(enumerate(dialogues))}
-    for times in range(max(plan.turns)):
-        last = written[times]
-        found = sample_negatives(pair, list(last.values()), "utterance-single", sampling, seed + times)
-        origins = list(last)
-        written[times + 1] = {origins[i]: turns for i, turns in zip(found.indices, found.negatives, strict=True)}
-        if times == 0:  # human turns, spelled as the model spells them
-            written[0] = {origins[i]: turns for i, turns in zip(found.indices, found.positives, strict=True)}
-    most = max(plan.turns)
-    return [
-        Example(
-            f"development-{i}-{times}",
-            turns=turns,
-            system=f"{times} machine turns",
-            group=str(i),
-            ratings={"quality": 1 - times / most},
-        )
-        for times in plan.turns
-        for i, turns in written[times].items()
-    ]

@@ -1,4 +1,4 @@
-"""Plans of CDM: the pair, what its negatives are, what learns them, and the development set."""
+"""Plans of CDM: the pair, what its negatives are, and what learns them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cdm.rules import Rule
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
 from core.faults import InputFaults, SettingFault
-from core.settings import Count, Positive, Several, Size, check, checked_dataclass, one_of
+from core.settings import Count, Positive, check, checked_dataclass, one_of
 from experiments.training import DiscriminatorPlan, LanguageModelPlan
 
 
@@ -104,20 +104,3 @@ class CdmPlan:
                     f"amateur: set as many epochs for both (they are {amateur.epochs} and {expert.epochs}) and "
                     "amateur.schedule.lora=null, or keep=loss"
                 )
-
-
-@dataclass(frozen=True)
-class DevelopmentPlan:
-    """A development set: held-out human dialogues with machine turns of a model trained like the expert."""
-
-    sampling: Sampling  # how the model writes; gamma has no effect
-    dialogues: int  # how many human dialogues
-    turns: Sequence[int]  # how often a turn of a dialogue is written by the model, one example for each number
-
-    def __post_init__(self) -> None:
-        check(Count, dialogues=self.dialogues)
-        check(Several[Size], turns=self.turns)
-        if len(self.turns) < 2:
-            raise SettingFault(
-                f"turns must hold two different numbers, so that quality differs, but is {list(self.turns)}"
-            )

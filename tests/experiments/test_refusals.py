@@ -25,10 +25,6 @@ DRIFT = "an aspect of CTRLEval or a rated one (attribute_relevance, coherence, c
 TALKS = "at least 2 dialogues to train on and 2 held-out ones, but there are"
 
 SETTINGS = [
-    (
-        "cdm_development model.development.turns=[2]",
-        "must hold two different numbers, so that quality differs, but is [2]",
-    ),
     (f"{STEER} strengths=[1,2]", "begin with 0"),
     ("oumg data.human=pairs.jsonl", "data.g1 must be given: data.g1=VALUE"),
     (f"guided_poetry {POEMS} guide=lstm", "model.guides.lstm"),
@@ -64,7 +60,6 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"ctrleval_sentiment {FEW} analyses.aspect=fluency", f"{DRIFT}, but is fluency"),
     (f"cdm_dialogue {FEW} model.negatives.strategy=exchange", "sentences that mention two of their concepts, which"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
-    (f"cdm_development {FEW} data.held_out=2", "needs at least 3 held-out dialogues, but there are 2"),
     (f"oumg {PAIRS} tokens=no/such", "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model"),
     (f"oumg_poetry {POEMS} g2_k=200", "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000"),
     (f"oumg_poetry {POEMS} inputs=49", "inputs must be at most the 48 held_out poems"),
