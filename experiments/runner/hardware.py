@@ -51,25 +51,21 @@ def build_trainer(
 
 
 def count_steps(progress: Progress) -> Callback:
-    """Shows the optimizer steps of a training."""
+    """Shows the steps of a training: batches, because two optimizers may step on one."""
     from pytorch_lightning.callbacks import LambdaCallback
 
-    shown, seen = ExitStack(), 0
+    shown = ExitStack()
 
     def begin(trainer: pytorch_lightning.Trainer, _: object) -> None:
         nonlocal advance
         total = trainer.estimated_stepping_batches
         advance = shown.enter_context(progress("steps", int(total) if math.isfinite(total) else None))
-
-    def step(trainer: pytorch_lightning.Trainer, *_: object) -> None:
-        nonlocal seen
-        advance(trainer.global_step - seen)
-        seen = trainer.global_step
+        advance(trainer.fit_loop.total_batch_idx + 1)  # of a training that is continued
 
     advance: Callable[[int], None]
     return LambdaCallback(
         on_train_start=begin,
-        on_train_batch_end=step,
+        on_train_batch_end=lambda *_: advance(1),
         on_train_end=lambda *_: shown.close(),
         on_exception=lambda *_: shown.close(),
     )
