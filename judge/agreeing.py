@@ -26,7 +26,6 @@ from meta_eval.ranking import (
     compare_metrics,
     compare_with_cues,
     list_groupings,
-    measure_accuracy,
     number_clusters,
     rank_metrics,
 )
@@ -56,8 +55,6 @@ class MetricStudy(Result):
     pairs: tuple[tuple[MetricPair, ...], ...]
     # the agreement among the raters, and that of metrics corrected for it, where several people rated an aspect
     raters: tuple[Table, ...]
-    # the settings of intervals
-    resampling: Resampling
     # the agreement on labels, where ratings and scores are labels
     labels: LabelStudy
     # warnings
@@ -70,7 +67,7 @@ class MetricStudy(Result):
         """Agreement, the ranking, the pairs of metrics, the raters and the labels."""
         rankings = [ranking_table(self.rankings, self.pairs)] if any(each.measured for each in self.rankings) else []
         return [
-            tabulate_agreement(self.rows, self.resampling),
+            tabulate_agreement(self.rows),
             *rankings,
             *pair_tables(self),
             *self.raters,
@@ -98,9 +95,8 @@ def agree(
         references, columns: of the texts (`judge.read`).
         cues: whether agreement stands beside that of cheap cues.
         incomplete: whether texts without a system or group, where others name one, are refused or dropped with a note.
-        settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, soft_ties,
-            lower_is_better), of `meta_eval.intervals.Resampling` (over, resamples, seed) and of
-            `judge.labelling.Labelling` (labels, thresholds).
+        settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
+            `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (labels, thresholds).
 
     Raises SettingFault for wrong settings and where there is no score, InputFaults as `check_rated`.
 
@@ -167,9 +163,6 @@ def study_metrics(
             resampling,
             groupings=list_groupings(rated.layout, comparisons[0].one_grouping),
             has_cues=has_cues,
-            further=lambda some, metric, grouping, aspect=aspect: measure_accuracy(
-                some, metric, aspect, grouping, resampling, comparison.soft_ties
-            ),
         )
         for each in comparisons:
             rankings.append(rank_metrics(rated, aspect, each, resampling))
@@ -190,7 +183,6 @@ def study_metrics(
         against_cues=tuple(against_cues),
         raters=rater_tables(scored, metrics, comparison, resampling),
         labels=labels,
-        resampling=resampling,
         notes=(
             *collect_notes(scored.scores),
             *dropped,
@@ -293,19 +285,18 @@ def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPa
     caption = (
         "Metrics are ranked on the n examples that all of them scored. No cluster holds two metrics that the tests "
         f"separate at {rankings[0].comparison.level:g} (permutation test, adjusted for all pairs); 1-2 is in both. "
-        "Accuracy is that of pairs, with "
-        "ties calibrated for each metric on these ratings; soft accuracy compares systems."
+        "Accuracy is that of pairs, with ties calibrated for each metric on these ratings."
     )
     return Table("Ranking", caption, rows)
 
 
 def pair_tables(study: MetricStudy) -> list[Table]:
     """The tables of all pairs of ranked metrics, and of each of them and the cheap cues, where there are any."""
-    level, over = study.rankings[0].comparison.level, study.resampling.over
+    level = study.rankings[0].comparison.level
     caption = (
         "difference: the statistic of metric_a minus that of metric_b, with its "
         f"95 % interval. better: the metric that agrees better, where p_value "
-        f"is below {level:g}. p_value: two-sided permutation test that swaps both metrics' scores of whole {over}, "
+        f"is below {level:g}. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
         "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic, Westfall and Young)."
     )
     cues = (

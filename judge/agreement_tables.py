@@ -12,38 +12,32 @@ from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout
 from meta_eval.intervals import Resampling
 from meta_eval.labels import SingleAgreement
-from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, leave_one_out, name_scale
+from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
-FURTHER_CAPTION = (
-    "accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
-    "tied; epsilon was chosen on these same ratings. soft_accuracy is soft pairwise accuracy: how far a metric is as "
-    "sure as people are about which of two systems is better."
-)
 
 
-def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling | None = None) -> Table:
+def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
     """The table of agreement of metrics with ratings: by set, aspect and grouping the best Spearman first."""
-    resampling = resampling or Resampling()
     caption = (
         "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. beyond_cues is the "
         "partial correlation with the ratings beyond additive effects of cheap cues (length, repetition, overlap, "
         "punctuation, case, counts of a dialogue); cues that act together, or others, may still explain it. The row "
         "cheap_cues is what counting alone tells: a prediction that is fitted (cross-fitted) to these ratings, as "
         "metrics are not. A metric that does not vary within a system or an input agrees by 0 there. "
-        f"Intervals: 95 %, drawn over {resampling.over}; beyond_cues over inputs."
+        "Intervals: 95 %, drawn over inputs."
     )
-    further = any(row.further for row in rows)
+    has_groupings = len({row.grouping for row in rows}) > 1
     groups = list(dict.fromkeys((row.set, row.aspect, row.grouping) for row in rows))
     found = []
     for row in sorted(rows, key=lambda row: (groups.index((row.set, row.aspect, row.grouping)), *_rank(row))):
         cells = {name: getattr(row, name) for name in AGREEMENT_CELLS}
-        if row.further:
-            cells |= {"grouping": row.grouping, "groups": row.groups, **row.further}
+        if has_groupings:
+            cells |= {"grouping": row.grouping, "groups": row.groups}
         found.append({**cells, "reason": collect_reasons(cells)})
-    return Table("Agreement with ratings", f"{caption} {FURTHER_CAPTION}" if further else caption, found, key=AGREEMENT)
+    return Table("Agreement with ratings", caption, found, key=AGREEMENT)
 
 
 def _rank(row: Agreement) -> tuple[float, str]:
@@ -76,14 +70,13 @@ def among_table(
         found = {
             "alpha": krippendorff_alpha(table, scale, resampling, layout=layout),
             "between_raters": correlate_raters(table, kind, resampling, layout=layout),
-            "one_against_others": leave_one_out(table, kind, resampling, layout=layout),
             "ceiling": find_ceiling(table, kind, resampling, layout=layout),
         }
         rows.append(({"aspect": aspect, "raters": len(table), "scale": scale, **found}, None))
     caption = (
         "alpha: Krippendorff's (1: full agreement, 0: chance), for ratings of this scale. between_raters: the mean "
-        f"correlation ({kind.title()}) of two raters. one_against_others: that of each rater with the mean of the "
-        "others, which is no ceiling. ceiling: what a perfect metric would reach against the mean rating, the root of "
-        "its reliability (Spearman-Brown from between_raters). Intervals: 95 %, percentile, drawn over inputs."
+        f"correlation ({kind.title()}) of two raters. ceiling: what a perfect metric would reach against the mean "
+        "rating, the root of its reliability (Spearman-Brown from between_raters). Intervals: 95 %, percentile, drawn "
+        "over inputs."
     )
     return tabulate(title, caption, rows)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from baselines.corpus_scores import CorpusName, CorpusScores, score_corpora
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
 from core.settings import Count, Fraction, check
@@ -19,10 +18,8 @@ from data.scored import Outputs, place_outputs
 from judge.comparing_tables import (
     Margins,
     answer_which_system,
-    corpus_table,
     example_table,
     mean_table,
-    order_table,
     powered_table,
     system_pair_table,
 )
@@ -33,26 +30,22 @@ from judge.tables import Result, Row, Table, count_inputs, join_names, shorten
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
-from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean, powered_win_rate
+from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 from meta_eval.systems import (
     Grid,
     Pairs,
-    SystemAgreement,
     SystemMean,
     add_beyond_cues,
-    compare_orders,
     compare_pairs,
     lay_grid,
     rank_systems,
 )
-from meta_eval.ties import settle_ties, to_outcomes
+from meta_eval.ties import settle_ties
 
-FEW_TEXTS = 5000  # up to here corpus scores are computed without being asked for
 LARGEST = 3  # inputs won and inputs lost that are shown
 LONGEST = 300  # characters of a shown text
-CORPUS: tuple[CorpusName, ...] = ("bleu", "chrf", "ter")
 
 
 @dataclass(frozen=True)
@@ -65,18 +58,12 @@ class SystemsCompared(Result):
     means: Mapping[str, Sequence[SystemMean]]
     # of systems by metric
     pairs: Mapping[str, Pairs]
-    # how far each metric orders the systems as people do; empty without ratings
-    orders: Sequence[SystemAgreement]
-    # corpus scores by name; empty without references
-    corpus: Mapping[str, CorpusScores]
     # the inputs with the largest differences between the best system and the next
     largest: Sequence[Row]
     # by aspect and metric, the mean rating of each system, for aspects that are rated in part
     powered_means: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]
     # the same for the difference of each pair of systems
     powered_differences: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
-    # the same for how often people rate the first system of a pair higher
-    powered_wins: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
     # of significance
     level: float
     # by metric, where a margin of equivalence was asked for
@@ -86,16 +73,13 @@ class SystemsCompared(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """Means, agreement with people, corpus scores, pairs, largest differences, and human means from few ratings."""
+        """Means, pairs, largest differences, and human means from few ratings."""
         tables = [
-            mean_table(self.means, self.pairs, self.level),
-            order_table(self.orders),
-            corpus_table(self.corpus),
-            system_pair_table(self.means, self.pairs, self.level, self.margins),
-            example_table(self.largest, self.means, self.pairs),
+            mean_table(self.means, self.level),
+            system_pair_table(self.pairs, self.level, self.margins),
+            example_table(self.largest),
             powered_table("mean", self.powered_means),
             powered_table("difference", self.powered_differences),
-            powered_table("win_rate", self.powered_wins),
         ]
         return [table for table in tables if table.rows]
 
@@ -108,7 +92,6 @@ def compare(
     references: References | None = None,
     columns: Columns | None = None,
     cues: bool = True,
-    corpus: Sequence[CorpusName] | None = None,
     resamples: int = 1000,
     permutations: int = 10_000,
     level: float = 0.05,
@@ -126,7 +109,6 @@ def compare(
         references: of each input, in the order of the lists, or by input.
         columns: as `read` takes them.
         cues: whether cheap cues are held against the differences.
-        corpus: sacrebleu's corpus scores; by default all of a few texts with references.
         resamples: of the intervals.
         permutations: of the tests.
         level: of significance.
@@ -149,9 +131,7 @@ def compare(
     if not found.scores and not scored.aspects:
         raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
     resampling = Resampling(resamples=resamples, seed=seed)
-    return compare_scored(
-        found, resampling, permutations=permutations, level=level, margin=margin, cues=cues, corpus=corpus
-    )
+    return compare_scored(found, resampling, permutations=permutations, level=level, margin=margin, cues=cues)
 
 
 def number_inputs(source: Any, references: References | None, columns: Columns) -> tuple[Any, References | None]:
@@ -180,7 +160,6 @@ def compare_scored(
     level: float = 0.05,
     margin: float | Margins | None = None,
     cues: bool = True,
-    corpus: Sequence[CorpusName] | None = None,
 ) -> SystemsCompared:
     """Compares the systems of a set whose texts name their systems and inputs; settings as in `compare`.
 
@@ -200,32 +179,26 @@ def compare_scored(
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, name, features) if features else found
     powered = [(aspect, name) for aspect in partly for name in grid.scores]
-    corpora = list_corpora(grid, scored.examples, corpus)
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
     line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
     line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
-    by_corpus = [f"corpus {name}: {each.signature}" for name, each in corpora.items()]
     return SystemsCompared(
-        signature="|".join([line, *scored.signatures, *by_corpus]),
+        signature="|".join([line, *scored.signatures]),
         means=means,
         pairs=pairs,
-        orders=[compare_orders(grid, name, aspect, resampling.seed) for aspect in grid.ratings for name in grid.scores]
-        if len(grid.systems) > 2
-        else [],
-        corpus=corpora,
         largest=[each for name in grid.columns for each in find_largest(grid, scored.examples, name, means[name])],
         powered_means={(aspect, name): estimate_means(grid, aspect, name) for aspect, name in powered},
-        powered_differences={
-            (aspect, name): estimate_pairs(grid, aspect, name, by_wins=False) for aspect, name in powered
-        },
-        powered_wins={(aspect, name): estimate_pairs(grid, aspect, name, by_wins=True) for aspect, name in powered},
+        powered_differences={(aspect, name): estimate_pairs(grid, aspect, name) for aspect, name in powered},
         level=level,
         margins=margins,
         notes=(
             *dropped,
             *collect_notes(scored.scores),
             *note_missing(grid),
-            *note_limits(grid, partly, scored.examples, corpora, corpus),
+            *(
+                f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
+                for aspect in partly
+            ),
             *note_resolution(means, permutations, level),
             answer_which_system(means, pairs, level, margins),
         ),
@@ -242,21 +215,6 @@ def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[
         if not (isinstance(value, int | float) and 0 < value < math.inf):
             raise SettingFault(f"a margin must be a number above 0, found {value}")
     return margins
-
-
-def list_corpora(
-    grid: Grid, examples: Sequence[Example], wanted: Sequence[CorpusName] | None
-) -> dict[str, CorpusScores]:
-    """The wanted corpus scores, or all of them for a few texts that all have references."""
-    has_references = all(example.references for example in examples)
-    if wanted and not has_references:
-        raise SettingFault("corpus scores need references of every text, but some have none")
-    if wanted is None:
-        wanted = CORPUS if has_references and len(examples) <= FEW_TEXTS else ()
-    if not wanted:
-        return {}
-    texts = {name: [examples[i].full_text for i in row] for name, row in zip(grid.systems, grid.places, strict=True)}
-    return dict(score_corpora(texts, [examples[i].references for i in grid.places[0]], wanted))
 
 
 def find_largest(
@@ -298,39 +256,19 @@ def note_resolution(means: Mapping[str, Sequence[SystemMean]], permutations: int
         yield f"{count_inputs(n)}{drawn} cannot separate systems at {level:g}: no p is below {least:.3g}"
 
 
-def note_limits(
-    grid: Grid,
-    partly: Sequence[str],
-    examples: Sequence[Example],
-    corpora: Mapping[str, CorpusScores],
-    wanted: Sequence[CorpusName] | None,
-) -> Iterator[str]:
-    """What the tables do not show, and what they rest on."""
-    for aspect in partly:
-        yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
-    if grid.ratings and len(grid.systems) < 3:
-        yield "two systems have one order: whether a metric orders systems as people do needs at least 3 of them"
-    if not corpora and wanted is None and all(example.references for example in examples):
-        yield f"corpus BLEU, chrF and TER of more than {FEW_TEXTS} texts take minutes: ask with corpus=[bleu,chrf,ter]"
-
-
 def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, PoweredEstimate]:
     """The mean rating of each system from its rated part and all its scores."""
     ratings, scores = grid.ratings[aspect], grid.scores[name]
     return {system: powered_mean(ratings[i], scores[i]) for i, system in enumerate(grid.systems)}
 
 
-def estimate_pairs(grid: Grid, aspect: str, name: str, by_wins: bool) -> dict[tuple[str, str], PoweredEstimate]:
-    """The difference of mean ratings of each pair of systems, or how often people rate the first one higher."""
-    ratings, scores, found = grid.ratings[aspect], grid.scores[name], {}
-    for i, j in combinations(range(len(grid.systems)), 2):
-        pair = grid.systems[i], grid.systems[j]
-        if by_wins:
-            preferences = to_outcomes(settle_ties(ratings[i] - ratings[j], ratings))
-            found[pair] = powered_win_rate(preferences, settle_ties(scores[i] - scores[j], scores))
-        else:
-            found[pair] = powered_difference(ratings[i], ratings[j], scores[i], scores[j])
-    return found
+def estimate_pairs(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], PoweredEstimate]:
+    """The difference of mean ratings of each pair of systems."""
+    ratings, scores = grid.ratings[aspect], grid.scores[name]
+    return {
+        (grid.systems[i], grid.systems[j]): powered_difference(ratings[i], ratings[j], scores[i], scores[j])
+        for i, j in combinations(range(len(grid.systems)), 2)
+    }
 
 
 def check_comparable(scored: ScoredSet, incomplete: Incomplete = "refuse") -> None:

@@ -290,7 +290,6 @@ def tabulate(
     caption: str,
     found: Iterable[tuple[Row, object]],
     columns: Sequence[str] = (),
-    finding: str = "",
 ) -> Table:
     """A table with a row per result: what names it, the attributes of the result, and why an estimate is undefined.
 
@@ -299,11 +298,10 @@ def tabulate(
         caption: what the columns are.
         found: the results, each behind the first cells of its row.
         columns: the names of the attributes; a `reason` among them comes before those of the estimates.
-        finding: what the table shows, in words.
     """
     rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
     full = [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows]
-    return Table(title, caption, full, finding=finding)
+    return Table(title, caption, full)
 
 
 def _is_undefined(cell: Any) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,8 +50,6 @@ class Agreement:
     grouping: Grouping = "global"
     # number of groups whose correlations are averaged; 0 for one in which the metric is constant
     groups: int = 1
-    # other statistics by name
-    further: Mapping[str, Estimate | float] = field(default_factory=dict)
 
 
 def agree(
@@ -60,7 +58,7 @@ def agree(
     """The agreement of a metric with the ratings of an aspect.
 
     Examples without a rating do not count; those without a score are counted and left out. Intervals draw inputs with
-    all their examples, unless `resampling` says otherwise.
+    all their examples.
 
     Percentile intervals exist for a perfect correlation and need no jackknife, which would cost n further resamples.
     They are expanded for the number of inputs (`meta_eval.bootstrap`) and need 30 of them. Simulated at 30, nominally
@@ -117,12 +115,8 @@ def measure_aspect(
     *,
     groupings: Sequence[Grouping] = ("global",),
     has_cues: bool = True,
-    further: Callable[[ScoredSet, str, Grouping], Mapping[str, Estimate | float]] | None = None,
 ) -> list[Agreement]:
-    """The agreement of every metric with one aspect, by grouping; over all examples also beyond cheap cues.
-
-    `further` gives other statistics by name, from the rated examples, the metric and the grouping.
-    """
+    """The agreement of every metric with one aspect, by grouping; over all examples also beyond cheap cues."""
     resampling, rated = resampling or Resampling(), scored.rated(aspect)
     beyond = measure_beyond_cues(rated, aspect, resampling) if has_cues else {}
     rows = []
@@ -131,8 +125,7 @@ def measure_aspect(
             if _is_compared(found, aspect):
                 row = agree(rated, metric, aspect, grouping=grouping, resampling=resampling)
                 own = beyond.get(metric, NOT_MEASURED) if grouping == "global" else NOT_MEASURED
-                more = further(rated, metric, grouping) if further else {}
-                rows.append(replace(row, beyond_cues=own, further=more))
+                rows.append(replace(row, beyond_cues=own))
     return rows
 
 

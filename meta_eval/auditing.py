@@ -91,7 +91,7 @@ def audit_cues(
     def explain(*names: str) -> float:
         return _square(float(spearman(predict(names), x, np.ones((1, len(x))))[0]))
 
-    rho = grouped_estimate(spearman, predict(fitted.names), x, units, resampling=replace(resampling, over="inputs"))
+    rho = grouped_estimate(spearman, predict(fitted.names), x, units, resampling=resampling)
     explained = replace(rho, value=_square(rho.value), low=_square(rho.low), high=_square(rho.high))
     chosen: tuple[str, ...] = ()
     while explained.low > 0 and len(chosen) < MOST_NAMED and (not chosen or explain(*chosen) < MAIN * rho.value**2):
@@ -149,7 +149,7 @@ def audit_edit(before: ArrayLike, after: ArrayLike, *, layout: Layout | None = N
 
 def _standardised(values: Floats, scores: Floats, layout: Layout) -> Estimate:
     """The mean of `values` in standard deviations of `scores`, both of shape (n,)."""
-    return jackknife_interval(lambda _, inputs: standardised_mean(values, scores, inputs[:, layout.inputs]), layout)
+    return jackknife_interval(lambda inputs: standardised_mean(values, scores, inputs[:, layout.inputs]), layout)
 
 
 def _too_few(scores: Floats) -> str | None:

@@ -45,15 +45,6 @@ class Layout:
     def input_count(self) -> int:
         return int(self.inputs.max(initial=-1)) + 1
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """The numbers of systems and of inputs."""
-        return {"systems": self.system_count, "inputs": self.input_count}
-
-    def weigh(self, systems: Floats, inputs: Floats) -> Floats:
-        """The weight of each example, of shape (rows, n), from those of systems and inputs (rows, their number)."""
-        return systems[:, self.systems] * inputs[:, self.inputs]
-
     def to_grid(self, values: Floats) -> Floats:
         """Values of shape (n,) by system and input, of shape (systems, inputs); NaN where there is no example."""
         grid = np.full((self.system_count, self.input_count), np.nan)
@@ -87,29 +78,23 @@ def group(
     y: Floats,
     layout: Layout,
     grouping: Grouping,
-    system_weights: Floats,
-    input_weights: Floats,
+    weights: Floats,
 ) -> Floats:
     """The statistic of x and y, both of shape (n,), in this grouping for each resample, of shape (resamples,).
 
-    The weights, of shapes (resamples, systems) and (resamples, inputs), say how often a resample holds each.
+    The weights of inputs, of shape (resamples, inputs), say how often a resample holds each.
     """
     if grouping == "system_means":
-        return _between_means(statistic, x, y, layout, system_weights, input_weights)
+        return _between_means(statistic, x, y, layout, weights)
     if grouping == "global":
-        return statistic(x, y, layout.weigh(system_weights, input_weights))
-    numbers, inner = layout.inputs, layout.systems
-    group_weights, inner_weights = input_weights, system_weights
-    if grouping == "per_system":
-        numbers, inner, group_weights, inner_weights = inner, numbers, inner_weights, group_weights
-    if (inner_weights == inner_weights[:1]).all():  # only groups were drawn: the statistics within them are the same
-        inner_weights = inner_weights[:1]
-    total, count = np.zeros(len(group_weights)), np.zeros(len(group_weights))
+        return statistic(x, y, weights[:, layout.inputs])
+    total, count = np.zeros(len(weights)), np.zeros(len(weights))
     for members in layout.groups(grouping):
-        drawn = inner_weights[:, inner[members]]
+        is_input = grouping == "per_input"  # its outputs are drawn together: the statistic is the same in all resamples
+        drawn = np.ones((1, len(members))) if is_input else weights[:, layout.inputs[members]]
         found = statistic(x[members], y[members], drawn)
         defined = ~np.isnan(found) | varies(y[members], drawn)
-        share = group_weights[:, numbers[members[0]]] * defined
+        share = defined * (weights[:, layout.inputs[members[0]]] if is_input else 1.0)
         total += share * np.nan_to_num(found)
         count += share
     return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
@@ -128,7 +113,7 @@ def explain_undefined(x: Floats, y: Floats, layout: Layout, grouping: Grouping =
     within = [] if grouping == "system_means" else layout.groups(grouping)
     if within and not any(np.ptp(x[at]) > 0 and np.ptp(y[at]) > 0 for at in within):
         several = "systems" if grouping == "per_system" else "inputs"
-        return f"scores and ratings do not both vary within any of the {layout.counts[several]} {several}"
+        return f"scores and ratings do not both vary within any of the {len(within)} {several}"
     return None
 
 
@@ -162,16 +147,11 @@ def system_means(x: Floats, y: Floats, layout: Layout) -> tuple[Floats, Floats]:
     return x_means[0], y_means[0]
 
 
-def _between_means(
-    statistic: Statistic, x: Floats, y: Floats, layout: Layout, system_weights: Floats, input_weights: Floats
-) -> Floats:
-    if (input_weights == input_weights[:1]).all():  # only systems were drawn, so their means are the same
-        x_means, y_means = (_means(v, layout, input_weights[:1])[0] for v in (x, y))
-        return statistic(x_means, y_means, system_weights)
-    x_means, y_means = _means(x, layout, input_weights), _means(y, layout, input_weights)
-    found = np.full(len(x_means), np.nan)
+def _between_means(statistic: Statistic, x: Floats, y: Floats, layout: Layout, weights: Floats) -> Floats:
+    x_means, y_means = _means(x, layout, weights), _means(y, layout, weights)
+    found, ones = np.full(len(x_means), np.nan), np.ones((1, layout.system_count))
     for r in np.flatnonzero(~np.isnan(x_means).any(axis=-1)):
-        found[r] = statistic(x_means[r], y_means[r], system_weights[r : r + 1])[0]
+        found[r] = statistic(x_means[r], y_means[r], ones)[0]
     return found
 
 

@@ -1,8 +1,7 @@
-"""Intervals of grouped statistics over inputs or over systems.
+"""Intervals of grouped statistics over inputs.
 
-The drawn units decide what an interval generalises to (Deutsch, Dror & Roth 2021). Drawing inputs: these systems on
-other inputs. Drawing systems: other systems on these inputs. Single outputs are never drawn, because outputs for one
-input, or of one system, are not independent.
+The drawn units decide what an interval generalises to (Deutsch, Dror & Roth 2021). Inputs are drawn: an interval is
+about these systems on other inputs. Single outputs are never drawn, because outputs for one input are not independent.
 
 Intervals are percentile intervals, expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units. Three further
 intervals hold where percentiles fail: Student's t for the mean of few inputs, Tango's score interval for a share
@@ -14,7 +13,7 @@ within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,8 +34,7 @@ from meta_eval.bootstrap import (
 from meta_eval.correlation import keep_scored, spearman
 from meta_eval.grouping import Grouping, Layout, Statistic, explain_undefined, group, lay_out, restrict
 
-Drawn = Literal["inputs", "systems"]
-Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
+Weighted = Callable[[Floats], Floats]  # weights of inputs, of shape (resamples, inputs) -> one value per resample
 
 UNDEFINED = "not defined on these examples"
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
@@ -50,15 +48,13 @@ class Resampling:
     Raises SettingFault, a ValueError, for wrong settings.
     """
 
-    # the units to draw with replacement
-    over: Drawn = "inputs"
     resamples: Count = 1000
     seed: Seed = 0
 
     @property
     def signature(self) -> str:
         """The settings, as a part of the signature of a run."""
-        return f"over={self.over}|resamples={self.resamples}|seed={self.seed}"
+        return f"resamples={self.resamples}|seed={self.seed}"
 
 
 def grouped_estimate(
@@ -81,9 +77,7 @@ def grouped_estimate(
     if (reason := explain_undefined(x, y, present, grouping)) is not None:
         return Estimate.undefined(reason)
 
-    def of(systems: Floats, inputs: Floats) -> Floats:
-        return group(statistic, x, y, present, grouping, systems, inputs)
-
+    of = partial(group, statistic, x, y, present, grouping)
     return estimate_grouped(of, present, grouping, resampling or Resampling())
 
 
@@ -108,7 +102,7 @@ def difference(
         if (reason := explain_undefined(x, y, layout)) is not None:
             return Estimate.undefined(reason)
 
-    def of(_: Floats, inputs: Floats) -> Floats:
+    def of(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
         return statistic(a, y, weights) - statistic(b, y, weights)
 
@@ -123,7 +117,7 @@ def estimate_grouped(
     The mean of a statistic within systems or inputs has a jackknife interval, every other statistic percentiles.
     """
     if grouping in ("per_system", "per_input"):
-        estimate = jackknife_interval(statistic, layout, resampling.over)
+        estimate = jackknife_interval(statistic, layout)
         return replace(estimate, low=max(estimate.low, -1.0), high=min(estimate.high, 1.0))
     return (draws or draw_grouped(statistic, layout, resampling)).estimate
 
@@ -159,17 +153,11 @@ class Draws:
 
 def draw_grouped(statistic: Weighted, layout: Layout, resampling: Resampling) -> Draws:
     """The value of a statistic, and its values on resamples. The same settings draw the same units of a layout."""
-    over, value, units = resampling.over, _value(statistic, layout), layout.counts[resampling.over]
-    few = explain_few(over, units) if units < FEWEST_UNITS else None
+    value, units = _value(statistic, layout), layout.input_count
+    few = explain_few("inputs", units) if units < FEWEST_UNITS else None
     if math.isnan(value) or few:
         return Draws(value, np.empty(0), units, few)
-
-    def weigh(drawn: Floats) -> Floats:
-        if over == "systems":
-            return statistic(drawn, np.ones((len(drawn), layout.input_count)))
-        return statistic(np.ones((len(drawn), layout.system_count)), drawn)
-
-    values = resample(weigh, units, len(layout.inputs), resampling.resamples, resampling.seed)
+    values = resample(statistic, units, len(layout.inputs), resampling.resamples, resampling.seed)
     return Draws(value, values, units)
 
 
@@ -234,27 +222,19 @@ def score_interval(share: float, untied: float, n: float, freedom: float = math.
     return search(-1.0), search(1.0)
 
 
-def jackknife_interval(statistic: Weighted, layout: Layout, over: Drawn = "inputs") -> Estimate:
-    """The value of a statistic and its jackknife interval: Student's t on the values without one unit."""
-    counts, value = layout.counts, _value(statistic, layout)
+def jackknife_interval(statistic: Weighted, layout: Layout) -> Estimate:
+    """The value of a statistic and its jackknife interval: Student's t on the values without one input."""
+    inputs, value = layout.input_count, _value(statistic, layout)
     if math.isnan(value):
         return Estimate.undefined(UNDEFINED)
-    if counts[over] < FEWEST_UNITS:
-        return Estimate.undefined(explain_few(over, counts[over]), value)
-    left_out, batch = [], max(1, BATCH // len(layout.inputs))
-    for start in range(0, counts[over], batch):
-        rows = np.arange(start, min(start + batch, counts[over]))
-        weights = {unit: np.ones((len(rows), number)) for unit, number in counts.items()}
-        weights[over][np.arange(len(rows)), rows] = 0.0
-        left_out.append(statistic(weights["systems"], weights["inputs"]))
-    return estimate_left_out(value, np.concatenate(left_out), over)
-
-
-def estimate_left_out(value: float, left_out: Floats, over: Drawn = "inputs") -> Estimate:
-    """A value with its jackknife interval, from the values without each unit in turn, of shape (units,)."""
+    if inputs < FEWEST_UNITS:
+        return Estimate.undefined(explain_few("inputs", inputs), value)
+    batch = max(1, BATCH // len(layout.inputs))
+    rows = (np.arange(start, min(start + batch, inputs)) for start in range(0, inputs, batch))
+    left_out = np.concatenate([statistic((np.arange(inputs) != each[:, None]).astype(np.float64)) for each in rows])
     if np.isnan(left_out).any():
-        return Estimate.undefined(f"not defined without some of the {over}: too little variation", value)
-    return t_interval(value, (len(left_out) - 1) * float(left_out.var()), len(left_out) - 1)
+        return Estimate.undefined("not defined without some of the inputs: too little variation", value)
+    return t_interval(value, (inputs - 1) * float(left_out.var()), inputs - 1)
 
 
 def standardised_mean(values: Floats, of: Floats, weights: Floats) -> Floats:
@@ -271,4 +251,4 @@ def standardised_mean(values: Floats, of: Floats, weights: Floats) -> Floats:
 
 
 def _value(statistic: Weighted, layout: Layout) -> float:
-    return float(statistic(*(np.ones((1, number)) for number in layout.counts.values()))[0])
+    return float(statistic(np.ones((1, layout.input_count)))[0])

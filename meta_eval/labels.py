@@ -7,7 +7,7 @@ Multinomial Data"). 1 is full agreement, 0 is chance. Intervals draw the units o
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -178,8 +178,8 @@ def weigh_kappa(
         if len(at := np.flatnonzero(_both(x, y))):
             parts.append((at, np.searchsorted(labels, x[at]), np.searchsorted(labels, y[at])))
 
-    def kappa(systems: Floats, inputs: Floats) -> Floats:
-        weights = layout.weigh(systems, inputs)
+    def kappa(inputs: Floats) -> Floats:
+        weights = inputs[:, layout.inputs]
         observed, expected = np.zeros(len(weights)), np.zeros(len(weights))
         for at, i, j in parts:
             own = weights[:, at]
@@ -195,8 +195,8 @@ def weigh_macro_f1(people: Floats, judge: Floats, labels: Floats, layout: Layout
     """The mean F1 of the labels that people or the judge give, as a function of weights; no value may be NaN."""
     is_x, is_y = np.equal.outer(people, labels).astype(np.float64), np.equal.outer(judge, labels).astype(np.float64)
 
-    def macro_f1(systems: Floats, inputs: Floats) -> Floats:
-        weights = layout.weigh(systems, inputs)
+    def macro_f1(inputs: Floats) -> Floats:
+        weights = inputs[:, layout.inputs]
         given = weights @ (is_x + is_y)  # (rows, labels)
         f1 = np.divide(2 * (weights @ (is_x * is_y)), given, out=np.zeros_like(given), where=given > 0)
         return f1.sum(axis=1) / (given > 0).sum(axis=1)
@@ -207,15 +207,15 @@ def weigh_macro_f1(people: Floats, judge: Floats, labels: Floats, layout: Layout
 def weigh_mean(values: Floats, layout: Layout) -> Weighted:
     """The mean of values of shape (n,) as a function of weights; NaN without any."""
 
-    def mean(systems: Floats, inputs: Floats) -> Floats:
-        weights = layout.weigh(systems, inputs)
+    def mean(inputs: Floats) -> Floats:
+        weights = inputs[:, layout.inputs]
         total = weights.sum(axis=1)
         return np.divide(weights @ values, total, out=np.full(len(weights), np.nan), where=total > 0)
 
     return mean
 
 
-def _estimate(statistic: Callable[[Floats, Floats], Floats], layout: Layout, resampling: Resampling) -> Estimate:
+def _estimate(statistic: Weighted, layout: Layout, resampling: Resampling) -> Estimate:
     return draw_grouped(statistic, layout, resampling).estimate
 
 

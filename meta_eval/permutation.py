@@ -5,7 +5,7 @@ two metrics were equally good, it would not matter which of them gave which scor
 each unit are swapped with probability 1/2, and the difference of correlations is computed again. All pairs of metrics
 share the swaps, so that `step_down` adjusts their p-values for one another.
 
-A unit is an input with all its outputs, or a system with all its outputs. This departs from the paper's PERM-BOTH
+A unit is an input with all its outputs. This departs from the paper's PERM-BOTH
 (Algorithm 4), which swaps single outputs and so takes outputs for one input as independent. With a metric's error that
 all outputs for an input share, PERM-BOTH called equally good metrics different in .19 of 500 simulated studies of 30
 inputs and 8 systems. Where every output has a separate input, both are the same test. Correlations within systems or
@@ -38,14 +38,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from meta_eval.correlation import Floats, average_ranks, keep_scored, limited_ratio, order_pairs
-from meta_eval.grouping import Grouping, Layout, explain_undefined, restrict, system_means
-from meta_eval.intervals import Drawn
-from meta_eval.soft_accuracy import PERMUTATIONS, Ties, explain_undefined_soft, find_complete, permuted_soft_accuracy
+from meta_eval.grouping import Grouping, Layout, explain_undefined, restrict
 from meta_eval.step_down import list_swaps, smallest_p, step_down
 
 log = logging.getLogger(__name__)
 
-Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "soft_accuracy"]
+Statistic = Literal["pearson", "spearman", "kendall", "accuracy"]
 Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
 Compared = Callable[["Standardised", "Standardised", slice], NDArray[np.float32]]  # of columns -> (n, columns)
 
@@ -55,7 +53,7 @@ PAIR_BLOCK = 8_000_000  # pairs held at once: 32 MB
 PER_PAIR = 4e-11  # seconds of a core for each ordered pair of examples and swap
 LONG = 60.0  # seconds of tests that are announced
 ROUNDING = 1e-9  # a denominator below this is zero
-UNTESTABLE = "no test compares metrics by system means (or soft accuracy) over inputs: use over=systems"
+UNTESTABLE = "no test compares metrics by the means of systems"
 
 
 @dataclass(frozen=True)
@@ -94,42 +92,29 @@ def permutation_tests(
     pairs: Sequence[tuple[str, str]] | None = None,
     kind: Statistic = "spearman",
     grouping: Grouping = "global",
-    over: Drawn = "inputs",
     permutations: int = 10_000,
     seed: int = 0,
     epsilons: Mapping[str, float] | None = None,
-    ties: Ties = "mid",
 ) -> PermutationTests:
     """The tests of `pairs` of metrics, by default all of them. Scores, by metric, and ratings have the shape (n,).
 
-    Only examples that all metrics scored count. `over` names the units to swap: as in `intervals` these are the units
-    that the result generalises to. Where no more than `permutations` swaps exist, each is made once.
+    Only examples that all metrics scored count. Inputs are swapped, as `intervals` draws them. Where no more than
+    `permutations` swaps exist, each is made once.
 
     The statistic of a pair is its difference in standard deviations of its swapped differences, so that all pairs are
-    on one scale. Kendall is tau-b. Accuracy ties scores within the metric's threshold in `epsilons`. Soft accuracy
-    compares systems, on the inputs that all of them answer, whatever the grouping, by at most `PERMUTATIONS` swaps;
-    `ties` is of `weigh_soft_accuracy`.
+    on one scale. Kendall is tau-b. Accuracy ties scores within the metric's threshold in `epsilons`.
 
     Raises ValueError for infinities, arrays that do not have the layout's shape, and fewer than one permutation.
     """
     (*columns, y), kept = keep_scored(**{f"scores of {name}": each for name, each in scores.items()}, ratings=ratings)
     present, pairs = restrict(layout, kept), pairs or [*combinations(scores, 2)]
-    if kind == "soft_accuracy":
-        complete = find_complete(present)
-        columns, y, present = [each[complete] for each in columns], y[complete], restrict(present, complete)
-        permutations, grouping = min(permutations, PERMUTATIONS), "system_means"
-    number, undefined = len(y), (explain_unranked(each, y, present, kind, grouping) for each in columns)
+    undefined = (explain_undefined(each, y, present, grouping) for each in columns)
     # Two metrics with biases for systems agreed equally well with the mean ratings of these systems, in 300 simulated
     # studies of 30 inputs and 8 systems. Swaps of inputs called them different in .53 of the studies, because they
-    # average the biases of the two. In soft accuracy they did so in .12 to .17, and in .06 without such biases.
-    untestable = grouping == "system_means" and over == "inputs"
-    if (reason := next(filter(None, undefined), UNTESTABLE if untestable else None)) is not None:
+    # average the biases of the two.
+    if (reason := next(filter(None, undefined), UNTESTABLE if grouping == "system_means" else None)) is not None:
         nothing = dict.fromkeys(pairs, math.nan)
-        return PermutationTests(number, nothing, nothing, math.nan, reason)
-    if grouping == "system_means" and kind != "soft_accuracy":
-        means = [system_means(each, y, present) for each in columns]
-        columns, y, grouping = [x for x, _ in means], means[0][1], "global"
-        present = Layout(np.arange(len(y)), np.arange(len(y)))
+        return PermutationTests(len(y), nothing, nothing, math.nan, reason)
     if kind in ("spearman", "kendall"):
         *columns, y = (_rank(each, present, grouping) for each in (*columns, y))
     metrics = {
@@ -146,8 +131,6 @@ def permutation_tests(
 
     def compare(a: Standardised, b: Standardised, swaps: Swaps) -> Floats:
         """The difference of the statistics of a and b after each swap, of shape (swaps,)."""
-        if kind == "soft_accuracy":
-            return np.subtract(*permuted_soft_accuracy(a.values, b.values, y, present, swaps, ties, seed))
         found = []
         for members in groups:
             if len(members) > 1 and (kind == "accuracy" or np.ptp(y[members]) > 0):
@@ -158,27 +141,19 @@ def permutation_tests(
     def compare_pairs(swaps: Swaps) -> Floats:
         return np.stack([compare(metrics[a], metrics[b], swaps) for a, b in pairs], axis=1)
 
-    units = present.systems if over == "systems" else present.inputs
-    count, rows = int(units.max()) + 1, max(1, (BATCH_OF_PAIRS if of_pairs else BATCH) // len(y))
+    count, rows = present.input_count, max(1, (BATCH_OF_PAIRS if of_pairs else BATCH) // len(y))
     is_exact = 2 ** (count - 1) <= permutations
     observed = compare_pairs(np.zeros((1, len(y)), dtype=np.bool_))[0]
     every = list_swaps(count, permutations, seed, rows, is_exact)
-    null = np.concatenate([compare_pairs(swaps[:, units]) for swaps in every])
+    null = np.concatenate([compare_pairs(swaps[:, present.inputs]) for swaps in every])
     spread = np.sqrt((null**2).mean(axis=0))
     scale = np.where(spread > ROUNDING, spread, math.inf)  # metrics that are alike do not differ
     adjusted = step_down(np.abs(observed) / scale, np.abs(null) / scale)
     return PermutationTests(
-        number,
+        len(y),
         dict(zip(pairs, observed.tolist(), strict=True)),
         dict(zip(pairs, adjusted.tolist(), strict=True)),
         smallest_p(count, permutations, is_exact),
-    )
-
-
-def explain_unranked(x: Floats, y: Floats, layout: Layout, kind: Statistic, grouping: Grouping) -> str | None:
-    """The reason why no statistic of scores `x` with ratings `y` is defined in this grouping, or None."""
-    return (
-        explain_undefined_soft(x, y, layout) if kind == "soft_accuracy" else explain_undefined(x, y, layout, grouping)
     )
 
 

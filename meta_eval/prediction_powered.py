@@ -11,9 +11,9 @@ part must be a random sample of all examples.
 Departures from the paper's program (ppi-python): lambda is not clipped to [0, 1], because a metric may have another
 scale or direction than the ratings. The interval needs `FEWEST_UNITS` ratings (simulated for skewed ratings, 10 to 20
 cover .81 to .91). It uses Student's t with n - 2 degrees of freedom, and residuals with
-n - 2 in the denominator, because lambda is fitted; the program uses the normal distribution. A win rate lies in [0, 1]
-and has Tango's score interval (Wilson's where nothing ties) for the number of preferences that the estimate is worth:
-t intervals of high win rates cover too rarely and leave [0, 1].
+n - 2 in the denominator, because lambda is fitted; the program uses the normal distribution. A rate lies in [0, 1]
+and has Tango's score interval (Wilson's where nothing ties) for the number of labels that the estimate is worth:
+t intervals of high rates cover too rarely and leave [0, 1].
 
 The difference of two systems is that of their mean ratings, each corrected by its own lambda; both lambdas minimise its
 variance together. An input that both answered counts once, with all that is known of it, so the difference is paired
@@ -28,11 +28,10 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval, to_columns
-from meta_eval.grouping import Layout, lay_out, restrict
+from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import score_interval, share_interval
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import count_wins, find_information, fit_strengths
-from meta_eval.ties import to_outcomes
 
 FEWEST_RATED = 5
 
@@ -46,7 +45,7 @@ class PoweredEstimate:
     unrated: int
     # the prediction-powered mean (or difference of means) and its interval
     estimate: Estimate
-    # the mean of the ratings alone and its t interval (of a win rate: its score interval)
+    # the mean of the ratings alone and its t interval (of a rate: its score interval)
     classical: Estimate
     # lambda, in ratings per unit of score; 0 ignores the metric; of a difference that of the first system
     weight: float
@@ -164,20 +163,6 @@ def _spread_ratings(y: Floats, f: Floats) -> _Part:
         gap = float(f[unrated].mean() - f[rated].mean())
         shift[rated], shift[unrated] = (f[rated].mean() - f[rated]) / n, (f[unrated] - f[unrated].mean()) / rest
     return _Part((n, rest), mean, gap, ratings, shift)
-
-
-def powered_win_rate(preferences: ArrayLike, gaps: ArrayLike) -> PoweredEstimate:
-    """How often people prefer system a to system b, from few preferences and from score differences a - b.
-
-    Preferences are 1 if people prefer a, 0.5 for a tie, 0 if they prefer b, NaN if unknown; the metric predicts a win
-    by the sign of its gap, and inputs without one do not count. Both have the shape (inputs,); see `powered_rate`.
-    """
-    y, f = to_columns(preferences=preferences, gaps=gaps)
-    bad = y[~np.isnan(y) & ~np.isin(y, (0.0, 0.5, 1.0))]
-    if bad.size:
-        raise ValueError(f"preferences must be 0, 0.5 or 1, or NaN where there is none, but one is {bad[0]:g}")
-    known = ~np.isnan(f)
-    return powered_rate(y[known], to_outcomes(f[known]), lay_out(int(known.sum())))
 
 
 def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> PoweredEstimate:

@@ -16,11 +16,10 @@ from core.settings import Count, Fraction, checked_dataclass
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats, calibrate_ties, pairwise_accuracy
-from meta_eval.grouping import Grouping, Layout, find_common, group, restrict
-from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped, grouped_estimate
-from meta_eval.permutation import Statistic, explain_unranked, permutation_tests
+from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, group, restrict
+from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped
+from meta_eval.permutation import Statistic, permutation_tests
 from meta_eval.scored_set import ScoredSet
-from meta_eval.soft_accuracy import RESAMPLES, Ties, explain_undefined_soft, find_complete, weigh_soft_accuracy
 from meta_eval.step_down import clusters
 
 
@@ -80,8 +79,7 @@ class Ranking:
 class Comparison:
     """How metrics are compared."""
 
-    # the correlation with the ratings; accuracy of pairs, with ties calibrated for each metric; or soft accuracy,
-    # which compares systems whatever the grouping
+    # the correlation with the ratings; or accuracy of pairs, with ties calibrated for each metric
     statistic: Statistic = "spearman"
     # over all examples, or within systems or inputs, or between systems; or all of them that there are
     grouping: Literal["global", "per_system", "per_input", "system_means", "all"] = "global"
@@ -89,8 +87,6 @@ class Comparison:
     permutations: Count = 10_000
     # of significance, for clusters and the better one of a pair
     level: Fraction = 0.05
-    # of soft pairwise accuracy
-    soft_ties: Ties = "mid"
     # metrics whose lower scores are better; their scores are negated
     lower_is_better: Sequence[str] = ()
 
@@ -105,19 +101,12 @@ class Comparison:
         """The grouping. Raises ValueError for all: `expand` lists them."""
         if self.grouping == "all":
             raise ValueError("grouping=all is several comparisons: expand them first")
-        return "system_means" if self.statistic == "soft_accuracy" else self.grouping
+        return self.grouping
 
     def expand(self, layout: Layout) -> list[Comparison]:
-        """A comparison for each grouping. Of all groupings, accuracy between systems is soft accuracy, as at WMT."""
-        if self.grouping != "all" or self.statistic == "soft_accuracy":
-            return [replace(self, grouping="global" if self.grouping == "all" else self.grouping)]
-        by_grouping = [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
-        return [
-            replace(each, statistic="soft_accuracy")
-            if (each.statistic, each.grouping) == ("accuracy", "system_means")
-            else each
-            for each in by_grouping
-        ]
+        """A comparison for each grouping."""
+        groupings = list_groupings(layout) if self.grouping == "all" else [self.grouping]
+        return [replace(self, grouping=grouping) for grouping in groupings]
 
 
 def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
@@ -132,32 +121,6 @@ def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping
     return found
 
 
-def measure_accuracy(
-    rated: ScoredSet, metric: str, aspect: str, grouping: Grouping, resampling: Resampling, soft_ties: Ties = "mid"
-) -> dict[str, Estimate | float]:
-    """The pairwise accuracies of a metric with the ratings of an aspect, which all examples have.
-
-    `epsilon` is the threshold for a tie that `calibrated_accuracy` uses, in units of the scores; it was chosen on these
-    same ratings. Soft accuracy is measured between systems, where there are several.
-    """
-    scores, ratings, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
-    kept = rated.scored(metric, aspect=aspect)
-    epsilon = find_epsilon(scores[kept], ratings[kept], restrict(layout, kept), grouping)
-    statistics = {
-        "accuracy": pairwise_accuracy,
-        "calibrated_accuracy": partial(pairwise_accuracy, epsilon=epsilon),
-    }
-    found: dict[str, Estimate | float] = {
-        name: grouped_estimate(statistic, scores, ratings, layout, grouping=grouping, resampling=resampling)
-        for name, statistic in statistics.items()
-    }
-    if layout.system_count > 1:
-        found["soft_accuracy"] = Estimate.undefined("soft accuracy compares systems")
-        if grouping == "system_means":
-            found["soft_accuracy"] = soft_accuracy(rated, metric, aspect, resampling, soft_ties)
-    return {**found, "epsilon": epsilon}
-
-
 def find_epsilon(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> float:
     """The calibrated threshold of scores `x` with ratings `y`; 0 for system means, which are too few to choose it."""
     if not len(x) or grouping == "system_means":
@@ -165,38 +128,14 @@ def find_epsilon(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> fl
     return calibrate_ties(x, y, layout.groups(grouping))
 
 
-def soft_accuracy(
-    scored: ScoredSet, metric: str, aspect: str, resampling: Resampling | None = None, ties: Ties = "mid"
-) -> Estimate:
-    """Soft pairwise accuracy; undefined if a system has several outputs for one input."""
-    kept = _find_usable(scored.layout, scored.scored(metric, aspect=aspect), "soft_accuracy")
-    x, y, layout = scored.values(metric, aspect)[kept], scored.ratings(aspect)[kept], restrict(scored.layout, kept)
-    if (reason := explain_undefined_soft(x, y, layout)) is not None:
-        return Estimate.undefined(reason)
-    return measure(x, y, layout, Comparison("soft_accuracy", soft_ties=ties), resampling or Resampling()).estimate
-
-
 def measure(x: Floats, y: Floats, layout: Layout, comparison: Comparison, resampling: Resampling) -> Measured:
     """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN."""
-    kind, grouping, epsilon = comparison.statistic, comparison.one_grouping, 0.0
-    if kind == "soft_accuracy":
-        of = weigh_soft_accuracy(x, y, layout, comparison.soft_ties, seed=resampling.seed)
-        resampling = replace(resampling, resamples=min(resampling.resamples, RESAMPLES))
-    else:
-        epsilon = find_epsilon(x, y, layout, grouping) if kind == "accuracy" else 0.0
-        statistic = partial(pairwise_accuracy, epsilon=epsilon) if kind == "accuracy" else CORRELATIONS[kind]
-        of = partial(group, statistic, x, y, layout, grouping)
+    kind, grouping = comparison.statistic, comparison.one_grouping
+    epsilon = find_epsilon(x, y, layout, grouping) if kind == "accuracy" else 0.0
+    statistic = partial(pairwise_accuracy, epsilon=epsilon) if kind == "accuracy" else CORRELATIONS[kind]
+    of = partial(group, statistic, x, y, layout, grouping)
     draws = draw_grouped(of, layout, resampling)
     return Measured(draws, estimate_grouped(of, layout, grouping, resampling, draws), epsilon)
-
-
-def _find_usable(layout: Layout, mask: NDArray[np.bool_], kind: Statistic) -> NDArray[np.bool_]:
-    """Which examples of a mask the statistic uses: for soft accuracy, those of inputs that all systems answer."""
-    if kind != "soft_accuracy":
-        return mask
-    used = np.zeros(len(mask), dtype=np.bool_)
-    used[mask] = find_complete(restrict(layout, mask))
-    return used
 
 
 def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampling: Resampling) -> Ranking:
@@ -204,7 +143,7 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
 
     A metric is left out if its correlation is undefined, or by `find_common`.
     """
-    kind, grouping, layout = comparison.statistic, comparison.one_grouping, scored.layout
+    grouping, layout = comparison.one_grouping, scored.layout
     ratings, columns = scored.ratings(aspect), {name: scored.values(name, aspect) for name in scored.scores}
 
     def take(name: str, kept: NDArray[np.bool_]) -> tuple[Floats, Floats, Layout]:
@@ -212,19 +151,17 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
 
     left_out, usable, measured = {}, [], {}
     for name, values in columns.items():
-        own = take(name, _find_usable(layout, ~np.isnan(values), kind))
-        if (reason := explain_unranked(*own, kind, grouping)) is not None:
+        if (reason := explain_undefined(*take(name, ~np.isnan(values)), grouping)) is not None:
             left_out[name] = reason
         else:
             usable.append(name)
     is_ranked, kept = find_common(np.reshape([columns[name] for name in usable], (-1, len(scored))))
-    kept = _find_usable(layout, kept, kind)
     for name, is_kept in zip(usable, is_ranked, strict=True):
         if not is_kept:
             left_out[name] = "with it, too few examples would have scores of all ranked metrics"
             continue
         parts = take(name, kept)
-        reason = explain_unranked(*parts, kind, grouping)
+        reason = explain_undefined(*parts, grouping)
         found = measure(*parts, comparison, resampling) if reason is None else None
         if found is None or math.isnan(found.draws.value):
             undefined = reason or (found.estimate.reason if found else None)
@@ -249,7 +186,7 @@ def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resamplin
         return []
     values = scored.values(CHEAP_CUES, ranking.aspect)[kept], scored.ratings(ranking.aspect)[kept]
     present = restrict(scored.layout, kept)
-    if explain_unranked(*values, present, comparison.statistic, comparison.one_grouping) is not None:
+    if explain_undefined(*values, present, comparison.one_grouping) is not None:
         return []
     cues = measure(*values, present, comparison, resampling)
     extended = replace(ranking, measured={**ranking.measured, CHEAP_CUES: cues})
@@ -269,11 +206,9 @@ def _compare(
         pairs=pairs,
         kind=comparison.statistic,
         grouping=comparison.one_grouping,
-        over=resampling.over,
         permutations=comparison.permutations,
         seed=resampling.seed,
         epsilons={name: each.epsilon for name, each in measured.items()},
-        ties=comparison.soft_ties,
     )
     unreachable = None
     if tests.smallest >= comparison.level:

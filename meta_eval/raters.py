@@ -1,4 +1,4 @@
-"""Agreement among raters: Krippendorff's alpha, one rater against the others, and the ceiling that raters set.
+"""Agreement among raters: Krippendorff's alpha, their correlations, and the ceiling that they set.
 
 Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Ratings are a matrix (raters, units) with NaN for a
 missing rating; a unit is an output or a system. Intervals draw the inputs that a layout gives: outputs for one input
@@ -6,8 +6,7 @@ are not independent.
 
 No metric correlates with the mean rating by more than the root of its reliability (Spearman 1904). The reliability of
 the mean of k ratings is that of Spearman and Brown, k r/(1 + (k - 1) r), where r is the mean correlation of two raters;
-where k differs between units it is their harmonic mean. A rater against the mean of the others is no such ceiling: one
-rating has more noise than a mean. With three raters who correlate by .3 it is .39, and a perfect metric reaches .75.
+where k differs between units it is their harmonic mean.
 """
 
 import math
@@ -76,7 +75,7 @@ def krippendorff_alpha(
     of_inputs = np.zeros((layout.input_count, len(values)))
     np.add.at(of_inputs, layout.inputs, counts)
 
-    def alpha(_: Floats, inputs: Floats) -> Floats:
+    def alpha(inputs: Floats) -> Floats:
         weights, copies = inputs[:, layout.inputs], inputs * (inputs - 1)
         totals = weights @ counts  # (resamples, values)
         number = totals.sum(axis=1)
@@ -114,30 +113,14 @@ def _disagree(counts: Floats, places: Sequence[Floats]) -> Floats:
     return np.sum([size * (counts @ (each**2).T) - (counts @ each.T) ** 2 for each in places], axis=0)
 
 
-def leave_one_out(
-    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
-) -> Estimate:
-    """The mean correlation of each rater with the mean of the other raters, over the units that both rated.
-
-    `ratings` has shape (raters, units). Raters whose correlation is not defined are left out of the mean. The interval
-    draws the inputs of `layout`; without it each unit is an input.
-    """
-    table, layout = _rated_units(ratings, layout, fewest=2)
-    against = []
-    for rater, own in enumerate(table):
-        others = np.delete(table, rater, axis=0)
-        given = (~np.isnan(others)).sum(axis=0)
-        against.append((own, np.divide(np.nansum(others, axis=0), given, np.full(len(own), np.nan), where=given > 0)))
-    of = _mean_correlation(against, kind, layout)
-    if of is None:
-        return Estimate.undefined("no rater has 3 or more units in common with others and ratings that vary")
-    return _estimate(of, layout, resampling)
-
-
 def correlate_raters(
     ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
 ) -> Estimate:
-    """The mean correlation of two raters, over all pairs of them with units in common; arguments as `leave_one_out`."""
+    """The mean correlation of two raters, over all pairs of them with units in common.
+
+    `ratings` has shape (raters, units). Pairs whose correlation is not defined are left out of the mean. The interval
+    draws the inputs of `layout`; without it each unit is an input.
+    """
     table, layout = _rated_units(ratings, layout, fewest=2)
     of = _mean_correlation([*combinations(table, 2)], kind, layout)
     return Estimate.undefined(NO_PAIR) if of is None else _estimate(of, layout, resampling)
@@ -146,9 +129,9 @@ def correlate_raters(
 def find_ceiling(
     ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
 ) -> Estimate:
-    """What a perfect metric would reach: the root of the reliability of the mean rating; arguments as `leave_one_out`.
+    """What a perfect metric would reach: the root of the reliability of the mean rating.
 
-    It holds for Pearson's correlation, and nearly so for Spearman's.
+    It holds for Pearson's correlation, and nearly so for Spearman's; arguments as `correlate_raters`.
     """
     table, layout = _rated_units(ratings, layout)
     return _draw_ceiling(table, kind, resampling, layout).estimate
@@ -175,7 +158,7 @@ def correct_agreement(
         none = Estimate.undefined("scores and mean ratings must vary on at least 3 examples")
         return Corrected(len(x), none, none, none)
     statistic = pearson if kind == "pearson" else spearman
-    agreement = _draw(lambda _, inputs: statistic(x, mean, inputs[:, layout.inputs]), layout, resampling)
+    agreement = _draw(lambda inputs: statistic(x, mean, inputs[:, layout.inputs]), layout, resampling)
     ceiling = _draw_ceiling(table, kind, resampling, layout)
     corrected = ceiling.estimate
     if ceiling.value > 0:
@@ -187,7 +170,7 @@ def correct_agreement(
 
 def _draw(statistic: Weighted, layout: Layout, resampling: Resampling | None) -> Draws:
     """The statistic on resamples of inputs."""
-    return draw_grouped(statistic, layout, replace(resampling or Resampling(), over="inputs"))
+    return draw_grouped(statistic, layout, resampling or Resampling())
 
 
 def _estimate(statistic: Weighted, layout: Layout, resampling: Resampling | None) -> Estimate:
@@ -200,8 +183,8 @@ def _draw_ceiling(table: Floats, kind: Kind, resampling: Resampling | None, layo
         return Draws(math.nan, np.empty(0), layout.input_count, NO_PAIR)
     shares = 1 / (~np.isnan(table)).sum(axis=0)
 
-    def ceiling(systems: Floats, inputs: Floats) -> Floats:
-        weights, r = inputs[:, layout.inputs], np.maximum(of(systems, inputs), 0.0)
+    def ceiling(inputs: Floats) -> Floats:
+        weights, r = inputs[:, layout.inputs], np.maximum(of(inputs), 0.0)
         k = weights.sum(axis=1) / (weights @ shares)
         return np.sqrt(k * r / (1 + (k - 1) * r))
 
@@ -223,7 +206,7 @@ def _mean_correlation(pairs: Sequence[tuple[Floats, Floats]], kind: Kind, layout
     if not shared:
         return None
 
-    def mean(_: Floats, inputs: Floats) -> Floats:
+    def mean(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
         found = np.stack([statistic(x, y, weights[:, at]) for at, x, y in shared])
         sizes = np.array([len(at) for at, _, _ in shared])[:, None] * ~np.isnan(found)

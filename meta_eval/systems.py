@@ -6,30 +6,26 @@ swaps the two outputs of an input: all swaps of few inputs, random swaps of many
 p-values are adjusted together (`step_down`). Systems are ranked and tested on the same inputs, those that all of them
 have a score for, so that the order, the pairs and the clusters agree.
 
-Below `FEWEST_UNITS` inputs the mean has Student's t interval, and there is no interval for the effect. The win rate has
-Tango's score interval, which is Wilson's where nothing ties. Simulated coverage is in
-tests/meta_eval/test_small_studies.py.
+Below `FEWEST_UNITS` inputs the mean has Student's t interval. The win rate has Tango's score interval, which is
+Wilson's where nothing ties. Simulated coverage is in tests/meta_eval/test_small_studies.py.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from itertools import permutations as list_orders
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats, estimate_from, explain_few, refuse_large, resample
+from meta_eval.bootstrap import Estimate, Floats, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
-from meta_eval.intervals import FEWEST_UNITS, Resampling, estimate_left_out, mean_interval, share_interval
+from meta_eval.intervals import FEWEST_UNITS, Resampling, mean_interval, share_interval
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
 from meta_eval.ties import settle_ties, to_outcomes
 
-MOST_ORDERED = 7  # systems whose orders are all counted: 7! = 5040
-ORDERS = 10_000  # drawn of more systems
 HUMAN = "human "  # before the name of an aspect that people rated
 UNCOUNTED = Estimate.undefined("cheap cues are not counted")
 
@@ -44,8 +40,6 @@ class SystemComparison:
     missing: int
     # the mean of a - b
     difference: Estimate
-    # the mean of a - b divided by its standard deviation (Cohen's d for pairs)
-    effect: Estimate
     # the share of inputs on which a is higher; ties count half
     win_rate: Estimate
     # numbers of inputs on which a is higher, equal, lower
@@ -75,26 +69,6 @@ class SystemMean:
     mean: Estimate
     # as `clusters` numbers them; a dash without a mean
     cluster: str
-
-
-@dataclass(frozen=True)
-class SystemAgreement:
-    """How far a metric orders systems as people do, by means over inputs where all are scored and rated."""
-
-    metric: str
-    aspect: str
-    # their numbers
-    systems: int
-    inputs: int
-    # of the means. There is no interval: means of few inputs order systems worse than those of many, so resamples say
-    # nothing about the order of the true means (15 systems with a true Kendall of 1, on 100 inputs: an interval from
-    # .38 to .76 on average).
-    kendall: float
-    spearman: float
-    accuracy: float
-    # the share of all orders of the systems whose Kendall is at least as high
-    by_chance: float
-    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,39 +172,9 @@ def rank_systems(
     return [*(SystemMean(name, n, means[name], number) for name, number in cluster.items()), *nothing]
 
 
-def compare_orders(grid: Grid, metric: str, aspect: str, seed: int = 0) -> SystemAgreement:
-    """How far a metric orders the systems as the ratings of an aspect do; `seed` draws orders by chance.
-
-    Up to `MOST_ORDERED` systems all orders count; of more, (b + 1)/(m + 1) of `ORDERS` drawn ones.
-    """
-    scores, ratings = grid.scores[metric], grid.ratings[aspect]
-    complete = ~np.isnan(scores + ratings).any(axis=0)
-    scores, ratings = scores[:, complete], ratings[:, complete]
-    k, n = scores.shape
-    none = (math.nan, math.nan, math.nan, math.nan)
-    if k < 3 or n == 0:
-        rule = "an order needs at least 3 systems and an input where all are scored and rated"
-        return SystemAgreement(metric, aspect, k, n, *none, reason=f"{rule}, but there are {k} and {n}")
-    means = scores.mean(axis=1), ratings.mean(axis=1)
-    x, y = (np.sign(settle_ties(np.subtract.outer(each, each), each)).astype(np.int8) for each in means)
-    untied = math.sqrt(np.count_nonzero(x) * np.count_nonzero(y))
-    if untied == 0:
-        return SystemAgreement(metric, aspect, k, n, *none, reason="all means are equal")
-    # of any order of y; the ties that scale Kendall's tau-b are the same in all
-    every = np.array([*list_orders(range(k))] if k <= MOST_ORDERED else [np.arange(k)] * ORDERS)
-    orders = every if k <= MOST_ORDERED else np.random.default_rng(seed).permuted(every, axis=1)
-    balance = int((x * y).sum())
-    as_high = int(((x * y[orders[:, :, None], orders[:, None]]).sum(axis=(1, 2)) >= balance).sum())
-    by_chance = as_high / len(orders) if k <= MOST_ORDERED else (as_high + 1) / (ORDERS + 1)
-    ranks = x.sum(axis=1), y.sum(axis=1)  # twice the average ranks, less their mean
-    spearman = (ranks[0] @ ranks[1]) / math.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1]))
-    accuracy = float((x == y).sum() - k) / (k * (k - 1))
-    return SystemAgreement(metric, aspect, k, n, balance / untied, float(spearman), accuracy, by_chance)
-
-
 def _compare_nothing(reason: str, n: int = 0, missing: int = 0) -> SystemComparison:
     none = Estimate.undefined(reason)
-    return SystemComparison(n, missing, none, none, none, 0, 0, 0, math.nan, reason=reason)
+    return SystemComparison(n, missing, none, none, 0, 0, 0, math.nan, reason=reason)
 
 
 def _compare_gaps(gaps: Floats, missing: int, resampling: Resampling, permutations: int) -> list[SystemComparison]:
@@ -245,7 +189,6 @@ def _compare_gaps(gaps: Floats, missing: int, resampling: Resampling, permutatio
             n,
             missing,
             difference,
-            effect=_standardise_mean(gap),
             win_rate=share_interval(to_outcomes(gap), lay_out(n)),
             wins=int((gap > 0).sum()),
             ties=int((gap == 0).sum()),
@@ -272,17 +215,3 @@ def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
         estimate_from(float(row.mean()), drawn, n) if varies else mean_interval(row)
         for row, drawn, varies in zip(values, means.T, spread, strict=True)
     ]
-
-
-def _standardise_mean(gap: Floats) -> Estimate:
-    """The mean of `gap`, of shape (inputs,), over its standard deviation, with a jackknife interval."""
-    if np.ptp(gap) == 0:
-        return Estimate.undefined(f"all differences are {gap[0]:g}: there is no spread")
-    n, mean, value = len(gap), float(gap.mean()), float(gap.mean() / gap.std(ddof=1))
-    if n < FEWEST_UNITS:
-        return Estimate.undefined(explain_few("inputs", n), value)
-    shift = (gap - mean) / (n - 1)  # of the mean without each input
-    squares = ((gap - mean) ** 2).sum()
-    variance = (squares - n * (n - 1) * shift**2) / (n - 2)
-    known = variance > 1e-24 * squares
-    return estimate_left_out(value, (mean - shift) / np.sqrt(np.where(known, variance, np.nan)))

@@ -42,4 +42,4 @@ def compare_by_metric(outputs: ScoredSet, name: str, metric: Metric) -> SystemsC
     """
     check_comparable(outputs)
     scored = replace(outputs, scores={**outputs.scores, name: score_all(outputs, metric)})
-    return compare_scored(scored, Resampling(), corpus=())
+    return compare_scored(scored, Resampling())

@@ -14,7 +14,6 @@ from judge.agreement_tables import AGREEMENT
 from meta_eval.bootstrap import Estimate
 
 LINES = ("-", "--", ":", "-.")
-STATISTICS = {"accuracy": "calibrated_accuracy"}  # columns with another name than their statistic
 
 
 def varied_settings(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -41,8 +40,7 @@ def joint_rows(
 def _list_findings(job: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tuple[dict[str, str], str, Estimate]]:
     """Set and aspect (nothing without ratings), name and estimate."""
     table = job.get("table", ())
-    given = str(job["settings"].get("statistic", "spearman"))
-    statistic = STATISTICS.get(given, given)
+    statistic = str(job["settings"].get("statistic", "spearman"))
     rated = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
     for row in rated:
         yield (

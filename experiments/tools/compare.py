@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from baselines.corpus_scores import CorpusName
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
@@ -23,15 +22,12 @@ def compare(
     permutations: int,
     level: float,
     margin: Any,
-    corpus: Sequence[CorpusName] | None,
 ) -> Outcome:
     """Compares all systems in the file. `metrics` are run on the file; the others have their scores in it."""
     with run.timed("scoring"):
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("comparisons"):
-        found = compare_scored(
-            scored, resampling, permutations=permutations, level=level, margin=margin, cues=run.cues, corpus=corpus
-        )
+        found = compare_scored(scored, resampling, permutations=permutations, level=level, margin=margin, cues=run.cues)
     plots = {}
     for name, ranked in found.means.items():
         best, gaps = ranked[0].system, {}

@@ -39,7 +39,7 @@ def meta_eval(
                 f"{each.comparison.statistic}_{each.aspect}_{each.comparison.one_grouping}": (
                     each.agreement,
                     f"{each.comparison.statistic} with {each.aspect} ({each.comparison.one_grouping}), "
-                    f"95 % over {resampling.over}",
+                    "95 % over inputs",
                 )
                 for each in study.rankings
             }

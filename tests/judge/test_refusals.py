@@ -62,7 +62,6 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "must be refuse or drop, found skip",
     ),
     (lambda: judge.compare({"a": ["x"], "b": ["y"]}), "needs metrics, scores or ratings"),
-    (lambda: judge.compare({"a": ["x"], "b": ["y"]}, "word_count", corpus=["bleu"]), "corpus scores need references"),
     (lambda: judge.prefer([PAIR], judge=cast(Any, Bleu())), "outputs must hold"),
     (lambda: judge.prefer(outputs=OUTPUTS), "preferences, or a judge"),
     (lambda: judge.prefer(outputs=OUTPUTS, judge="bleu"), "must compare pairs"),

@@ -9,7 +9,7 @@ from scipy import stats
 
 from meta_eval.bootstrap import Estimate, expand_confidence
 from meta_eval.correlation import kendall, pearson, spearman
-from meta_eval.grouping import lay_out, restrict
+from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
     Resampling,
     difference,
@@ -43,13 +43,6 @@ def rated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     return x, np.clip(np.round(x + rng.normal(size=n)), -1, 1)
-
-
-def crossed(systems: int, inputs: int) -> dict[str, list[int]]:
-    return {
-        "systems": [s for s in range(systems) for _ in range(inputs)],
-        "inputs": [i for _ in range(systems) for i in range(inputs)],
-    }
 
 
 def clustered(groups: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -91,20 +84,6 @@ def test_groups_are_drawn_whole():
     assert (found.low, found.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
 
 
-def test_scores_that_are_missing_are_left_out_with_their_systems():
-    layout = lay_out(155, **crossed(31, 5))
-    x, y = rated(155, 3)
-    x[:5] = NAN  # the first system has no scores at all
-    found = grouped_estimate(pearson, x, y, layout, grouping="system_means", resampling=Resampling(over="systems"))
-    rest = grouped_estimate(
-        pearson, x[5:], y[5:], lay_out(150, **crossed(30, 5)), grouping="system_means",
-        resampling=Resampling(over="systems"),
-    )  # fmt: skip
-    assert not math.isnan(found.low)
-    assert found == rest
-    assert restrict(layout, ~np.isnan(x)).system_count == 30
-
-
 @pytest.mark.parametrize(
     ("scores", "ratings", "groups", "reason"),
     [
@@ -128,10 +107,6 @@ def test_undefined_is_nan_with_a_reason(scores, ratings, groups, reason):
     [
         ({"grouping": "system_means"}, "a correlation needs at least 3 scored and rated systems, but there are 1"),
         ({"grouping": "per_input"}, "scores and ratings do not both vary within any of the 4 inputs"),
-        (
-            {"resampling": Resampling(over="systems")},
-            "an interval over systems needs at least 30 of them, but there are 1",
-        ),
     ],
 )
 def test_undefined_groupings_have_a_reason(settings, reason):
@@ -202,9 +177,9 @@ def test_the_jackknife_of_a_mean_is_students_interval():
     rng = np.random.default_rng(0)
     x = rng.gamma(2.0, size=40)
     low, high = stats.ttest_1samp(x, 0).confidence_interval(0.95)
-    found = jackknife_interval(lambda _, w: w @ x / w.sum(axis=-1), lay_out(40))
+    found = jackknife_interval(lambda w: w @ x / w.sum(axis=-1), lay_out(40))
     assert (found.value, found.low, found.high) == pytest.approx((x.mean(), low, high))
-    few = jackknife_interval(lambda _, w: w @ x[:29] / w.sum(axis=-1), lay_out(29))
+    few = jackknife_interval(lambda w: w @ x[:29] / w.sum(axis=-1), lay_out(29))
     assert few.reason == "an interval over inputs needs at least 30 of them, but there are 29"
 
 

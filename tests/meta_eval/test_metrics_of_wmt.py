@@ -1,4 +1,4 @@
-"""Accuracy with calibrated ties and soft pairwise accuracy: figures of mt-metrics-eval, and their tests by loops."""
+"""Accuracy with calibrated ties: figures of mt-metrics-eval, and its test by loops."""
 
 from itertools import combinations
 from typing import Any
@@ -9,9 +9,7 @@ import pytest
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.permutation import _standardise, permutation_tests, permuted_accuracy
-from meta_eval.ranking import Comparison, compare_metrics, measure, number_clusters, rank_metrics
-from meta_eval.soft_accuracy import weigh_soft_accuracy
-from tests.meta_eval.sets import make_set
+from meta_eval.ranking import Comparison, measure
 
 SYSTEMS, INPUTS = 4, 12
 SYSTEM, INPUT = (axis.ravel() for axis in np.indices((SYSTEMS, INPUTS)))
@@ -39,12 +37,6 @@ def test_calibrated_accuracy_of_mt_metrics_eval(grouping: Any, accuracy: float, 
 def test_the_literal_of_its_own_test() -> None:
     found = measure(np.array([2, 1, 1.5, 5, 3]), np.array([1.0, 2, 2, 3, 4]), lay_out(5), Comparison("accuracy"), FEW)
     assert (found.estimate.value, found.epsilon) == (pytest.approx(0.7), 0.5)
-
-
-def test_soft_accuracy_of_mt_metrics_eval() -> None:
-    """`PairwiseConfidenceError`, which draws 1,000 permutations from seed 4, at commit 1b47eab."""
-    of = weigh_soft_accuracy(SCORES, RATINGS, LAYOUT, "published", seed=4)
-    assert of(np.ones((1, SYSTEMS)), np.ones((1, INPUTS)))[0] == pytest.approx(0.7886666666666667, abs=1e-12)
 
 
 def ordered(gap: float, epsilon: float) -> float:
@@ -88,54 +80,3 @@ def test_accuracy_within_inputs_flips_the_sign_of_whole_inputs(monkeypatch: pyte
     null = (1 - 2 * flips) @ gaps / INPUTS
     assert found.differences["a", "b"] == pytest.approx(np.mean(gaps), abs=1e-12)
     assert found.p_values["a", "b"] == pytest.approx(((np.abs(null) >= abs(np.mean(gaps)) - 1e-10).sum() + 1) / 51)
-
-
-def test_soft_accuracy_swaps_whole_systems(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of seven systems one lacks an input, which then does not count."""
-    systems, inputs = (axis.ravel() for axis in np.indices((7, 9)))
-    layout = lay_out(63, systems.tolist(), inputs.tolist())
-    y, a, b = draw_metrics(layout, 3)
-    a[(systems == 2) & (inputs == 8)] = np.nan
-    swaps = np.random.default_rng(1).random((20, 7)) < 0.5
-    monkeypatch.setattr("meta_eval.permutation.list_swaps", lambda *_: [swaps])
-    settings: dict[str, Any] = {"kind": "soft_accuracy", "over": "systems", "permutations": 20}
-    found = permutation_tests({"a": a, "b": b}, y, layout, **settings)
-    human, first, second = (layout.to_grid(values)[:, :8] for values in (y, a, b))
-    first, second = ((x - x.mean()) / x.std() for x in (first, second))
-
-    complete, ones = lay_out(56, *(axis.ravel().tolist() for axis in np.indices((7, 8)))), np.ones((1, 8))
-
-    def measure_soft(scores: np.ndarray) -> float:
-        return weigh_soft_accuracy(scores.ravel(), human.ravel(), complete, "mid")(np.ones((1, 7)), ones)[0]
-
-    def differ(swap: np.ndarray) -> float:
-        of_a, of_b = (np.where(swap[:, None], *pair) for pair in ((second, first), (first, second)))
-        return measure_soft(of_a) - measure_soft(of_b)
-
-    observed = differ(np.zeros(len(swaps[0]), dtype=bool))
-    beyond = sum(abs(differ(swap)) >= abs(observed) - 1e-10 for swap in swaps)
-    assert (found.n, found.differences["a", "b"]) == (56, pytest.approx(observed, abs=1e-12))
-    assert found.p_values["a", "b"] == pytest.approx((beyond + 1) / 21)
-
-
-def test_every_level_of_a_study_separates_a_good_metric_from_poor_ones() -> None:
-    rng = np.random.default_rng(0)
-    systems, inputs = (axis.ravel() for axis in np.indices((8, 30)))
-    quality = rng.normal(size=8)[systems] + rng.normal(size=240)
-    scores = {"good": quality + 0.2 * rng.normal(size=240), "poor": rng.normal(size=240), "bad": rng.normal(size=240)}
-    sample = make_set(np.round(quality), scores, systems.tolist(), inputs.tolist())
-    levels = Comparison("accuracy", "all", permutations=99).expand(sample.layout)
-    assert [(each.statistic, each.grouping) for each in levels] == [
-        ("accuracy", "global"),
-        ("accuracy", "per_system"),
-        ("soft_accuracy", "system_means"),
-        ("accuracy", "per_input"),
-    ]
-    for comparison in levels:
-        ranking = rank_metrics(sample, "q", comparison, FEW)
-        pairs = compare_metrics(sample, ranking, FEW)
-        cluster = number_clusters(ranking, pairs)
-        assert cluster["good"] == "1"
-        if comparison.statistic == "accuracy":
-            assert (cluster["poor"], cluster["bad"]) == ("2", "2")
-        assert [pair.n for pair in pairs] == [240] * 3

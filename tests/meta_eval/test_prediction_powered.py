@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from meta_eval.grouping import lay_out
-from meta_eval.prediction_powered import powered_difference, powered_mean, powered_rate, powered_win_rate, tune_weight
+from meta_eval.prediction_powered import powered_difference, powered_mean, powered_rate, tune_weight
 
 NAN = math.nan
 RATINGS = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
@@ -53,31 +53,18 @@ def test_a_constant_metric_is_the_classical_estimate():
     assert found.estimate.value == pytest.approx(RATINGS.mean())
 
 
-def test_win_rate():
-    """The metric's gap counts by its sign only."""
-    preferences = np.array([1.0, 1, 0, 0.5, 1, 0, NAN, NAN, NAN, NAN])
-    gaps = np.array([0.2, 3, -1, 0, 0.1, 0.4, 1, 2, -1, 5])
-    found = powered_win_rate(preferences, gaps)
-    rate = powered_rate(preferences, [1, 1, 0, 0.5, 1, 1, 1, 1, 0, 1], lay_out(10))
-    assert (found.estimate.value, found.weight, found.saved) == (rate.estimate.value, rate.weight, rate.saved)
-    assert found.classical.value == pytest.approx(3.5 / 6)
-    assert found.estimate.reason == (
-        "an interval over ratings helped by scores needs at least 30 of them, but there are 6"
-    )
-
-
 def preferred(wins: int, losses: int, hits: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Preferences and gaps that agree with a share of them; nine times as many gaps without a preference."""
+    """Preferences and verdicts that agree with a share of them; nine times as many verdicts without a preference."""
     rng, n = np.random.default_rng(seed), 10 * (wins + losses)
     y = np.where(rng.permutation(n) < 10 * wins, 1.0, 0.0)
     y[: wins + losses] = np.arange(wins + losses) < wins
-    gaps = np.where(rng.random(n) < hits, 1, -1) * (2 * y - 1)
+    verdicts = np.where(rng.random(n) < hits, y, 1 - y)
     y[wins + losses :] = NAN
-    return y, gaps
+    return y, verdicts
 
 
-def test_a_win_rate_has_wilsons_interval_for_the_preferences_that_it_is_worth():
-    found = powered_win_rate(*preferred(21, 9, 0.9))
+def test_a_rate_has_wilsons_interval_for_the_labels_that_it_is_worth():
+    found = powered_rate(*preferred(21, 9, 0.9), lay_out(300))
     plain = stats.binomtest(21, 30).proportion_ci(method="wilson")
     assert (found.classical.low, found.classical.high) == pytest.approx((plain.low, plain.high), abs=1e-9)
     share, n, z = found.estimate.value, found.effective_n * 29 / 30, 1.959964  # of the variance of 30 labels
@@ -91,7 +78,7 @@ def test_an_example_that_is_rated_needs_no_help():
     every = powered_mean(RATINGS, RATED)
     assert every.estimate == every.classical == powered_mean(*both()).classical
     assert (every.saved, every.unrated) == (0.0, 0)
-    wins = powered_win_rate([1.0, 1, 0, 0.5, 1], [1.0, 2, -1, 0, 3])
+    wins = powered_rate([1.0, 1, 0, 0.5, 1], [1.0, 1, 0, 0.5, 1], lay_out(5))
     assert wins.estimate == wins.classical
     few = powered_mean(*both())
     assert (few.estimate.value, few.estimate.reason) == (
@@ -167,7 +154,6 @@ def test_undefined_cases():
         (lambda: powered_mean([1, 2], [1]), r"one shape \(n,\), but have \(2,\) and \(1,\)"),
         (lambda: powered_mean([1, math.inf], [1, 2]), "must be finite"),
         (lambda: powered_mean([1, 2], [1e308, 2]), r"at most 1e\+150 in size"),
-        (lambda: powered_win_rate([1, 0.3], [1, 2]), "preferences must be 0, 0.5 or 1, .* but one is 0.3"),
     ],
 )
 def test_faults(call, message):

@@ -1,7 +1,7 @@
 """Raters: Krippendorff's own example, values of the krippendorff package, a loop over pairs as the oracle."""
 
 import math
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from meta_eval.raters import (
     correlate_raters,
     find_ceiling,
     krippendorff_alpha,
-    leave_one_out,
 )
 
 NAN = math.nan
@@ -99,20 +98,15 @@ def test_the_ceiling_by_hand():
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
-def test_correlations_of_raters_equal_loops(kind):
-    table, oracle = np.array(OTHER), stats.spearmanr if kind == "spearman" else stats.pearsonr
-    one, two = [], []
-    for rater in range(3):
-        others = np.delete(table, rater, axis=0)
-        at = ~np.isnan(table[rater]) & ~np.isnan(others).all(axis=0)
-        one.append((oracle(table[rater, at], np.nanmean(others[:, at], axis=0))[0], at.sum()))
-        first, second = others
+def test_correlations_of_raters_equal_a_loop(kind):
+    expected, oracle = [], stats.spearmanr if kind == "spearman" else stats.pearsonr
+    for first, second in combinations(np.array(OTHER), 2):
         at = ~np.isnan(first + second)
-        two.append((oracle(first[at], second[at])[0], at.sum()))
-    for found, expected in ((leave_one_out(table, kind), one), (correlate_raters(table, kind), two)):
-        values, sizes = zip(*expected, strict=True)
-        assert found.value == pytest.approx(np.average(values, weights=sizes))
-        assert math.isnan(found.low)  # 20 units
+        expected.append((oracle(first[at], second[at])[0], at.sum()))
+    values, sizes = zip(*expected, strict=True)
+    found = correlate_raters(OTHER, kind)
+    assert found.value == pytest.approx(np.average(values, weights=sizes))
+    assert math.isnan(found.low)  # 20 units
 
 
 def test_raters_who_disagree_set_no_ceiling():
@@ -137,13 +131,13 @@ def test_undefined_alpha(ratings, reason):
 
 
 def test_undefined_correlations_of_raters_and_faults():
-    found = leave_one_out([[1, 1, 1], [1, 2, NAN]])
+    found = correlate_raters([[1, 1, 1], [1, 2, NAN]])
     assert math.isnan(found.value)
-    assert found.reason == "no rater has 3 or more units in common with others and ratings that vary"
+    assert found.reason == "no two raters have 3 or more units in common and ratings that vary"
     with pytest.raises(ValueError, match=r"shape \(raters, units\), but have shape \(3,\)"):
         krippendorff_alpha([1, 2, 3], "nominal")
     with pytest.raises(ValueError, match="ratings must be finite"):
-        leave_one_out([[1, math.inf], [1, 2]])
+        correlate_raters([[1, math.inf], [1, 2]])
 
 
 @pytest.mark.slow

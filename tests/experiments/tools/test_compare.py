@@ -33,7 +33,7 @@ def table_of(folder: Path) -> list[dict]:
 def test_systems_and_few_ratings(run_here: Here, tmp_path: Path) -> None:
     quality = write_study(tmp_path / "in.jsonl", rated=30)
     assert run_here("+exp=compare", "data.path=in.jsonl", "metric=word_count", "run_dir=here", *FAST) == 0
-    assert "m: b scores above a" in (tmp_path / "here" / "report.html").read_text("utf-8")
+    assert "b scores higher than a and c" in (tmp_path / "here" / "report.html").read_text("utf-8")
     table = table_of(tmp_path / "here")
     pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
     assert len(pairs) == 9  # two metrics and the ratings of people
@@ -51,8 +51,6 @@ def test_systems_and_few_ratings(run_here: Here, tmp_path: Path) -> None:
     assert np.diff(helped["mean_interval"]) < np.diff(helped["mean_by_ratings_interval"])
     assert helped["mean_interval"][0] < 2 * quality[1].mean() < helped["mean_interval"][1]
     assert means["word_count", "b"]["saved"] == 0  # a constant score says nothing
-    wins = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "win_rate_by_ratings" in row}
-    assert wins["m", "a", "b"]["win_rate_interval"][1] < 0.5
     differences = {(r["metric"], r["system_a"], r["system_b"]): r for r in table if "difference_by_ratings" in r}
     found = differences["m", "a", "b"]
     assert np.diff(found["difference_interval"]) < np.diff(found["difference_by_ratings_interval"])

@@ -56,9 +56,6 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     assert rows["good", "per_input"]["groups"] == 32
     means = [v.reshape(6, 32).mean(axis=1) for v in (values["good"], values["ratings"])]
     assert rows["good", "system_means"]["kendall"] == pytest.approx(stats.kendalltau(*means)[0])
-    soft = {metric: rows[metric, "system_means"]["soft_accuracy"] for metric in ("good", "word_count")}
-    assert soft["good"] > max(0.85, soft["word_count"])
-    assert good["calibrated_accuracy"] >= good["accuracy"]
     pairs = {(row["metric_a"], row["metric_b"]): row for row in table if "metric_a" in row}
     assert len(pairs) == 6
     assert pairs["good", "cheap_cues"]["better"] == "good"
@@ -85,7 +82,7 @@ def test_several_raters_have_a_ceiling(run_here: Here, tmp_path: Path) -> None:
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     (among,) = [row for row in table if "raters" in row]
     assert (among["raters"], among["scale"]) == (3, "ordinal")
-    assert among["between_raters"] < among["one_against_others"] < among["ceiling"] < 1
+    assert among["between_raters"] < among["ceiling"] < 1
     assert among["alpha_interval"][0] < among["alpha"]
     good, bad = (row for row in table if "corrected" in row)
     assert good["corrected"] == pytest.approx(good["agreement"] / good["ceiling"])
@@ -145,8 +142,8 @@ def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here,
     lines = [{"text": "x", "system": f"s{i % 2}", "group": f"g{i // 2}", "ratings": {"q": i % 5}, "scores": {"m": i}}
              for i in range(12)]  # fmt: skip
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    settings = ("statistic=kendall", "grouping=per_input", "over=systems", "resamples=60")
-    settings += ("permutations=98", "level=0.1", "seed=1", "soft_ties=published")
+    settings = ("statistic=kendall", "grouping=per_input", "resamples=60")
+    settings += ("permutations=98", "level=0.1", "seed=1")
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *settings) == 0
     signature = json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
     assert [setting for setting in settings if f"|{setting}|" not in signature] == []
