@@ -10,7 +10,6 @@ from typing import Any
 from core.faults import InputFaults, SettingFault, check_names, fault
 from core.scores import Scores
 from judge.agreement_tables import among_table, tabulate_agreement
-from judge.completeness import Incomplete, check_incomplete, drop_unnamed, refuse_unnamed
 from judge.inputs import Columns, References, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.scoring import AnyMetric, add_scores, collect_notes
@@ -83,7 +82,6 @@ def agree(
     *,
     columns: Columns | None = None,
     cues: bool = True,
-    incomplete: Incomplete = "refuse",
     **settings: Any,
 ) -> MetricStudy:
     """Finds out which metric agrees best with human ratings, with intervals and tests.
@@ -94,7 +92,6 @@ def agree(
         scores: by metric (`judge.read`).
         references, columns: of the texts (`judge.read`).
         cues: whether agreement stands beside that of cheap cues.
-        incomplete: whether texts without a system or group, where others name one, are refused or dropped with a note.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (labels, thresholds).
 
@@ -112,26 +109,23 @@ def agree(
         made(**{name: value for name, value in settings.items() if names[name] == kind}) for kind, made in known.items()
     )
     examples = read(source, scores, references, columns)
-    check_rated(examples, incomplete)
+    check_rated(examples)
     scored = add_scores(examples, metrics)
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
     return study_metrics(scored, comparison, resampling, labelling, has_cues=cues)
 
 
-def check_rated(scored: ScoredSet, incomplete: Incomplete = "refuse") -> None:
-    """Raises InputFaults where no example is rated, and for rated ones without a system or group where others have it.
-
-    With `drop` these are left out later, and it is enough that one remains.
-    """
-    check_incomplete(incomplete)
+def check_rated(scored: ScoredSet) -> None:
+    """Raises InputFaults where no example is rated, and for rated ones without a system or group that others have."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
         raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, found none in {len(scored)} examples")])
-    if incomplete == "drop":
-        drop_unnamed(scored)
-    elif faults := refuse_unnamed(scored):
-        raise InputFaults(faults)
+    rated = [i for i, each in enumerate(scored.examples) if each.ratings]
+    for name in ("system", "group"):
+        lacking = [i for i in rated if getattr(scored.examples[i], name) is None]
+        if 0 < len(lacking) < len(rated):
+            raise InputFaults(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
 
 
 def study_metrics(
@@ -144,11 +138,9 @@ def study_metrics(
 ) -> MetricStudy:
     """The agreement of every metric with every rated aspect of the set, and a test of every pair of metrics.
 
-    A metric with several aspects counts as several metrics. Texts that name no system
-    or group, where others do, are dropped: `check_rated` refuses them. Raises SettingFault for a metric of
-    `lower_is_better` that is not there.
+    A metric with several aspects counts as several metrics. Raises SettingFault for a metric of `lower_is_better` that
+    is not there.
     """
-    scored, dropped = drop_unnamed(scored)
     metrics = negate(scored, comparison.lower_is_better).split_aspects()
     labelling = labelling or Labelling()
     labels = study_labels(metrics, labelling, resampling)
@@ -185,7 +177,6 @@ def study_metrics(
         labels=labels,
         notes=(
             *collect_notes(scored.scores),
-            *dropped,
             *note_cues(rows),
             *note_reversed(rows),
             *left_out,
@@ -283,9 +274,9 @@ def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPa
             for name, each in sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
         ]
     caption = (
-        "Metrics are ranked on the n examples that all of them scored. No cluster holds two metrics that the tests "
-        f"separate at {rankings[0].comparison.level:g} (permutation test, adjusted for all pairs); 1-2 is in both. "
-        "Accuracy is that of pairs, with ties calibrated for each metric on these ratings."
+        "On the n examples that all metrics scored. Clusters are of permutation tests at "
+        f"{rankings[0].comparison.level:g}, adjusted for all pairs. Accuracy calibrates ties for each metric on these "
+        "ratings."
     )
     return Table("Ranking", caption, rows)
 
@@ -294,10 +285,9 @@ def pair_tables(study: MetricStudy) -> list[Table]:
     """The tables of all pairs of ranked metrics, and of each of them and the cheap cues, where there are any."""
     level = study.rankings[0].comparison.level
     caption = (
-        "difference: the statistic of metric_a minus that of metric_b, with its "
-        f"95 % interval. better: the metric that agrees better, where p_value "
-        f"is below {level:g}. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
-        "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic, Westfall and Young)."
+        "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole "
+        "inputs, adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: "
+        f"below {level:g}."
     )
     cues = (
         f"{caption} {CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to "
@@ -328,11 +318,9 @@ def rater_tables(
         for aspect, table in scored.raters.items()
         for name in metrics.scores
     ]
-    intervals = "Intervals: 95 %, percentile, drawn over inputs."
     corrected_caption = (
-        f"agreement: the correlation ({kind.title()}) with the mean rating, over all n examples. corrected: agreement "
-        "divided by the ceiling, the correlation with the mean of very many such raters (Spearman's correction for "
-        f"attenuation); it may exceed 1 by chance. {intervals}"
+        f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
+        "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."
     )
     columns = ("n", "agreement", "ceiling", "corrected")
     return (

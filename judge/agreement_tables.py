@@ -8,6 +8,7 @@ from typing import Any
 
 from judge.tables import Row, Table, collect_reasons, tabulate
 from meta_eval.agreement import Agreement
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout
 from meta_eval.intervals import Resampling
@@ -22,12 +23,9 @@ AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
 def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
     """The table of agreement of metrics with ratings: by set, aspect and grouping the best Spearman first."""
     caption = (
-        "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. beyond_cues is the "
-        "partial correlation with the ratings beyond additive effects of cheap cues (length, repetition, overlap, "
-        "punctuation, case, counts of a dialogue); cues that act together, or others, may still explain it. The row "
-        "cheap_cues is what counting alone tells: a prediction that is fitted (cross-fitted) to these ratings, as "
-        "metrics are not. A metric that does not vary within a system or an input agrees by 0 there. "
-        "Intervals: 95 %, drawn over inputs."
+        "Correlation of scores with ratings, from -1 to 1; higher is better. cheap_cues is a prediction by counting "
+        "alone that is fitted (cross-fitted) to these ratings, as metrics are not. A metric that does not vary within "
+        "a system or an input agrees by 0 there. Intervals: 95 %, drawn over inputs."
     )
     has_groupings = len({row.grouping for row in rows}) > 1
     groups = list(dict.fromkeys((row.set, row.aspect, row.grouping) for row in rows))
@@ -40,6 +38,15 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
     return Table("Agreement with ratings", caption, found, key=AGREEMENT)
 
 
+def describe_chance(found: Estimate, chance: float = 0.0) -> str:
+    """What the interval of an agreement says about chance."""
+    if math.isnan(found.low):
+        return f"not held against chance, because {found.reason}"
+    if found.low > chance:
+        return "better than chance"
+    return "worse than chance" if found.high < chance else "not shown to be better than chance"
+
+
 def _rank(row: Agreement) -> tuple[float, str]:
     return math.inf if math.isnan(row.spearman.value) else -row.spearman.value, row.metric
 
@@ -47,10 +54,9 @@ def _rank(row: Agreement) -> tuple[float, str]:
 def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
     """The agreement of judges with each person, beside that of people among themselves."""
     caption = (
-        "The agreement with the labels of single people, on n pairs of labels. kappa: Cohen's, weighted_kappa: with "
-        "squared distances; observed and expected disagreement are each summed over people (Davies and Fleiss); 0 is "
-        "chance. A judge that agrees with people as they do among themselves can stand in for one of them. No judge "
-        "agrees with more of these labels than what most people say, which includes their own."
+        "Observed and expected disagreement are each summed over people (Davies and Fleiss). A judge that agrees with "
+        "people as they do among themselves can stand in for one of them. No judge agrees with more of these labels "
+        "than what most people say, which includes their own."
     )
     named = (({**names, "judge": each.name}, each) for names, each in found)
     return tabulate("Agreement with single people", caption, named, ("n", "accuracy", "kappa", "weighted_kappa"))
@@ -74,9 +80,7 @@ def among_table(
         }
         rows.append(({"aspect": aspect, "raters": len(table), "scale": scale, **found}, None))
     caption = (
-        "alpha: Krippendorff's (1: full agreement, 0: chance), for ratings of this scale. between_raters: the mean "
-        f"correlation ({kind.title()}) of two raters. ceiling: what a perfect metric would reach against the mean "
-        "rating, the root of its reliability (Spearman-Brown from between_raters). Intervals: 95 %, percentile, drawn "
-        "over inputs."
+        f"alpha is for ratings of this scale, correlations are {kind.title()}'s, the ceiling is Spearman-Brown's. "
+        "Intervals: 95 %, percentile, drawn over inputs."
     )
     return tabulate(title, caption, rows)

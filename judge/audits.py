@@ -156,9 +156,8 @@ class Audits(Result):
 def cue_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of what cheap cues explain."""
     caption = (
-        "explained: the share of the differences in rank that cheap cues explain (length, repetition, overlap: the "
-        "squared Spearman correlation of the scores with their prediction by the cues, cross-fitted by input; few "
-        "texts make it a little too low). most_by: the cues that explain nearly all of it."
+        "The squared Spearman correlation of the scores with their prediction by cheap cues, cross-fitted by input; "
+        "few texts make it a little too low."
     )
     rows = [
         (
@@ -197,22 +196,16 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
         for name, each in audited.damages.items()
     ]
     caption = (
-        "fall_S: mean fall of the score when a share S of a text is damaged, in standard deviations of the undamaged "
-        "scores; it should be positive. wins_over_damage: share of texts that score higher undamaged than at the "
-        "greatest strength, ties counted half; 0.5 is chance. monotone: the score falls significantly, and rises "
-        "significantly at no step. n: texts that the damage can change and that the metric can score at every "
-        "strength. Intervals are over inputs: the jackknife, and for wins_over_damage Tango's score interval, which "
-        "is Wilson's where nothing ties."
+        "n: texts that the damage can change and that the metric can score at every strength. monotone: the score "
+        "falls significantly, and rises significantly at no step. Intervals are over inputs: the jackknife, and for "
+        "wins_over_damage Tango's score interval."
     )
     return Table("Damage", caption, rows)
 
 
 def edit_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of changes of the scores under harmless edits."""
-    caption = (
-        "Edits that should not change scores. shift: mean change; size: mean absolute change; both in standard "
-        "deviations of the scores before the edit. changed: share of scores that changed at all. 0 is best."
-    )
+    caption = "Edits that should not change scores, in standard deviations of the scores before the edit."
     named = [
         ({"aspect": aspect, "edit": name}, each)
         for aspect, audited in found.items()
@@ -239,10 +232,5 @@ def summary_table(found: Mapping[str, MetricAudit]) -> Table:
                 | {damage.replace(" ", "_"): falls.get(damage, nothing) for damage in DAMAGES}
                 | {"largest_edit": sizes.get(worst, nothing), "edit": worst}
             )
-    caption = (
-        "cues: the share of the differences in rank that cheap cues explain. words: Spearman's rho of scores with the "
-        "number of words. Damage: the mean fall of the score when the whole text is damaged, in standard deviations of "
-        "the undamaged scores; it should be positive; – if too few texts can be damaged so. largest_edit: the greatest "
-        "mean absolute change under an edit that should change nothing, in the same unit; 0 is best."
-    )
+    caption = "Damage is that of the whole text; – where too few texts can be damaged so."
     return Table("Audit of all metrics", caption, rows)

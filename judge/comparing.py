@@ -26,13 +26,12 @@ from judge.comparing_tables import (
 from judge.completeness import Incomplete, check_incomplete, drop_lacking, refuse_lacking
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Result, Row, Table, count_inputs, join_names, shorten
+from judge.tables import Result, Row, Table, join_names, note_resolution, shorten
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
 from meta_eval.scored_set import ScoredSet
-from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 from meta_eval.systems import (
     Grid,
     Pairs,
@@ -199,7 +198,11 @@ def compare_scored(
                 f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
                 for aspect in partly
             ),
-            *note_resolution(means, permutations, level),
+            *(
+                note
+                for n in dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
+                for note in note_resolution(n, permutations, "permutations", level)
+            ),
             answer_which_system(means, pairs, level, margins),
         ),
     )
@@ -246,14 +249,6 @@ def note_missing(grid: Grid) -> Iterator[str]:
             yield f"{name} leaves {join_names(left)} out: with its scores too few inputs in common would remain"
         if systems.any() and not inputs.all():
             yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
-
-
-def note_resolution(means: Mapping[str, Sequence[SystemMean]], permutations: int, level: float) -> Iterator[str]:
-    """The metrics whose tests cannot separate any systems, because too few swaps exist or are drawn."""
-    numbers = {n: None for ranked in means.values() if (n := ranked[0].n) and smallest_p(n, permutations) >= level}
-    for n in numbers:
-        drawn, least = "" if n <= MOST_ENUMERATED else f" with permutations={permutations}", smallest_p(n, permutations)
-        yield f"{count_inputs(n)}{drawn} cannot separate systems at {level:g}: no p is below {least:.3g}"
 
 
 def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, PoweredEstimate]:

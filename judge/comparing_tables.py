@@ -16,21 +16,16 @@ Margins = Mapping[str, float]  # by metric
 POWERED = {  # title and caption by what is estimated
     "mean": (
         "Human means from few ratings",
-        "Prediction-powered mean rating (PPI++) beside that of the ratings alone, with 95 % t intervals, which are "
-        "approximate for skewed ratings; those helped by scores need {fewest} ratings. saved: the ratings that the "
-        "metric's scores replaced; 0 for a system that is rated everywhere.",
+        "Prediction-powered (PPI++), with 95 % t intervals, which are approximate for skewed ratings; those helped by "
+        "scores need {fewest} ratings.",
     ),
     "difference": (
         "Human differences from few ratings",
-        "Prediction-powered difference of mean ratings, system_a minus system_b, beside that of the ratings alone, "
-        "with 95 % t intervals; paired where both systems are rated on an input.",
+        "Prediction-powered, system_a minus system_b, with 95 % t intervals; paired where both systems are rated on an "
+        "input.",
     ),
 }
 EQUAL = "equal within: two one-sided t tests, adjusted for all pairs, show that the difference is below the margin. "
-BEYOND = (
-    "beyond_cues: the part of the difference beyond additive effects of cheap cues (length, repetition, overlap), by "
-    "regression over inputs. "
-)
 
 
 def mean_table(means: Mapping[str, Sequence[SystemMean]], level: float) -> Table:
@@ -41,9 +36,9 @@ def mean_table(means: Mapping[str, Sequence[SystemMean]], level: float) -> Table
         for each in ranked
     ]
     caption = (
-        "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs; best "
-        f"first. No cluster holds two systems that the tests separate at {level:g} (randomisation by input, adjusted "
-        "for all pairs); 1-2 is in both. human: ratings by people."
+        "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. "
+        f"Clusters are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by "
+        "people."
     )
     return tabulate("Systems, best first", caption, named, ("mean", "n"))
 
@@ -62,11 +57,10 @@ def system_pair_table(pairs: Mapping[str, Pairs], level: float, margins: Margins
         for (a, b), each in found.items()
     ]
     caption = (
-        f"Positive where system_a scores higher. better: the one that scores higher, where p_value is below {level:g}. "
-        "p_value: randomisation, two-sided, adjusted for all pairs under a metric (step-down of the largest "
-        f"statistic; exact up to {MOST_ENUMERATED} inputs). {EQUAL if margins else ''}{BEYOND if has_cues else ''}"
-        "win_rate counts ties half and has Tango's score interval (Wilson's where nothing ties). "
-        f"Below {FEWEST_UNITS} inputs the difference has Student's t interval."
+        "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a "
+        f"metric (step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). "
+        f"{EQUAL if margins else ''}win_rate has Tango's score interval (Wilson's where nothing ties), difference "
+        f"Student's t interval below {FEWEST_UNITS} inputs."
     )
     return tabulate("Systems on the same inputs", caption, named, columns)
 

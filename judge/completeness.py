@@ -1,4 +1,4 @@
-"""Inputs that some system did not answer, and texts without a system or input: refused, or dropped and counted."""
+"""Inputs that some system did not answer: refused, or dropped and counted."""
 
 from __future__ import annotations
 
@@ -58,33 +58,3 @@ def drop_lacking(outputs: Outputs) -> tuple[Outputs, tuple[str, ...]]:
     counts = ", ".join(f"{name} lacks {number}" for name, number in by_system.items())
     said = f"{len(lacking)} of {inputs} inputs are left out, because some system has no output for them ({counts})"
     return outputs.take(kept), (said,)
-
-
-def find_unnamed(texts: ScoredSet) -> list[tuple[int, str]]:
-    """The places of rated texts without a system or a group where other rated texts name one, with what they lack."""
-    rated = [i for i, each in enumerate(texts.examples) if each.ratings]
-    return [
-        (i, name)
-        for name in ("system", "group")
-        if any(getattr(texts.examples[i], name) is not None for i in rated)
-        for i in rated
-        if getattr(texts.examples[i], name) is None
-    ]
-
-
-def refuse_unnamed(texts: ScoredSet) -> list[str]:
-    """A fault for each text that `find_unnamed` finds."""
-    rule = "is needed here, as in other lines: incomplete=drop leaves such lines out"
-    return [fault(*texts.locate(i), f'"{name}" {rule}') for i, name in find_unnamed(texts)]
-
-
-def drop_unnamed(texts: Outputs) -> tuple[Outputs, tuple[str, ...]]:
-    """The texts that `find_unnamed` does not find, and a note on the others. Raises InputFaults if none is left."""
-    lacking = {i for i, _ in find_unnamed(texts)}
-    if not lacking:
-        return texts, ()
-    kept = [i for i in range(len(texts)) if i not in lacking]
-    said = f"{len(lacking)} of {len(texts)} texts are left out, because they name no system or no group"
-    if not any(texts.examples[i].ratings for i in kept):
-        raise InputFaults([fault(texts.locate(0)[0], 0, f"{said}, and no rated text remains")])
-    return texts.take(kept), (said,)

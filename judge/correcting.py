@@ -169,15 +169,12 @@ def _rank(strengths: Mapping[str, Estimate]) -> dict[str, int]:
 def correction_table(found: Corrections) -> Table:
     """The systems of each judge: as it ranks them, and as people do."""
     partly = found.labels < found.pairs
-    caption = (
-        "rank_by_judge, by_judge: rank by strength, and win rate, by the judge's verdicts alone. by_people: the win "
-        "rate by the labels alone. Intervals are over inputs."
-    )
+    caption = "Intervals are over inputs."
     if partly:
         caption += (
             f" rank, corrected, strength: of all {found.pairs} pairs, from {found.labels} labels and the verdicts "
             "(prediction-powered; valid for any judge if the labelled pairs are a random sample; intervals need "
-            f"{FEWEST_UNITS} inputs with labels). worth: the labels that would say as much alone."
+            f"{FEWEST_UNITS} inputs with labels)."
         )
     rows = []
     for name, systems in found.by_labels.items():
@@ -193,9 +190,8 @@ def correction_table(found: Corrections) -> Table:
 def length_table(found: Mapping[str, Mapping[str, Controlled]], ranks: Mapping[str, Mapping[str, int]]) -> Table:
     """The win rates at equal lengths, the strongest system first."""
     caption = (
-        "Win rates as judged, and at equal lengths (logistic regression on the difference of lengths, as in AlpacaEval "
-        "2), the change, and the strengths at equal lengths. rank: by this strength; rank_as_judged: by "
-        f"that of Bradley and Terry. by: the judge, or {WINNER}, the preferences themselves. Intervals are over inputs."
+        "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, "
+        f"or {WINNER}, the preferences themselves. Intervals are over inputs."
     )
     rows = []
     for name, systems in found.items():

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from core.faults import SettingFault
-from core.settings import Count, NonNegative, Positive, checked_dataclass
+from core.settings import Count, Fraction, NonNegative, Positive, Several, checked_dataclass
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Table, tabulate
 from meta_eval.bootstrap import Estimate, Floats
@@ -37,33 +37,48 @@ from meta_eval.ties import to_outcomes
 ASSUMED = "judge"  # its name without a pilot
 COLUMNS = ("quantity", "judge", "wanted", "value", "correlation", "labels", "verdicts", "cost", "alone", "cost_alone")
 CAPTION = (
-    "labels, verdicts: the cheapest labels of people, and texts that the judge reads (those with a label among them); "
-    "0 verdicts where the judge is not worth its cost. alone: labels and cost without the judge. value: in the pilot, "
-    "or as assumed. wanted: half of the expected width of the 95 % interval, or the difference to detect. correlation: "
-    "of the judge with labels. A kappa needs the verdicts on its labels only. A difference counts the labels of both "
-    "systems. At least 30 labels: intervals need them."
+    "The cheapest labels and verdicts; 0 verdicts where the judge is not worth its cost. A kappa needs the verdicts "
+    "on its labels only. A difference counts the labels of both systems. At least 30 labels: intervals need them."
 )
 
 
 @checked_dataclass
-class LabelGoal:
-    """What labels shall say and what they cost, and what is assumed without a pilot."""
+class PlanSettings:
+    """What a study shall detect or labels shall say, what they cost, and what is known before."""
 
-    # half of the width of the interval of a kappa, and of a rate, mean rating or win rate
+    # plan labels: half of the width of the interval of a kappa, and of a rate, mean rating or win rate
     within: Positive | None = None
     # of a label, and of a text that the judge reads, in any unit
     costs: Annotated[Sequence[NonNegative], Field(min_length=2, max_length=2)] = (1.0, 0.01)
     # how many texts (or pairs) there are to label and to judge
     texts: Count | None = None
     # without a pilot: the share of texts with the label, and the kappa of judge and people
-    rate: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    rate: Fraction = 0.5
     kappa: Annotated[float, Field(gt=-1, lt=1)] = 0.6
+    # of the judge, or the better metric, with one rater's labels or ratings
+    correlation: Annotated[float, Field(gt=-1, lt=1)] = 0.4
+    # the correlation of the two metrics, and of two raters
+    between_metrics: Annotated[float, Field(gt=-1, lt=1)] = 0.6
+    between_raters: Fraction = 0.5
+    # without a pilot: the deviation between inputs of the difference of two systems, and of one rater's difference
+    # around this, in points of the rating scale
+    spread_inputs: NonNegative = 0.5
+    spread_raters: NonNegative = 1.0
+    # of correlations, and of mean ratings, to detect
+    differences: Several[Positive] = (0.05, 0.1, 0.2)
+    # numbers of raters per output
+    raters: Several[Count] = (1, 3, 5)
+    # of the two-sided tests
+    power: Fraction = 0.8
+    level: Fraction = 0.05
 
     def __post_init__(self) -> None:
         if self.costs[0] == 0:
             raise ValueError("costs must have that of a label above 0")
         if self.costs[1] == 0 and self.texts is None:
             raise ValueError("texts must say how many there are to judge where that costs nothing")
+        if self.spread_inputs + self.spread_raters == 0:
+            raise ValueError("spread_inputs and spread_raters must not both be 0")
 
 
 @dataclass(frozen=True)
@@ -84,15 +99,15 @@ class Quantity:
     outputs: int = 1
 
 
-def assume(goal: LabelGoal, correlation: float, differences: Sequence[float]) -> Iterator[Quantity]:
+def assume(given: PlanSettings) -> Iterator[Quantity]:
     """A kappa and a rate of labels yes and no, and differences of two systems whose labels are independent."""
-    yield Quantity("kappa", ASSUMED, vary_kappa(goal.kappa, goal.rate))
-    one, told = goal.rate * (1 - goal.rate), correlation**2
-    rate = Variation(goal.rate, one, one * (1 - told), one * told, untied=1.0)
-    yield Quantity("rate", ASSUMED, rate, correlation)
-    for each in differences:
+    yield Quantity("kappa", ASSUMED, vary_kappa(given.kappa, given.rate))
+    one, told = given.rate * (1 - given.rate), given.correlation**2
+    rate = Variation(given.rate, one, one * (1 - told), one * told, untied=1.0)
+    yield Quantity("rate", ASSUMED, rate, given.correlation)
+    for each in given.differences:
         apart = Variation(each, 2 * one, 2 * rate.rest, 2 * rate.told)
-        yield Quantity("difference", ASSUMED, apart, correlation, each, outputs=2)
+        yield Quantity("difference", ASSUMED, apart, given.correlation, each, outputs=2)
 
 
 def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[Quantity]:
@@ -168,12 +183,12 @@ def _correlate(name: str, y: Floats, f: Floats | None, layout: Layout) -> Estima
     return math.nan if not name or f is None else grouped_estimate(pearson, f, y, layout)
 
 
-def plan_labels(quantities: Sequence[Quantity], goal: LabelGoal, power: float, level: float) -> tuple[Table, str]:
+def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Table, str]:
     """The budget of each quantity, and the decision as a sentence."""
-    found = [(each, *_find_budget(each, goal, power, level)) for each in quantities]
+    found = [(each, *_find_budget(each, goal)) for each in quantities]
     rows = []
     for each, best, alone in found:
-        wanted = f"{goal.within:g}" if each.difference is None else f"{each.difference:g}, power {power:g}"
+        wanted = f"{goal.within:g}" if each.difference is None else f"{each.difference:g}, power {goal.power:g}"
         value = each.variation.value if isinstance(each.variation, Variation) else math.nan
         cells = {"quantity": each.name, "wanted": wanted, "value": value, "labels": best.labels, "cost": best.cost}
         if any(other.judge for other in quantities):
@@ -183,7 +198,7 @@ def plan_labels(quantities: Sequence[Quantity], goal: LabelGoal, power: float, l
     return tabulate("Labels needed", CAPTION, rows), decide(found, goal)
 
 
-def _find_budget(quantity: Quantity, goal: LabelGoal, power: float, level: float) -> tuple[Budget, Budget]:
+def _find_budget(quantity: Quantity, goal: PlanSettings) -> tuple[Budget, Budget]:
     variation = quantity.variation
     if isinstance(variation, str) or variation.alone <= 0:
         why = variation if isinstance(variation, str) else "the pilot's labels do not vary"
@@ -192,7 +207,7 @@ def _find_budget(quantity: Quantity, goal: LabelGoal, power: float, level: float
     if quantity.difference is None:
         is_enough = is_within(variation, goal.within or 0.0)
     else:
-        is_enough = has_power(variation, quantity.difference, power, level)
+        is_enough = has_power(variation, quantity.difference, goal.power, goal.level)
     several, texts = quantity.outputs, goal.texts and goal.texts // quantity.outputs
     best, alone = (
         replace(each, labels=each.labels * several, verdicts=each.verdicts * several)
@@ -201,7 +216,7 @@ def _find_budget(quantity: Quantity, goal: LabelGoal, power: float, level: float
     return best, alone
 
 
-def decide(found: Sequence[tuple[Quantity, Budget, Budget]], goal: LabelGoal) -> str:
+def decide(found: Sequence[tuple[Quantity, Budget, Budget]], goal: PlanSettings) -> str:
     """What to buy: for each quantity, and the smallest difference, the cheapest budget of any judge."""
     smallest = min((each.difference for each, _, _ in found if each.difference is not None), default=None)
     parts = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +10,7 @@ import numpy as np
 
 from core.faults import SettingFault, check_names
 from core.settings import checked_dataclass
-from judge.agreement_tables import single_table
+from judge.agreement_tables import describe_chance, single_table
 from judge.tables import Table, format_cell, shorten, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
@@ -119,22 +118,16 @@ class LabelStudy:
 
 AGREEMENT_CAPTION = (
     "The judge's labels against the median of people's; texts whose median lies between two labels are left out. A "
-    "score gives the nearest label, or that of its threshold. kappa: Cohen's, weighted_kappa: with squared distances; "
-    "1 is full agreement, 0 is chance. harshness: the mean label of the judge minus that of people; below 0 the judge "
-    "is harsher. missing: texts without a score."
+    "score gives the nearest label, or that of its threshold."
 )
 CORRECTED_CAPTION = (
-    "The mean label (of labels 0 and 1 the rate) of all texts: by_judge by the judge's labels, by_people by people's "
-    "labels alone, corrected by both (prediction-powered: valid for any judge if the labelled texts are a random "
-    f"sample; its interval needs {FEWEST_UNITS} of them). worth: the labels that would say as much alone."
+    "The mean label (of labels 0 and 1 the rate) of all texts. corrected: prediction-powered, valid for any judge if "
+    f"the labelled texts are a random sample; its interval needs {FEWEST_UNITS} of them."
 )
-LABELS_CAPTION = (
-    "n_people, n_judge: how many texts have the label by people and by the judge. sensitivity: the share of people's "
-    "texts with the label that get it; specificity: the share of the others that do not. Intervals: 95 %, over inputs."
-)
+LABELS_CAPTION = "Intervals: 95 %, over inputs."
 DISAGREEMENTS_CAPTION = (
-    f"For each judge at most {MOST_SHOWN} texts with another label than people's, the surest first. sureness: the "
-    "distance of the score from the nearest score that gives another label; equally sure ones by distance of labels."
+    f"For each judge at most {MOST_SHOWN} texts with another label than people's, the surest first, equally sure ones "
+    "by distance of labels."
 )
 
 
@@ -276,14 +269,7 @@ def _list_disagreements(found: LabelledAspect, name: str, people: Floats) -> lis
 
 def describe_labels(aspect: str, name: str, found: LabelAgreement, single: Mapping[str, Estimate]) -> str:
     """How well the judge agrees with people on labels, in a sentence; `single` holds kappas with single people."""
-    verdict = "is not shown to be better than chance"
-    if math.isnan(found.kappa.low):
-        verdict = f"is not held against chance, because {found.kappa.reason}"
-    elif found.kappa.low > 0:
-        verdict = "is better than chance"
-    elif found.kappa.high < 0:
-        verdict = "is worse than chance"
-    said = f"{aspect}: {name} {verdict} (kappa {format_cell(found.kappa)})"
+    said = f"{aspect}: {name} is {describe_chance(found.kappa)} (kappa {format_cell(found.kappa)})"
     if found.harshness.low > 0 or found.harshness.high < 0:
         is_mild = found.harshness.value > 0
         by = format_cell(found.harshness if is_mild else found.harshness.negate())

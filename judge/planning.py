@@ -6,20 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from core.faults import SettingFault, check_names
-from core.settings import Count, Fraction, Positive, Several, checked_dataclass
 from core.signature import join_settings
 from data.files import InputFile
 from data.frames import is_columns, list_items
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.scored import read_scored
 from judge.inputs import RULE, Source, read
-from judge.label_plans import LabelGoal, assume, measure_pairs, measure_texts, plan_labels
+from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
 from judge.preferring import read_given
 from judge.tables import Result, Table, tabulate
 from meta_eval.planning import (
@@ -69,24 +67,6 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     return estimate_spread(differences)
 
 
-@checked_dataclass
-class Assumptions:
-    """What a study shall detect, and what is known before."""
-
-    # of the better metric with one rater's ratings
-    correlation: Annotated[float, Field(gt=-1, lt=1)] = 0.4
-    # the correlation of the two metrics, and of two raters
-    between_metrics: Annotated[float, Field(gt=-1, lt=1)] = 0.6
-    between_raters: Fraction = 0.5
-    # of correlations, and of mean ratings, to detect
-    differences: Several[Positive] = (0.05, 0.1, 0.2)
-    # numbers of raters per output
-    raters: Several[Count] = (1, 3, 5)
-    # of the two-sided tests
-    power: Fraction = 0.8
-    level: Fraction = 0.05
-
-
 @dataclass(frozen=True)
 class StudyPlan(Result):
     """The sizes of studies that compare two metrics, or two systems; or the labels that are needed."""
@@ -101,14 +81,7 @@ class StudyPlan(Result):
 
 
 def plan(
-    pilot: Pilot | None = None,
-    aspect: str = "overall",
-    systems: Sequence[str] = (),
-    *,
-    spread_inputs: float = 0.5,
-    spread_raters: float = 1.0,
-    seed: int = 0,
-    **settings: Any,
+    pilot: Pilot | None = None, aspect: str = "overall", systems: Sequence[str] = (), *, seed: int = 0, **settings: Any
 ) -> StudyPlan:
     """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
 
@@ -117,9 +90,8 @@ def plan(
             `within` any, with scores of judges. With `within` also preferences, as `judge.prefer` takes them, with the
             verdicts of judges or of several people.
         aspect, systems: of the pilot.
-        spread_inputs, spread_raters: in points of the rating scale, without a pilot.
         seed: of simulated power.
-        settings: of `Assumptions` and of `judge.label_plans.LabelGoal`.
+        settings: of `judge.label_plans.PlanSettings`.
 
     Raises SettingFault for wrong settings, and as `find_spread` and `measure_texts`; InputFaults for a wrong pilot.
 
@@ -128,30 +100,20 @@ def plan(
     >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
-    own = {each.name for each in fields(LabelGoal)}
-    check_names(settings, own | {each.name for each in fields(Assumptions)}, "plan")
-    assumptions = Assumptions(**{name: value for name, value in settings.items() if name not in own})
-    goal = LabelGoal(**{name: value for name, value in settings.items() if name in own})
-    found = read_pilot(pilot)
-    spread = Spread(spread_inputs, spread_raters)
-    return plan_from(found, aspect, systems, assumptions, goal, spread, seed)
+    check_names(settings, {each.name for each in fields(PlanSettings)}, "plan")
+    return plan_from(read_pilot(pilot), aspect, systems, PlanSettings(**settings), seed)
 
 
 def plan_from(
-    pilot: ScoredSet | Preferences | None,
-    aspect: str,
-    systems: Sequence[str],
-    assumptions: Assumptions,
-    goal: LabelGoal,
-    spread: Spread,
-    seed: int = 0,
+    pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str], settings: PlanSettings, seed: int = 0
 ) -> StudyPlan:
-    """As `plan`; `spread` is that without a pilot."""
-    if goal.within is not None:
-        return plan_for_labels(assumptions, goal, pilot, aspect, systems)
+    """As `plan`."""
+    if settings.within is not None:
+        return plan_for_labels(settings, pilot, aspect, systems)
     if isinstance(pilot, Preferences):
         raise SettingFault("a pilot of preferences plans labels: set within, half of the width of an interval")
-    return plan_study(assumptions, spread if pilot is None else find_spread(pilot, aspect, systems), seed)
+    assumed = Spread(settings.spread_inputs, settings.spread_raters)
+    return plan_study(settings, assumed if pilot is None else find_spread(pilot, aspect, systems), seed)
 
 
 def read_pilot(pilot: Pilot | None, data: Any = None) -> ScoredSet | Preferences | None:
@@ -169,38 +131,23 @@ def read_pilot(pilot: Pilot | None, data: Any = None) -> ScoredSet | Preferences
 
 
 def plan_for_labels(
-    assumptions: Assumptions,
-    goal: LabelGoal,
-    pilot: ScoredSet | Preferences | None,
-    aspect: str,
-    systems: Sequence[str],
+    settings: PlanSettings, pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str]
 ) -> StudyPlan:
     """The labels and verdicts for each quantity; raises as `measure_texts`."""
+    notes: tuple[str, ...] = ()
     if pilot is None:
-        quantities, notes = (
-            assume(goal, assumptions.correlation, assumptions.differences),
-            (f"{ASSUMED} measures how labels vary",),
-        )
+        quantities, notes = assume(settings), (f"{ASSUMED} measures how labels vary",)
     elif isinstance(pilot, Preferences):
-        quantities, notes = measure_pairs(pilot, assumptions.differences), ()
+        quantities = measure_pairs(pilot, settings.differences)
     else:
-        quantities, notes = measure_texts(pilot, aspect, systems, assumptions.differences), ()
-    table, decision = plan_labels([*quantities], goal, assumptions.power, assumptions.level)
-    line = join_settings("plan", goal, power=assumptions.power, level=assumptions.level)
+        quantities = measure_texts(pilot, aspect, systems, settings.differences)
+    table, decision = plan_labels([*quantities], settings)
     named = "none" if pilot is None else pilot.name
-    return StudyPlan(
-        f"{line}|correlation={assumptions.correlation:g}|pilot={named}|aspect={aspect}", [table], (*notes, decision)
-    )
+    return StudyPlan(join_settings("plan", settings, pilot=named, aspect=aspect), [table], (*notes, decision))
 
 
-def plan_study(assumptions: Assumptions, spread: Spread, seed: int = 0) -> StudyPlan:
-    """The numbers of inputs that Williams' test and the paired t-test need, for each difference and number of raters.
-
-    Raises SettingFault for a spread out of range.
-    """
-    one, other = spread.inputs, 0.0 if spread.raters is None else spread.raters
-    if min(one, other) < 0 or one + other == 0:
-        raise SettingFault(f"spreads must be 0 or more and not both 0, but are {one:g} and {other:g}")
+def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
+    """The inputs that Williams' test and the paired t-test need, for each difference and number of raters."""
     power, level = assumptions.power, assumptions.level
     of_metrics = [
         size_for_metrics(assumptions, difference, raters, seed)
@@ -218,15 +165,13 @@ def plan_study(assumptions: Assumptions, spread: Spread, seed: int = 0) -> Study
     wanted, columns = f"power {power:g} at a level of {level:g}, two-sided", ("n", "power", "reason")
     metrics = tabulate(
         "Inputs needed to compare two metrics",
-        f"n: examples that Williams' test needs for {wanted}; for system-level correlations, systems. "
-        "metric_a, metric_b: the expected correlations with the mean of this many raters.",
+        f"Examples that Williams' test needs for {wanted}; for system-level correlations, systems.",
         of_metrics,
         columns,
     )
     systems = tabulate(
         "Inputs needed to compare two systems",
-        f"n: inputs that the paired t-test needs for {wanted}. difference: of mean ratings. spread: standard "
-        f"deviation of the difference on one input; {describe_spread(spread)}.",
+        f"Inputs that the paired t-test needs for {wanted}. spread: {describe_spread(spread)}.",
         of_systems,
         columns,
     )
@@ -282,7 +227,7 @@ def describe_spread(spread: Spread) -> str:
 
 
 def size_for_metrics(
-    assumptions: Assumptions, difference: float, raters: int, seed: int
+    assumptions: PlanSettings, difference: float, raters: int, seed: int
 ) -> tuple[dict[str, Any], SampleSize]:
     """The cells that name a row, with the correlations with the mean of `raters` raters, and the n that it needs."""
     r, between = assumptions.correlation, assumptions.between_raters

@@ -33,7 +33,7 @@ from judge.preferring_tables import (
     system_table,
 )
 from judge.scoring import AnyMetric, add_scores
-from judge.tables import Result, Table, count_inputs, format_cell
+from judge.tables import Result, Table, format_cell, note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.intervals import Resampling, mean_interval
@@ -54,7 +54,6 @@ from meta_eval.preferences import (
     settle_orders,
 )
 from meta_eval.scored_set import ScoredSet
-from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 from meta_eval.strengths import PreferenceRanking, rank_by_preferences
 
 GIVEN = Path("preferences")  # names rows in memory in messages
@@ -138,12 +137,8 @@ class PreferenceStudy(Result):
                     f"{name} prefers the {side} {often} often than people do: effect {format_cell(each.effect)}"
                 )
         found += self.corrections.notes if self.corrections else []
-        inputs, drawn = self.preferences.layout.input_count, self.resampling.resamples
-        if (least := smallest_p(inputs, drawn)) >= self.level:
-            drawn = "" if inputs <= MOST_ENUMERATED else f" with resamples={drawn}"
-            found.append(
-                f"{count_inputs(inputs)}{drawn} cannot separate systems at {self.level:g}: no p is below {least:.3g}"
-            )
+        inputs = self.preferences.layout.input_count
+        found += note_resolution(inputs, self.resampling.resamples, "resamples", self.level)
         judges = describe_judges({name: each for (name, a, _), each in (self.agreement or {}).items() if a == ALL})
         judges += [f"{PEOPLE} agree by kappa {format_cell(each.kappa)}" for each in self.single if each.name == PEOPLE]
         return (*found, "; ".join([describe_ranking(self.ranking, self.level), *judges]))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from judge.agreement_tables import describe_chance
 from judge.tables import Table, format_cell, format_number, join_names, tabulate
 from meta_eval.biases import Favour
 from meta_eval.bootstrap import Estimate, Floats
@@ -54,24 +55,15 @@ def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
         shown, chance, estimate = "kappa", 0.0, each.kappa
         if math.isnan(each.kappa.low):
             shown, chance, estimate = "without ties", 0.5, each.untied
-        verdict = "not shown to be better than chance"
-        if math.isnan(estimate.low):
-            verdict = f"not held against chance, because {estimate.reason}"
-        elif estimate.low > chance:
-            verdict = "better than chance"
-        elif estimate.high < chance:
-            verdict = "worse than chance"
-        verdicts.setdefault(verdict, []).append(f"{name} ({shown} {format_cell(estimate)})")
+        verdicts.setdefault(describe_chance(estimate, chance), []).append(f"{name} ({shown} {format_cell(estimate)})")
     return [f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in verdicts.items()]
 
 
 def system_table(ranking: PreferenceRanking) -> Table:
     """The systems, the strongest first."""
     caption = (
-        "win_rate: the share of judgements that prefer the system, ties counted half, with a score interval. strength: "
-        "of Bradley and Terry, in log odds with mean 0 (a tie is half a win of each; each compared pair of k systems "
-        "counts 1/(k - 1) tie more), with a bootstrap interval. Intervals are over inputs. No cluster holds two "
-        "systems that the tests separate; 1 is best, 1-2 is in both."
+        "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
+        "compared pair of k systems counts 1/(k - 1) tie more."
     )
     named = [({"cluster": each.cluster, "system": each.system}, each) for each in ranking.systems]
     return tabulate("Systems by preferences", caption, named, ("n", "wins", "ties", "losses", "win_rate", "strength"))
@@ -80,10 +72,9 @@ def system_table(ranking: PreferenceRanking) -> Table:
 def pair_table(ranking: PreferenceRanking, level: float, equal: Container[tuple[str, str]] = ()) -> Table:
     """All pairs of systems; `equal` holds those whose win rates are within the margin of 1/2."""
     caption = (
-        f"Positive where system_a is preferred. better: the preferred one, where p_value is below {level:g}. "
-        "difference: of the strengths, which rest on all pairs; win_rate: on the judgements of this pair. "
-        "p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal strengths, "
-        "step-down of the largest statistic)."
+        "Positive where system_a is preferred. difference: of the strengths, which rest on all pairs; win_rate: on the "
+        "judgements of this pair. p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
+        "strengths, step-down of the largest statistic)."
     )
     columns = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
     named = []
@@ -98,10 +89,8 @@ def pair_table(ranking: PreferenceRanking, level: float, equal: Container[tuple[
 def agreement_table(found: Mapping[tuple[str, str, str], PreferenceAgreement]) -> Table:
     """The agreement of metrics with the preferences."""
     caption = (
-        "accuracy: the share of judgements with the metric's outcome; a tie is an outcome (equal scores). kappa: "
-        "Cohen's, of win, tie and loss; 0 is chance. macro_f1: the mean F1 of win, tie and loss of the output named "
-        "first in the file. untied: the share where one output is preferred, a tie of the metric counting half; .5 is "
-        "chance. Intervals are over inputs. missing: judgements without a score of both outputs."
+        "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. macro_f1 is that of the "
+        "output named first in the file. Intervals are over inputs."
     )
     named = [({"metric": name, "system_a": a, "system_b": b}, each) for (name, a, b), each in found.items()]
     return tabulate(
@@ -112,9 +101,8 @@ def agreement_table(found: Mapping[tuple[str, str, str], PreferenceAgreement]) -
 def favour_table(found: Mapping[tuple[str, str], Favour]) -> Table:
     """What the judges favour more than people do."""
     caption = (
-        "by_judge, by_people: how often the longer text (in characters), or the system of the judge's own family, is "
-        "preferred where the other one is not such, ties counted half. effect: by_judge minus by_people on the same n "
-        "pairs; 0 is best. Intervals are over inputs."
+        "On the n pairs of which one output is longer (in characters), or by a system of the judge's own family; ties "
+        "count half. Intervals are over inputs."
     )
     named = [({"judge": name, "favoured": side}, each) for (name, side), each in found.items()]
     return tabulate("What the judges favour", caption, named, ("effect", "by_judge", "by_people", "n"))
@@ -122,7 +110,7 @@ def favour_table(found: Mapping[tuple[str, str], Favour]) -> Table:
 
 def among_table(found: Mapping[str, tuple[int, Estimate]]) -> Table:
     """How far people, and judges, agree among themselves."""
-    caption = "Krippendorff's alpha of win, tie and loss; 1 is full agreement, 0 is chance. Intervals are over inputs."
+    caption = "Of win, tie and loss. Intervals are over inputs."
     rows = [({"who": who, "raters": number, "alpha": alpha}, None) for who, (number, alpha) in found.items()]
     return tabulate("Agreement among raters", caption, rows)
 
@@ -132,8 +120,7 @@ def judge_table(verdicts: Verdicts, inputs: Sequence[str]) -> Table:
     rows = [({"judge": name, **_count_answers(first, inputs)}, None) for name, first in verdicts.by_judge.items()]
     caption = (
         "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. A panel says in "
-        "each order what most of its judges say. position_effect: how often the output that is shown first is "
-        "preferred, minus 1/2; 0 is best."
+        "each order what most of its judges say."
     )
     return tabulate("The judge", caption, rows)
 

@@ -22,6 +22,7 @@ from rich.table import Table as TerminalTable
 from core.extras import named_extras
 from core.faults import SettingFault, printable
 from meta_eval.bootstrap import Estimate
+from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 # what the tables decide: first on pages, and kept by a narrow terminal
@@ -370,13 +371,17 @@ def join_names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def count_inputs(n: int) -> str:
-    """A number of inputs in a sentence.
+def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:
+    """A note where swaps of these inputs, of which the setting draws so many, cannot separate systems.
 
-    >>> count_inputs(1), count_inputs(2)
-    ('1 input', '2 inputs')
+    >>> note_resolution(5, 1000, "permutations", 0.05)
+    ['5 inputs cannot separate systems at 0.05: no p is below 0.0625']
     """
-    return f"{n} {'input' if n == 1 else 'inputs'}"
+    if (least := smallest_p(inputs, drawn)) < level:
+        return []
+    swaps = "" if inputs <= MOST_ENUMERATED else f" with {setting}={drawn}"
+    named = f"{inputs} input{'' if inputs == 1 else 's'}{swaps}"
+    return [f"{named} cannot separate systems at {level:g}: no p is below {least:.3g}"]
 
 
 def literal(text: str) -> str:

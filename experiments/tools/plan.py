@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.contracts import Outcome, Run
-from judge.label_plans import LabelGoal
-from judge.planning import Assumptions, plan_from
-from meta_eval.planning import Spread
+from judge.label_plans import PlanSettings
+from judge.planning import plan_from
 from meta_eval.preferences import Preferences
 from meta_eval.scored_set import ScoredSet
 
 
 def plan(
     run: Run,
-    assumptions: Assumptions,
-    goal: LabelGoal,
-    spread: Spread,
+    settings: PlanSettings,
     pilot: ScoredSet | Preferences | None,
     aspect: str,
     systems: Sequence[str],
 ) -> Outcome:
     """Plans studies that compare two metrics or two systems, or with `within` the labels that are needed."""
     with run.timed("power"):
-        found = plan_from(pilot, aspect, systems, assumptions, goal, spread, run.seed)
+        found = plan_from(pilot, aspect, systems, settings, run.seed)
     return Outcome(found.signature, tables=found.tables, notes=found.notes)

@@ -98,15 +98,11 @@ def test_scores_whose_lower_values_are_better_are_negated_once() -> None:
     assert "|lower_is_better=loss|" in found.signature
 
 
-def test_one_text_without_a_group_is_refused_or_dropped_and_leaves_the_clusters() -> None:
+def test_one_text_without_a_group_is_refused() -> None:
     rows = draw_rows()
-    whole = agree()
     lacking = [*rows, {**{k: v for k, v in rows[0].items() if k not in ("group", "id")}, "text": "Another one."}]
-    with pytest.raises(InputFaults, match='"group" is needed here, as in other lines: incomplete=drop'):
+    with pytest.raises(InputFaults, match='examples:121: "group" is needed here, as in other lines'):
         judge.agree(lacking)
-    found = judge.agree(lacking, incomplete="drop", resamples=60, permutations=99)
-    assert found.notes[0] == "1 of 121 texts are left out, because they name no system or no group"
-    assert [row.spearman for row in found.rows] == [row.spearman for row in whole.rows]
 
 
 def test_order_pairs_and_clusters_never_contradict() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 import judge
 from core.faults import SettingFault
-from judge.planning import Assumptions, count_ratings, size_for_metrics
+from judge.label_plans import PlanSettings
+from judge.planning import count_ratings, size_for_metrics
 from meta_eval.planning import SampleSize, williams_power
 
 Here = Callable[..., int]
@@ -42,7 +43,7 @@ def test_more_raters_and_larger_differences_need_fewer_inputs(run_here: Here, tm
 def test_the_reason_names_the_impossible_correlation(
     correlation: float, difference: float, raters: int, said: str
 ) -> None:
-    assumptions = Assumptions(correlation, 0.6, 0.5, [difference], [raters], 0.8, 0.05)
+    assumptions = PlanSettings(correlation=correlation, differences=[difference], raters=[raters])
     _, needed = size_for_metrics(assumptions, difference, raters, seed=0)
     assert (math.isnan(needed.n), needed.reason) == (True, said)
 

@@ -196,17 +196,23 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     pytest.importorskip("pyarrow.parquet")
     first = {"text": "a b", "system": "s", "group": "g", "references": ["r"], "note": [1], "label": "l"}
     first |= {"ratings": {"q": {"ann": 1.0, "bob": None}, "style": 2.0}}
-    second = {"turns": ["a", "b"], "system": "t", "context": "c", "prefix": "p", "ratings": {"q": {"bob": 4.0}}}
+    second = {
+        "turns": ["a", "b"],
+        "system": "t",
+        "group": "h",
+        "context": "c",
+        "prefix": "p",
+        "ratings": {"q": {"bob": 4.0}},
+    }
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (first, second)))
     expected = [{"id": "1", **first}, {"id": "2", **second}]
-    kept_by = ("+exp=meta_eval", "metrics=[word_count]", "data.path=in.jsonl", "incomplete=drop")
-    assert run_here(*kept_by) == 0  # what it keeps serves the next run
+    assert run_here("+exp=meta_eval", "metrics=[word_count]", "data.path=in.jsonl") == 0  # kept for what follows
     for form in ("jsonl", "csv", "parquet"):
         assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output=out.{form}") == 0
         found = read_scored(tmp_path / f"out.{form}")
         np.testing.assert_array_equal(found.raters["q"], [[1, np.nan], [np.nan, 4]])
         plain = [(e.id, e.text, e.turns, e.system, e.group, e.references, e.label) for e in found.examples]
-        assert plain == [("1", "a b", (), "s", "g", ("r",), "l"), ("2", "", ("a", "b"), "t", None, (), None)]
+        assert plain == [("1", "a b", (), "s", "g", ("r",), "l"), ("2", "", ("a", "b"), "t", "h", (), None)]
         assert found.values("quality", "").tolist() == [2, 2]
     rows = read_lines(tmp_path / "out.jsonl")
     assert [{k: v for k, v in row.items() if k not in ("scores", "dropped_tokens")} for row in rows] == expected
