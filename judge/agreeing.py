@@ -9,6 +9,7 @@ from typing import Any
 
 from core.faults import InputFaults, SettingFault, check_names, fault
 from core.scores import Scores
+from core.signature import join_settings
 from judge.agreement_tables import among_table, tabulate_agreement
 from judge.inputs import Columns, References, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
@@ -20,7 +21,6 @@ from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
     Comparison,
-    MetricPair,
     Ranking,
     compare_metrics,
     compare_with_cues,
@@ -50,21 +50,17 @@ class MetricStudy(Result):
     rows: tuple[Agreement, ...]
     # by aspect and grouping
     rankings: tuple[Ranking, ...]
-    # the pairs of metrics of each ranking
-    pairs: tuple[tuple[MetricPair, ...], ...]
     # the agreement among the raters, and that of metrics corrected for it, where several people rated an aspect
     raters: tuple[Table, ...]
     # the agreement on labels, where ratings and scores are labels
     labels: LabelStudy
     # warnings
     notes: tuple[str, ...]
-    # the pairs of each ranked metric and `cheap_cues`, of each ranking
-    against_cues: tuple[tuple[MetricPair, ...], ...] = ()
 
     @property
     def tables(self) -> list[Table]:
         """Agreement, the ranking, the pairs of metrics, the raters and the labels."""
-        rankings = [ranking_table(self.rankings, self.pairs)] if any(each.measured for each in self.rankings) else []
+        rankings = [ranking_table(self.rankings)] if any(each.measured for each in self.rankings) else []
         return [
             tabulate_agreement(self.rows),
             *rankings,
@@ -145,7 +141,7 @@ def study_metrics(
     labelling = labelling or Labelling()
     labels = study_labels(metrics, labelling, resampling)
     shown = add_cheap_cues(metrics, resampling.seed) if has_cues else metrics
-    rows, rankings, pairs, against_cues = [], [], [], []
+    rows, rankings = [], []
     for aspect in metrics.aspects:
         rated, with_cues = metrics.rated(aspect), shown.rated(aspect)
         comparisons = comparison.expand(rated.layout)
@@ -157,22 +153,20 @@ def study_metrics(
             has_cues=has_cues,
         )
         for each in comparisons:
-            rankings.append(rank_metrics(rated, aspect, each, resampling))
-            pairs.append(tuple(compare_metrics(rated, rankings[-1], resampling)))
-            against_cues.append(tuple(compare_with_cues(with_cues, rankings[-1], resampling)))
+            ranking = rank_metrics(rated, aspect, each, resampling)
+            found = compare_metrics(rated, ranking, resampling), compare_with_cues(with_cues, ranking, resampling)
+            rankings.append(replace(ranking, pairs=found[0], against_cues=found[1]))
     left_out = [
         f"{name} is not ranked by {ranking.aspect} ({ranking.comparison.one_grouping}): {reason}"
         for ranking in rankings
         for name, reason in ranking.left_out.items()
     ]
-    signatures = "|".join(shown.signatures)
+    line = join_settings("meta_eval", comparison, n=len(scored))
     return MetricStudy(
-        signature=f"meta_eval|n={len(scored)}|{comparison.signature}|{resampling.signature}{labelling.signature}|{signatures}",
+        signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
         scored=shown,
         rows=tuple(rows),
         rankings=tuple(rankings),
-        pairs=tuple(pairs),
-        against_cues=tuple(against_cues),
         raters=rater_tables(scored, metrics, comparison, resampling),
         labels=labels,
         notes=(
@@ -181,7 +175,7 @@ def study_metrics(
             *note_reversed(rows),
             *left_out,
             *labels.notes,
-            answer_question(rankings, pairs, rows),
+            answer_question(rankings, rows),
         ),
     )
 
@@ -209,19 +203,14 @@ def note_reversed(rows: Sequence[Agreement]) -> list[str]:
     ]
 
 
-def answer_question(
-    rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]], rows: Sequence[Agreement]
-) -> str:
+def answer_question(rankings: Sequence[Ranking], rows: Sequence[Agreement]) -> str:
     """Which metric agrees best with each aspect, which are not separated from it, and whether it only counts."""
-    answers, seen = [], set[str]()
-    for ranking, own in zip(rankings, pairs, strict=True):
-        if ranking.aspect not in seen:
-            seen.add(ranking.aspect)
-            answers.append(f"{ranking.aspect}: {_answer_by_aspect(ranking, own, rows)}.")
-    return " ".join(answers)
+    first = {ranking.aspect: ranking for ranking in reversed(rankings)}
+    aspects = dict.fromkeys(ranking.aspect for ranking in rankings)
+    return " ".join(f"{aspect}: {_answer_by_aspect(first[aspect], rows)}." for aspect in aspects)
 
 
-def _answer_by_aspect(ranking: Ranking, pairs: Sequence[MetricPair], rows: Sequence[Agreement]) -> str:
+def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
     if not ranking.measured:
         return "no metric can be ranked"
     statistic, agreement = ranking.comparison.statistic, ranking.agreement
@@ -229,7 +218,7 @@ def _answer_by_aspect(ranking: Ranking, pairs: Sequence[MetricPair], rows: Seque
     found = agreement[best]
     shown = f"({statistic.replace('_', ' ')} {format_cell(found)})"
     equal = [name for name in others if math.isclose(agreement[name].value, found.value, abs_tol=1e-9)]
-    own = [pair for pair in pairs if best in (pair.metric_a, pair.metric_b)]
+    own = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     open_ = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in own if pair.better != best]
     if not others:
         said = f"{best} is the only ranked metric {shown}"
@@ -255,11 +244,11 @@ def _answer_by_aspect(ranking: Ranking, pairs: Sequence[MetricPair], rows: Seque
     return f"{said}; {best} {is_beyond} beyond additive effects of length, repetition and overlap"
 
 
-def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]]) -> Table:
-    """The table of metrics by aspect, grouping and rank; `pairs` holds the pairs of each ranking."""
+def ranking_table(rankings: Sequence[Ranking]) -> Table:
+    """The table of metrics by aspect, grouping and rank."""
     rows = []
-    for ranking, own in zip(rankings, pairs, strict=True):
-        cluster = number_clusters(ranking, own)
+    for ranking in rankings:
+        cluster = number_clusters(ranking)
         rows += [
             {
                 "aspect": ranking.aspect,
@@ -294,14 +283,10 @@ def pair_tables(study: MetricStudy) -> list[Table]:
         "the ratings of this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
     )
     named = (
-        ("Is one metric better?", caption, study.pairs),
-        ("Is a metric better than counting?", cues, study.against_cues),
+        ("Is one metric better?", caption, [pair for each in study.rankings for pair in each.pairs]),
+        ("Is a metric better than counting?", cues, [pair for each in study.rankings for pair in each.against_cues]),
     )
-    return [
-        tabulate(title, text, [({}, pair) for own in pairs for pair in own], PAIR_CELLS)
-        for title, text, pairs in named
-        if any(pairs)
-    ]
+    return [tabulate(title, text, [({}, pair) for pair in pairs], PAIR_CELLS) for title, text, pairs in named if pairs]
 
 
 def rater_tables(

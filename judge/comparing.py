@@ -13,7 +13,6 @@ import numpy as np
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
 from core.settings import Count, Fraction, check
-from data.frames import is_columns
 from data.scored import Outputs, place_outputs
 from judge.comparing_tables import (
     Margins,
@@ -84,7 +83,7 @@ class SystemsCompared(Result):
 
 
 def compare(
-    source: Source | Mapping[str, Sequence[str]],
+    source: Source,
     metrics: AnyMetric | Sequence[AnyMetric] = (),
     *,
     scores: Mapping[str, Outputs] | None = None,
@@ -101,11 +100,10 @@ def compare(
     """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
 
     Args:
-        source: as `read` takes it, where each text names its system and its input (`group`); or the texts of each
-            system as lists of one length, whose line i answers input i.
+        source: as `read` takes it, where each text names its system and its input (`group`).
         metrics: names of metrics, metrics or functions, to run.
         scores: as `read` takes them.
-        references: of each input, in the order of the lists, or by input.
+        references: by input.
         columns: as `read` takes them.
         cues: whether cheap cues are held against the differences.
         resamples: of the intervals.
@@ -119,54 +117,18 @@ def compare(
     Raises InputFaults unless every system has one text for every input (with `drop`, for some input), and SettingFault
     for wrong settings.
 
-    >>> found = compare({"a": ["A cat sat.", "Yes."], "b": ["A cat.", "No."]}, "word_count")
+    >>> found = compare({"a": {"q1": "A cat sat.", "q2": "Yes."}, "b": {"q1": "A cat.", "q2": "No."}}, "word_count")
     >>> [(each.system, each.mean.value) for each in found.means["word_count"]]
     [('a', 2.0), ('b', 1.5)]
     """
-    texts, known = number_inputs(source, references, columns or {})
-    scored = read(texts, scores, known, columns)
-    check_comparable(scored, incomplete)
-    found = add_scores(scored, metrics)
-    if not found.scores and not scored.aspects:
-        raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
-    resampling = Resampling(resamples=resamples, seed=seed)
-    return compare_scored(found, resampling, permutations=permutations, level=level, margin=margin, cues=cues)
-
-
-def number_inputs(source: Any, references: References | None, columns: Columns) -> tuple[Any, References | None]:
-    """Lists of texts of several systems as mappings from the number of the line, and so the references.
-
-    Anything else stays as it is; a mapping of columns has one for `system`.
-    """
-    if not is_columns(source) or "system" in {*source, *columns}:
-        return source, references
-    lengths = {str(system): len(texts) for system, texts in source.items()}
-    listed = None if references is None or isinstance(references, Mapping) else list(references)
-    if listed is not None:
-        lengths["references"] = len(listed)
-    if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise SettingFault(f"lists of texts must have one length, since line i of each answers input i, but {found}")
-    numbered = {system: {str(i): text for i, text in enumerate(texts, 1)} for system, texts in source.items()}
-    return numbered, references if listed is None else {str(i): each for i, each in enumerate(listed, 1)}
-
-
-def compare_scored(
-    scored: ScoredSet,
-    resampling: Resampling,
-    *,
-    permutations: int = 10_000,
-    level: float = 0.05,
-    margin: float | Margins | None = None,
-    cues: bool = True,
-) -> SystemsCompared:
-    """Compares the systems of a set whose texts name their systems and inputs; settings as in `compare`.
-
-    Inputs that some system did not answer are dropped: `check_comparable` refuses them.
-    """
     check(Fraction, level=level)
     check(Count, permutations=permutations)
-    scored, dropped = drop_lacking(scored.split_aspects())
+    scored = read(source, scores, references, columns)
+    check_comparable(scored, incomplete)
+    scored, dropped = drop_lacking(add_scores(scored, metrics).split_aspects())
+    if not scored.scores and not scored.aspects:
+        raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
+    resampling = Resampling(resamples=resamples, seed=seed)
     grid = lay_grid(scored)
     margins = check_margins(margin, [*grid.columns])
     partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Literal
@@ -68,6 +68,9 @@ class Ranking:
     left_out: Mapping[str, str]
     # the statistic and its grouping
     comparison: Comparison
+    # the pairs of ranked metrics, and of each of them and `cheap_cues`
+    pairs: tuple[MetricPair, ...] = ()
+    against_cues: tuple[MetricPair, ...] = ()
 
     @property
     def agreement(self) -> dict[str, Estimate]:
@@ -89,12 +92,6 @@ class Comparison:
     level: Fraction = 0.05
     # metrics whose lower scores are better; their scores are negated
     lower_is_better: Sequence[str] = ()
-
-    @property
-    def signature(self) -> str:
-        """The settings, as a part of the signature of a run."""
-        settings = {**asdict(self), "lower_is_better": ",".join(self.lower_is_better)}
-        return "|".join(f"{name}={value}" for name, value in settings.items())
 
     @property
     def one_grouping(self) -> Grouping:
@@ -171,23 +168,23 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
     return Ranking(aspect, kept, measured, left_out, comparison)
 
 
-def compare_metrics(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> list[MetricPair]:
+def compare_metrics(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> tuple[MetricPair, ...]:
     """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
     return _compare(scored, ranking, [*combinations(ranking.measured, 2)], resampling)
 
 
-def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> list[MetricPair]:
+def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> tuple[MetricPair, ...]:
     """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
 
     No pairs where the set lacks these scores, or where they do not agree by any defined number.
     """
     comparison, kept = ranking.comparison, ranking.kept
     if CHEAP_CUES not in scored.scores:
-        return []
+        return ()
     values = scored.values(CHEAP_CUES, ranking.aspect)[kept], scored.ratings(ranking.aspect)[kept]
     present = restrict(scored.layout, kept)
     if explain_undefined(*values, present, comparison.one_grouping) is not None:
-        return []
+        return ()
     cues = measure(*values, present, comparison, resampling)
     extended = replace(ranking, measured={**ranking.measured, CHEAP_CUES: cues})
     return _compare(scored, extended, [(name, CHEAP_CUES) for name in ranking.measured], resampling)
@@ -195,9 +192,9 @@ def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resamplin
 
 def _compare(
     scored: ScoredSet, ranking: Ranking, pairs: Sequence[tuple[str, str]], resampling: Resampling
-) -> list[MetricPair]:
+) -> tuple[MetricPair, ...]:
     if not pairs:
-        return []
+        return ()
     comparison, measured, aspect, kept = ranking.comparison, ranking.measured, ranking.aspect, ranking.kept
     tests = permutation_tests(
         {name: scored.values(name, aspect)[kept] for name in measured},
@@ -232,11 +229,11 @@ def _compare(
                 grouping=comparison.one_grouping,
             )
         )
-    return found
+    return (*found,)
 
 
-def number_clusters(ranking: Ranking, pairs: Sequence[MetricPair]) -> dict[str, str]:
+def number_clusters(ranking: Ranking) -> dict[str, str]:
     """The cluster of each ranked metric (`clusters`); 1 is the best."""
     values = {name: each.value for name, each in ranking.agreement.items()}
-    p_values = {(pair.metric_a, pair.metric_b): pair.p_value for pair in pairs}
+    p_values = {(pair.metric_a, pair.metric_b): pair.p_value for pair in ranking.pairs}
     return clusters(values, p_values, ranking.comparison.level)

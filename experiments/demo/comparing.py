@@ -7,9 +7,8 @@ from pathlib import Path
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
 from data.scored import read_scored
-from judge.comparing import SystemsCompared, check_comparable, compare_scored
+from judge.comparing import SystemsCompared, check_comparable, compare
 from judge.scoring import score_all
-from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
 
@@ -42,4 +41,4 @@ def compare_by_metric(outputs: ScoredSet, name: str, metric: Metric) -> SystemsC
     """
     check_comparable(outputs)
     scored = replace(outputs, scores={**outputs.scores, name: score_all(outputs, metric)})
-    return compare_scored(scored, Resampling())
+    return compare(scored)

@@ -9,7 +9,7 @@ from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import plot_intervals
-from judge.comparing import compare_scored
+from judge import comparing
 from judge.scoring import add_kept_scores
 from meta_eval.intervals import Resampling
 
@@ -27,7 +27,16 @@ def compare(
     with run.timed("scoring"):
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("comparisons"):
-        found = compare_scored(scored, resampling, permutations=permutations, level=level, margin=margin, cues=run.cues)
+        found = comparing.compare(
+            scored,
+            cues=run.cues,
+            resamples=resampling.resamples,
+            permutations=permutations,
+            level=level,
+            margin=margin,
+            incomplete="drop",  # the file was checked as `incomplete` says
+            seed=resampling.seed,
+        )
     plots = {}
     for name, ranked in found.means.items():
         best, gaps = ranked[0].system, {}

@@ -36,8 +36,11 @@ def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
     assert any("no agreement beyond additive effects" in note and "long (q)" in note for note in found.notes)
     assert "|cheap_cues: cheap_cues|version=2|folds=10|seed=0|" in found.signature
     assert {name for ranking in found.rankings for name in ranking.measured} == {"good", "long"}
-    (pairs,) = found.against_cues
-    assert [(pair.metric_a, pair.metric_b) for pair in pairs] == [("good", "cheap_cues"), ("long", "cheap_cues")]
+    (ranking,) = found.rankings
+    assert [(pair.metric_a, pair.metric_b) for pair in ranking.against_cues] == [
+        ("good", "cheap_cues"),
+        ("long", "cheap_cues"),
+    ]
     assert "beyond_cues" in found._repr_html_()
 
 
@@ -119,8 +122,8 @@ def test_order_pairs_and_clusters_never_contradict() -> None:
         for row in found.tables[1].rows:
             first, *last = map(int, row["cluster"].split("-"))
             clusters[row["metric"]] = set(range(first, (last or [first])[0] + 1))
-        assert {pair.n for pair in found.pairs[0]} == {row["n"] for row in found.tables[1].rows}
-        for pair in found.pairs[0]:
+        assert {pair.n for pair in found.rankings[0].pairs} == {row["n"] for row in found.tables[1].rows}
+        for pair in found.rankings[0].pairs:
             if pair.better != "–":
                 worse = pair.metric_b if pair.better == pair.metric_a else pair.metric_a
                 assert order.index(pair.better) < order.index(worse)

@@ -1,4 +1,4 @@
-"""judge.compare: systems as lists, files and sets; people as one more metric."""
+"""judge.compare: systems as mappings, files and sets; people as one more metric."""
 
 import math
 from pathlib import Path
@@ -10,8 +10,6 @@ import judge
 from core.example import Example
 from core.faults import InputFaults
 from data.scored import mark_missing
-from judge.comparing import compare_scored
-from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
 REFERENCES = ["the cat sat on the mat", "a dog ran away from home", "it rains on the old town"]
@@ -22,18 +20,23 @@ SYSTEMS = {
 SUMMARIES = Path(__file__).parents[2] / "examples" / "summaries.jsonl"
 
 
-def test_line_i_of_each_list_is_input_i() -> None:
-    lists = judge.compare(SYSTEMS, "bleu", references=REFERENCES)
+def by_input(texts: list[str]) -> dict[str, str]:
+    return {str(i): text for i, text in enumerate(texts)}
+
+
+def test_systems_are_aligned_by_input() -> None:
+    texts = {name: by_input(each) for name, each in SYSTEMS.items()}
+    mapping = judge.compare(texts, "bleu", references=by_input(REFERENCES))
     rows = [
         {"text": text, "system": name, "group": f"{i}", "references": [REFERENCES[i]]}
         for name, texts in SYSTEMS.items()
         for i, text in reversed(list(enumerate(texts)))
     ]
     shuffled = judge.compare(rows, "bleu")
-    for found in (lists, shuffled):
+    for found in (mapping, shuffled):
         assert [each.system for each in found.means["bleu"]] == ["b", "a"]
         assert found.pairs["bleu"]["a", "b"].losses == 3
-    assert "bleu: bleu|" in lists.signature
+    assert "bleu: bleu|" in mapping.signature
 
 
 def test_people_are_one_more_metric() -> None:
@@ -44,9 +47,9 @@ def test_people_are_one_more_metric() -> None:
 
 def test_the_largest_differences_are_won_then_lost_by_the_best() -> None:
     texts = {"a": ["w " * n for n in (9, 1, 2, 5)], "b": ["w " * n for n in (1, 3, 2, 4)]}
-    found = judge.compare(texts, "word_count")
+    found = judge.compare({name: by_input(each) for name, each in texts.items()}, "word_count")
     assert [(each["input"], each["better"], each["difference"]) for each in found.largest] == [
-        ("1", "a", 8.0), ("4", "a", 1.0), ("2", "b", -2.0)
+        ("0", "a", 8.0), ("3", "a", 1.0), ("1", "b", -2.0)
     ]  # fmt: skip
     assert [found.largest[0][name] for name in ("best", "next")] == [f"{name}: {texts[name][0]}" for name in "ab"]
 
@@ -90,6 +93,6 @@ def test_the_answer_holds(scores: dict[str, list[float]], margin: float | None, 
     examples = [Example(f"{s}-{i}", "t", system=s, group=f"g{i}") for s, own in scores.items() for i in range(len(own))]
     values = np.array([each for own in scores.values() for each in own], dtype=np.float64)
     study = ScoredSet("study", tuple(examples), {"m": mark_missing(values, "m|v1")})
-    found = compare_scored(study, Resampling(resamples=20), margin=margin, cues=False)
+    found = judge.compare(study, resamples=20, margin=margin, cues=False, incomplete="drop")
     assert found.notes[-1].startswith(answer)
     assert found.tables[0].rows

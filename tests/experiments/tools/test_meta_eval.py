@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> N
     sample = make_set(ratings, {"picky": picky, "steady": steady})
     ranking = rank_metrics(sample, "q", PLAIN, FEW)
     (pair,) = compare_metrics(sample, ranking, FEW)
-    table = ranking_table([ranking], [[pair]])
+    table = ranking_table([replace(ranking, pairs=(pair,))])
     assert [(row["metric"], row["n"]) for row in table.rows] == [("steady", 60), ("picky", 60)]
     found = [rho(values[:60], ratings[:60]) for values in (steady, picky)]
     assert [row["agreement"].value for row in table.rows] == pytest.approx(found)
