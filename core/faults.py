@@ -80,25 +80,16 @@ def fault(path: Path | str, line: int, what: str) -> str:
     return printable(f"{path}:{line}: {what}" if line else f"{path}: {what}")
 
 
-def similar_names(name: str, allowed: Collection[str]) -> list[str]:
-    """The allowed names that begin with the name, else up to three that are spelled alike.
+def suggest_similar(name: str, allowed: Collection[str]) -> str:
+    """The allowed names that begin with the name, else up to three that are spelled alike, as the end of a sentence.
 
-    >>> similar_names("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
-    ['cdm_generative', 'cdm_discriminative']
-    >>> similar_names("blue", ["bleu", "cdm_generative"])
-    ['bleu']
+    >>> suggest_similar("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
+    ' (did you mean cdm_generative or cdm_discriminative?)'
+    >>> suggest_similar("blue", ["bleu", "cdm_generative"]), suggest_similar("xyz", ["bleu"])
+    (' (did you mean bleu?)', '')
     """
     longer = [each for each in allowed if name and each.startswith(name)]
-    return longer or difflib.get_close_matches(name, list(allowed), n=3, cutoff=0.5)
-
-
-def suggest_similar(name: str, allowed: Collection[str]) -> str:
-    """The similar names as the end of a sentence, or nothing if there are none.
-
-    >>> suggest_similar("blue", ["bleu", "chrf"])
-    ' (did you mean bleu?)'
-    """
-    close = similar_names(name, allowed)
+    close = longer or difflib.get_close_matches(name, list(allowed), n=3, cutoff=0.5)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 
@@ -158,16 +149,6 @@ def format_value(value: object) -> str:
     """
     text = printable(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
-
-
-def suggestion(name: str, allowed: Collection[str]) -> str:
-    """The closest allowed name as the end of a sentence, or nothing if none is similar.
-
-    >>> suggestion("refrences", ["references", "ratings"]), suggestion("xyz", ["references"])
-    (' (did you mean "references"?)', '')
-    """
-    close = difflib.get_close_matches(name, list(allowed), n=1)
-    return f' (did you mean "{close[0]}"?)' if close else ""
 
 
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:

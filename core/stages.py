@@ -9,7 +9,8 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -165,32 +166,14 @@ class Stages:
         Raises TimeoutError in a process that has waited too long for the first one, InputFaults for an unfinished stage
         that is a link or holds one.
         """
-        depends = {**depends, "version": version}
-        final = Path(self.root) / f"{name}-{fingerprint(depends)}"
-        if find_damage(final) is None:
-            log.info("%s: found %s", name, final)
-            return final
-        unfinished = final.with_name(f"{final.name}.partial")
-        if not self.first:
+        final, depends = self._place(name, depends, version)
+        if not self.first and find_damage(final) is not None:
             if together:
-                build(unfinished)
+                build(final.with_name(f"{final.name}.partial"))
             self._wait_for(final)
-            return final
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{final}.lock"):
-            damaged = find_damage(final) if os.path.lexists(final) else None
-            if damaged is not None:
-                log.warning("%s: %s is damaged, the stage is built again", name, final / damaged)
-                _put_aside(final)
-            if not final.is_dir():  # another run may have built it while this one waited
-                _refuse_links(unfinished, "a stage that is not finished")
-                unfinished.mkdir(exist_ok=True)
-                for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
-                    half.unlink()
-                _write_depends(unfinished, depends)
+        with self._open(final, depends) as unfinished:
+            if unfinished is not None:
                 build(unfinished)
-                (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
-                unfinished.rename(final)
         return final
 
     def get_several(
@@ -201,33 +184,50 @@ class Stages:
         Those that are not kept yet are built by one `build(folders)`, with their indices in `depends`. A run that is
         killed continues in all of these folders.
         """
-        keys = [fingerprint(each) for each in depends]
-        order = sorted({key: i for i, key in enumerate(keys)}.items())  # one order, so that no two runs wait in a ring
-        found: dict[str, Path] = {}
+        places = [self._place(name, each, version) for each in depends]
+        unfinished: dict[int, Path] = {}
+        with ExitStack() as opened:
+            # in one order, so that no two runs wait in a ring
+            for final, i in sorted({final: i for i, (final, _) in enumerate(places)}.items()):
+                if folder := opened.enter_context(self._open(final, places[i][1])):
+                    unfinished[i] = folder
+            if unfinished:
+                build(unfinished)
+        return [final for final, _ in places]
 
-        def open_from(place: int, unfinished: dict[int, Path]) -> None:
-            if place == len(order):
-                if unfinished:
-                    build(unfinished)
+    def _place(self, name: str, depends: Mapping[str, Any], version: int) -> tuple[Path, Mapping[str, Any]]:
+        depends = {**depends, "version": version}
+        return Path(self.root) / f"{name}-{fingerprint(depends)}", depends
+
+    @contextmanager
+    def _open(self, final: Path, depends: Mapping[str, Any]) -> Iterator[Path | None]:
+        """Yields the folder in which a stage is built, which is finished when the block succeeds; None if it is kept."""
+        if find_damage(final) is None:
+            log.info("found %s", final)
+            yield None
+            return
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{final}.lock"):
+            damaged = find_damage(final) if os.path.lexists(final) else None
+            if damaged is not None:
+                log.warning("%s is damaged, the stage is built again", final / damaged)
+                _put_aside(final)
+            if final.is_dir():  # another run built it while this one waited
+                yield None
                 return
-            key, i = order[place]
-            opened: list[Path] = []
-
-            def build_with_others(folder: Path) -> None:
-                opened.append(folder)
-                open_from(place + 1, {**unfinished, i: folder})
-
-            found[key] = self.get(name, depends[i], build_with_others, version=version)
-            if not opened:
-                open_from(place + 1, unfinished)
-
-        open_from(0, {})
-        return [found[key] for key in keys]
+            unfinished = final.with_name(f"{final.name}.partial")
+            _refuse_links(unfinished, "a stage that is not finished")
+            unfinished.mkdir(exist_ok=True)
+            for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
+                half.unlink()
+            _write_depends(unfinished, depends)
+            yield unfinished
+            (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
+            unfinished.rename(final)
 
     def open_cache(self, name: str, depends: Mapping[str, Any], *, version: int) -> "Cache":
         """The cache `name` under `depends`; `version` as in `get`."""
-        depends = {**depends, "version": version}
-        return Cache(Path(self.root) / f"{name}-{fingerprint(depends)}", depends)
+        return Cache(*self._place(name, depends, version))
 
     def _wait_for(self, final: Path) -> None:
         until = time.monotonic() + self.patience

@@ -6,7 +6,7 @@ from pathlib import Path
 from core.example import Example
 from core.faults import fault, format_value
 from data.cells import UTTERANCE_END
-from data.files import located_examples
+from data.files import iterate_examples
 from data.numeric import parse_finite
 from data.records import check_example, require_none
 from data.text_files import form_of, iterate_lines
@@ -21,7 +21,7 @@ def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
     """
     if form_of(path, FORMS) == ".txt":
         return read_utt_lines(path, scored=rated)
-    return located_examples(path, ("turns", "ratings") if rated else ("turns",))
+    return tuple(iterate_examples(path, ("turns", "ratings") if rated else ("turns",)))
 
 
 def read_utt_lines(

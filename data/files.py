@@ -1,4 +1,4 @@
-"""Examples in and out: JSONL, CSV, TSV, parquet, line-aligned text files and data sets of Hugging Face.
+"""Examples in and out: JSONL, CSV, TSV, parquet and line-aligned text files.
 
 A file has the names of Example as its keys (JSONL) or column names; `data.columns` knows other usual names. Reading
 collects every fault of a file and raises them together. A file is written under a temporary name and renamed when it is
@@ -8,7 +8,6 @@ complete. An empty string counts as a missing value.
 import hashlib
 import json
 import logging
-import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,28 +40,13 @@ from data.formats.recognition import recognise
 from data.frames import to_value
 from data.numeric import RATED, describe_numbers, list_unknown, number_words, replace_words
 from data.records import are_of_several, check_example, check_id, require_none
-from data.table_files import (
-    DELIMITERS,
-    LISTS,
-    read_dataset,
-    read_parquet,
-    read_rows,
-)
-from data.text_files import (
-    STANDARD,
-    form_of,
-    iterate_lines,
-    open_atomically,
-    read_json,
-    read_json_lines,
-    readable_path,
-)
+from data.table_files import DELIMITERS, LISTS, read_parquet, read_rows
+from data.text_files import form_of, iterate_lines, open_atomically, read_json, read_json_lines, readable_path
 
 log = logging.getLogger(__name__)
 
 FORMS = (".jsonl", ".json", *DELIMITERS, ".parquet")
 FILE_SCORES = "file_scores"  # the key under which scores of another tool are passed on where texts are scored
-HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a text per line"
 
 
@@ -76,10 +60,8 @@ class InputFile:
     columns: Columns = ()
     # files with one value per line, by field; the first is `path`. Empty for any other form
     aligned: tuple[tuple[str, Path], ...] = ()
-    # of a data set with several
+    # of a folder of WMT with several language pairs, the one to read
     split: str | None = None
-    # whether a data set may come from the hub
-    network: bool = False
     # objects in memory in place of a file, with the keys of a line; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
 
@@ -93,19 +75,18 @@ class InputFile:
         references: Path | str | Sequence[Path | str] | None = None,
         source: Path | str | None = None,
         split: str | None = None,
-        network: bool = False,
     ) -> "InputFile":
         """An input by its settings.
 
         Args:
-            path: a .jsonl, .csv, .tsv (each also .gz) or .parquet file; `-` for JSONL on standard input; the folder of
-                a Hugging Face data set (`save_to_disk`), or with `network` its name on the hub (OWNER/NAME).
+            path: a .jsonl, .csv, .tsv (each also .gz) or .parquet file, or a file of another tool; `-` for JSONL on
+                standard input.
             columns: by field the column of the file that gives it, or a path into its objects (`output.content`), or
                 several for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
                 name renames a column that is passed on.
             text: in place of `path`, a file of any name with one text per line.
             references, source: files aligned with `text`: one or more of references, and one of contexts.
-            split, network: see InputFile.
+            split: see InputFile.
 
         Raises SettingFault for none or both of `path` and `text`.
         """
@@ -117,7 +98,7 @@ class InputFile:
         if path is not None:
             if several or source is not None:
                 raise SettingFault("data.references and data.source are aligned with the lines of data.text=FILE")
-            return cls(Path(path), freeze_columns(columns or {}), (), split, network)
+            return cls(Path(path), freeze_columns(columns or {}), (), split)
         if columns:
             raise SettingFault("data.columns names the columns of data.path; data.text has lines")
         aligned = [("text", text), *(("references", each) for each in several), ("context", source)]
@@ -130,15 +111,10 @@ class InputFile:
 
     @cached_property
     def form(self) -> str:
-        """How it is read: as `records`, `lines`, a file of another `tool` or a `dataset`, or by its suffix."""
+        """How it is read: as `records`, `lines` or a file of another `tool`, or by its suffix."""
         if self.records is not None or self.aligned:
             return "lines" if self.aligned else "records"
-        if self.found is not None:
-            return "tool"
-        is_folder = any((self.path / name).is_file() for name in ("state.json", "dataset_dict.json"))
-        is_name = HUB_NAME.fullmatch(self.path.as_posix()) is not None and self.path.suffix.lower() not in FORMS
-        is_dataset = self.path != STANDARD and (is_folder or (is_name and not self.path.exists()))
-        return "dataset" if is_dataset else form_of(self.path, FORMS)
+        return "tool" if self.found is not None else form_of(self.path, FORMS)
 
     @cached_property
     def word_labels(self) -> dict[str, float]:
@@ -157,14 +133,14 @@ class InputFile:
 
     def resolve(self) -> "InputFile":
         """The same input with absolute paths, for other processes; standard input is a file then."""
-        if self.form == "records" or (self.form == "dataset" and not self.path.exists()):
+        if self.form == "records":
             return self
         aligned = tuple((name, readable_path(file).resolve()) for name, file in self.aligned)
         return replace(self, path=readable_path(self.path).resolve(), aligned=aligned)
 
     def sha256(self) -> str:
-        """A fingerprint of what is read: of the bytes of a file, or of the rows of a data set, and of the columns."""
-        if self.form in ("records", "dataset") or self.path.is_dir():
+        """A fingerprint of what is read: of the bytes of a file, or of the rows of a folder, and of the columns."""
+        if self.form == "records" or self.path.is_dir():
             rows = hashlib.sha256()
             for _, record in read_objects(self, []):
                 rows.update(json.dumps(record, sort_keys=True, default=str).encode())
@@ -196,11 +172,6 @@ def read_examples(path: Source | None = None, requires: Collection[str] = (), **
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
     """
     return tuple(example for _, example in iterate_examples(path, requires, **settings))
-
-
-def located_examples(path: Source | None = None, requires: Collection[str] = ()) -> tuple[tuple[int, Example], ...]:
-    """Like read_examples, with the number of the line on which each example begins, counted from 1."""
-    return tuple(iterate_examples(path, requires))
 
 
 def iterate_examples(
@@ -353,8 +324,6 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             if file.found is None or not file.found.texts:
                 raise InputFaults([fault(file.path, 0, f"texts are needed, found {file.found}: judge prefer reads it")])
             yield from ((line, dict(row)) for line, row in file.found.texts)
-        case "dataset":
-            yield from read_dataset(file.path, file.split, file.network)
         case ".jsonl":
             yield from read_json_lines(file.path, faults)
         case ".json":

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from core.faults import InputFaults, fault, format_value, read_all, suggestion
+from core.faults import InputFaults, fault, format_value, read_all, suggest_similar
 from core.settings import NonNegative
 from data.columns import Columns
 from data.files import InputFile, Source, read_objects
@@ -102,7 +102,7 @@ def check_preferences(
         systems = (record.system_a, record.system_b)
         rule = f'"winner" must be {format_value(systems[0])}, {format_value(systems[1])}, "a", "b" or "tie"'
         more = f" (the first of {len(unknown)} lines with another winner)" if len(unknown) > 1 else ""
-        shown = f"found {format_value(record.winner)}{suggestion(str(record.winner), systems)}"
+        shown = f"found {format_value(record.winner)}{suggest_similar(str(record.winner), systems)}"
         faults.append(fault(path, line, f"{rule}, {shown}{more}"))
     if not found and not faults:
         faults.append(fault(path, 0, "the file needs at least one judgement, but has only a header"))

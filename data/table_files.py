@@ -152,32 +152,6 @@ def _list_rows(path: Path, before: int, batch: Any) -> list[dict[str, Any]]:
         raise
 
 
-def read_dataset(path: Path, split: str | None, network: bool) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a data set of Hugging Face as records without nulls, numbered from 1.
-
-    `path` is the folder that `save_to_disk` wrote, or OWNER/NAME on the hub, which is asked only with `network`.
-    `split` is needed where there are several.
-
-    Raises InputFaults for what is missing: the library, the data set, the permission, the split.
-    """
-    is_folder = path.is_dir()
-    if not is_folder and not network:
-        what = "no such file; network=true reads the data set of this name on the Hugging Face hub"
-        raise InputFaults([fault(path, 0, what)])
-    with named_extras():
-        import datasets  # pyright: ignore[reportMissingImports]
-    with blame_file(path):
-        found: Any = datasets.load_from_disk(str(path)) if is_folder else datasets.load_dataset(path.as_posix())
-    if isinstance(found, Mapping):
-        splits = list(found)
-        name = splits[0] if split is None and len(splits) == 1 else split
-        if name not in found:
-            raise InputFaults([fault(path, 0, f"data.split must be one of {', '.join(splits)}, found {split}")])
-        found = found[name]
-    for number, row in enumerate(found, start=1):
-        yield number, _without_nulls(row)
-
-
 def write_parquet(
     records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Mapping[str, type]
 ) -> None:

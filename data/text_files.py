@@ -9,15 +9,13 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
-from pydantic_core import from_json
-
-from core.faults import InputFaults, blame_file, fault, format_value
+from core.faults import InputFaults, fault, format_value
 
 STANDARD = Path("-")  # standard input or standard output
 LONGEST_LINE = 2**26  # bytes
@@ -103,6 +101,22 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
     return form
 
 
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    """Opens a file, plain or `.gz`. Raises InputFaults if it is missing or cannot be read."""
+    source = readable_path(path)
+    if not source.is_file():
+        special = "it is a folder" if path.is_dir() else "it is a device or a pipe; - reads standard input"
+        raise InputFaults([fault(path, 0, f"no such file{f', {special}' if path.exists() else ''}")])
+    try:
+        with gzip.open(source) if path.suffix.lower() == ".gz" else source.open("rb") as file:
+            yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
+    except OSError as error:
+        raise InputFaults([fault(path, 0, f"cannot be read: {error.strerror}")]) from error
+
+
 def iterate_lines(
     path: Path, faults: list[str], keep_end: bool = False, keep_cr: bool = False
 ) -> Iterator[tuple[int, str]]:
@@ -116,46 +130,38 @@ def iterate_lines(
     MOST_BLANK_LINES blank lines one after another, or if there are MOST_FAULTS faults, because a small compressed file
     can hold gigabytes of them.
     """
-    source, longest = readable_path(path), longest_line()
-    if not source.is_file():
-        special = "it is a folder" if path.is_dir() else "it is a device or a pipe; - reads standard input"
-        raise InputFaults([fault(path, 0, f"no such file{f', {special}' if path.exists() else ''}")])
+    longest = longest_line()
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
     is_empty = True
-    try:
-        with gzip.open(source) if path.suffix.lower() == ".gz" else source.open("rb") as file:
-            # split at LF only: JSON strings and utterances may hold other characters that Python treats as line ends
-            for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), start=1):
-                stopped = None
-                if len(line) > longest:
-                    stopped = f"a line must have at most {longest} bytes (longest_line), found more"
-                elif len(blank) > MOST_BLANK_LINES:
-                    stopped = f"a file must have at most {MOST_BLANK_LINES} blank lines one after another, found more"
-                elif len(faults) >= MOST_FAULTS:
-                    stopped = f"reading ends here after {len(faults)} faults"
-                if stopped:
-                    raise InputFaults([*faults, fault(path, number, stopped)])
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                        what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
-                        raise InputFaults([fault(path, 1, what)])
-                text = _decode(line, path, number, faults).removesuffix("\n")
-                text = text if keep_cr else text.removesuffix("\r")
-                if not text or text.isspace():
-                    blank.append((number, text))
-                    continue
-                is_empty = False
-                if blank:
-                    yield from blank
-                    blank = []
-                yield number, text
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
-    except OSError as error:
-        raise InputFaults([fault(path, 0, f"cannot be read: {error.strerror}")]) from error
+    with _open(path) as file:
+        # split at LF only: JSON strings and utterances may hold other characters that Python treats as line ends
+        for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), start=1):
+            stopped = None
+            if len(line) > longest:
+                stopped = f"a line must have at most {longest} bytes (longest_line), found more"
+            elif len(blank) > MOST_BLANK_LINES:
+                stopped = f"a file must have at most {MOST_BLANK_LINES} blank lines one after another, found more"
+            elif len(faults) >= MOST_FAULTS:
+                stopped = f"reading ends here after {len(faults)} faults"
+            if stopped:
+                raise InputFaults([*faults, fault(path, number, stopped)])
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+                if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
+                    raise InputFaults([fault(path, 1, what)])
+            text = _decode(line, path, number, faults).removesuffix("\n")
+            text = text if keep_cr else text.removesuffix("\r")
+            if not text or text.isspace():
+                blank.append((number, text))
+                continue
+            is_empty = False
+            if blank:
+                yield from blank
+                blank = []
+            yield number, text
     if is_empty:
-        raise InputFaults([fault(path, 0, f"the file is empty, found {source.stat().st_size} bytes that say nothing")])
+        raise InputFaults([fault(path, 0, "the file is empty")])
     if keep_end:
         yield from blank
 
@@ -218,10 +224,8 @@ def read_json(path: Path) -> Any:
 
     Raises InputFaults for a file that is missing, is longer than `longest_line()` bytes, or is no JSON in UTF-8.
     """
-    source, longest = readable_path(path), longest_line()
-    if not source.is_file():
-        raise InputFaults([fault(path, 0, "no such file")])
-    with blame_file(path), gzip.open(source) if path.suffix.lower() == ".gz" else source.open("rb") as file:
+    longest = longest_line()
+    with _open(path) as file:
         content = file.read(longest + 1)
     if len(content) > longest:
         raise InputFaults([fault(path, 0, f"a JSON file must have at most {longest} bytes (longest_line), found more")])
@@ -243,11 +247,7 @@ def parse_json(path: Path, content: bytes) -> Any:
 
 
 def decoder(repeated: list[str]) -> Callable[[str], Any]:
-    """A JSON reader that appends repeated keys of an object to `repeated`.
-
-    pydantic's reader is faster, but keeps the last of repeated keys, and refuses NaN and halves of surrogate pairs. A
-    text that it cannot read, or that may repeat a key, is read by Python's.
-    """
+    """A JSON reader that appends repeated keys of an object to `repeated`."""
 
     def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
@@ -256,28 +256,4 @@ def decoder(repeated: list[str]) -> Callable[[str], Any]:
             repeated.extend(key for key, n in counts.items() if n > 1)
         return record
 
-    slow = json.JSONDecoder(object_pairs_hook=to_dict).decode
-
-    def decode(text: str) -> Any:
-        if "\\" in text:  # a quote within a string is no end of it
-            return slow(text)
-        try:
-            found = from_json(text, allow_inf_nan=False, cache_strings="keys")
-        except (ValueError, TypeError):  # TypeError for half of a surrogate pair
-            return slow(text)
-        return found if text.count('"') == 2 * _count_strings((found,)) else slow(text)
-
-    return decode
-
-
-def _count_strings(values: Iterable[Any]) -> int:
-    """The strings in values of JSON, keys included."""
-    count = 0
-    for value in values:
-        if type(value) is str:
-            count += 1
-        elif type(value) is dict:
-            count += len(value) + _count_strings(value.values())
-        elif type(value) is list:
-            count += _count_strings(value)
-    return count
+    return json.JSONDecoder(object_pairs_hook=to_dict).decode

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from data.formats.found import Found, Located, refuse, take_outputs
+from data.formats.found import Located, Rows, of_tool, refuse
 from data.records import String, Text, layout
 
 OUTPUTS = layout({"instruction": Text, "output": String, "generator": Text})
@@ -15,40 +15,33 @@ TEXTS = {"instruction": Text, "output_1": String, "output_2": String, "generator
 ANNOTATIONS = layout({**TEXTS, "preference": Annotated[float | None, Field(ge=0, le=2)]}, annotator=Text)
 
 
-def read_outputs(rows: Located, path: Path) -> Found:
+@of_tool("alpaca_eval outputs")
+def read_outputs(rows: Located, path: Path) -> Rows:
     """A text per row; its input is the instruction."""
-    seen: Counter[tuple[str, str]] = Counter()
-    texts = []
+    seen: Counter[tuple[str, ...]] = Counter()
     for line, row in rows:
         asked, system = row["instruction"], row["generator"]
-        seen[system, asked] += 1
-        group = name_input(asked, seen[system, asked])
-        texts.append((line, {"text": row["output"], "context": asked, "system": system, "group": group}))
-    return Found.of("alpaca_eval outputs", texts)
+        group = _name_input(seen, asked, system)
+        yield line, {"text": row["output"], "context": asked, "system": system, "group": group}
 
 
-def name_input(instruction: str, count: int) -> str:
-    """The instruction; where it is asked again, with the number of times."""
+def _name_input(seen: Counter[tuple[str, ...]], instruction: str, *systems: str) -> str:
+    """The instruction; where these systems are asked it again, with the number of times."""
+    seen[instruction, *systems] += 1
+    count = seen[instruction, *systems]
     return instruction if count == 1 else f"{instruction} ({count})"
 
 
-def read_annotations(rows: Located, path: Path) -> Found:
+@of_tool("alpaca_eval annotations")
+def read_annotations(rows: Located, path: Path) -> Rows:
     """A judgement and both outputs per row; `winner` is the judge's probability that the first one is better."""
-    seen: Counter[tuple[str, str, str]] = Counter()
-    outputs, pairs, unread = [], [], 0
+    seen: Counter[tuple[str, ...]] = Counter()
     for line, row in rows:
-        asked, systems, preference = row["instruction"], (row["generator_1"], row["generator_2"]), row["preference"]
-        seen[asked, *systems] += 1
-        group = name_input(asked, seen[asked, *systems])
-        texts = {system: {"text": row[f"output_{i}"]} for i, system in enumerate(systems, start=1)}
-        outputs.append((line, {"group": group, "context": asked}, texts))
-        if preference is None:
-            unread += 1
-            continue
-        if 0 < preference < 1:
+        asked, a, b, preference = row["instruction"], row["generator_1"], row["generator_2"], row["preference"]
+        group = _name_input(seen, asked, a, b)
+        for system, text in {a: row["output_1"], b: row["output_2"]}.items():
+            yield line, {"system": system, "group": group, "context": asked, "text": text}
+        if preference is not None and 0 < preference < 1:
             raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')
-        share = 2 - preference if preference else 0.5
-        judged = {"system_a": systems[0], "system_b": systems[1], "winner": share, "rater": row.get("annotator")}
-        pairs.append((line, {"group": group, **judged}))
-    remark = f"{unread} without a verdict left out" if unread else ""
-    return Found.of("alpaca_eval annotations", take_outputs(outputs), pairs, remark)
+        winner = 2 - preference if preference else None if preference is None else 0.5
+        yield line, {"group": group, "system_a": a, "system_b": b, "winner": winner, "rater": row.get("annotator")}

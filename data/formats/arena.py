@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from data.formats.found import Found, Located, Row, describe, list_values, refuse, take_outputs, text_of
+from data.formats.found import Located, Row, Rows, describe, list_values, of_tool, refuse, text_of
 from data.records import Text, check_rows, layout
 
 INPUTS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first that a row has
@@ -18,16 +18,16 @@ GAMES = layout({"model": Text, "judge": Any, "games": Annotated[list[Any], Field
 GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 
-def read_battles(rows: Located, path: Path) -> Found:
+@of_tool("arena battles")
+def read_battles(rows: Located, path: Path) -> Rows:
     """A judgement per row, and both answers where the row has them. Rows of one question are one input."""
-    pairs, outputs = [], []
     for line, row in rows:
         group, judge = _name_input(row, path, line), row.get("judge")
         judged = {"system_a": row["model_a"], "system_b": row["model_b"], "winner": row["winner"]}
-        pairs.append((line, {"group": group, **judged, "rater": judge if isinstance(judge, str) else None}))
-        answers = {row[f"model_{side}"]: _read_answer(row, side) for side in "ab"}
-        outputs.append((line, {"group": group}, {name: each for name, each in answers.items() if each}))
-    return Found.of("arena battles", take_outputs(outputs), pairs)
+        yield line, {"group": group, **judged, "rater": judge if isinstance(judge, str) else None}
+        for side in "ab":
+            if answer := _read_answer(row, side):
+                yield line, {"system": row[f"model_{side}"], "group": group, **answer}
 
 
 def _name_input(row: Row, path: Path, line: int) -> str:
@@ -47,14 +47,13 @@ def _read_answer(row: Row, side: str) -> Row:
     return {"text": answer, "context": row.get("prompt")} if isinstance(answer, str) else {}
 
 
-def read_games(rows: Located, path: Path) -> Found:
+@of_tool("Arena-Hard judgments")
+def read_games(rows: Located, path: Path) -> Rows:
     """Arena-Hard's `model_judgment`: of the two games of a row the first shows the baseline as A, the second as B."""
-    pairs = []
     for line, row in rows:
         sides = [row.get("baseline") or "baseline", row["model"]]
         for game, (a, b) in zip(row["games"], (sides, sides[::-1]), strict=False):
             ((_, checked),) = check_rows([(line, game or {})], path, GAME)
             if verdict := checked.get("score"):
                 judged = {"system_a": a, "system_b": b, "winner": WINNERS[verdict[:2]]}
-                pairs.append((line, {"group": _name_input(row, path, line), **judged}))
-    return Found.of("Arena-Hard judgments", pairs=pairs)
+                yield line, {"group": _name_input(row, path, line), **judged}

@@ -1,10 +1,10 @@
 """Rows of a chosen and a rejected answer (hh-rlhf, DPO, RewardBench, RM-Bench ...), and labelled answers (KTO)."""
 
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Located, Row, describe, refuse, take_outputs, text_of
+from data.formats.found import Located, Row, Rows, describe, of_tool, refuse, text_of
 from data.records import layout
 
 PAIRS = layout({"chosen": Any, "rejected": Any}, chosen_model=str, rejected_model=str)
@@ -14,19 +14,21 @@ PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
 TURN = "\n\nAssistant:"
 
 
-def read_pairs(rows: Located, path: Path) -> Found:
+@of_tool("chosen and rejected answers")
+def read_pairs(rows: Located, path: Path) -> Rows:
     """A judgement per row, or per pair of a chosen and a rejected text where the row lists several; and the texts.
 
     The systems are `chosen` and `rejected`, or what `chosen_model` and `rejected_model` name.
     """
-    pairs, outputs = [], []
+    groups = {line: str(row.get("id") or row.get("prompt_id") or line) for line, row in rows}
+    if len({*groups.values()}) < len(groups):
+        groups = {line: str(line) for line in groups}
     for line, row in rows:
         a, b = [*(PAIRS if "chosen" in row else MESSAGES).model_fields][:2]
         context = next((text for key in PROMPTS if (text := _read_messages(row.get(key)))), None)
         named = [row.get("chosen_model") or "chosen", row.get("rejected_model") or "rejected"]
         if named[0] == named[1]:
             named = ["chosen", "rejected"]
-        shared = {"group": str(row.get("id") or row.get("prompt_id") or line), "context": context}
         sides: list[dict[str, Row]] = []
         for name, key in zip(named, (a, b), strict=True):
             texts = row[key] if isinstance(row[key], list) and all(isinstance(t, str) for t in row[key]) else [row[key]]
@@ -34,14 +36,10 @@ def read_pairs(rows: Located, path: Path) -> Found:
             if not texts or any(not (each.get("text") or "").strip() for each in answers):
                 raise refuse(path, line, f'"{key}" must hold an answer, found {describe(row[key])}')
             sides.append({name if len(texts) == 1 else f"{name} {i}": each for i, each in enumerate(answers, 1)})
-        outputs.append((line, shared, {**sides[0], **sides[1]}))
+        for system, answer in {**sides[0], **sides[1]}.items():
+            yield line, {"system": system, "group": groups[line], "context": context, **answer}
         for better, worse in product(*sides):
-            pairs.append((line, {"group": shared["group"], "system_a": better, "system_b": worse, "winner": "a"}))
-    groups = {line: row["group"] for line, row in pairs}
-    if len(set(groups.values())) < len(groups):
-        outputs = [(line, {**shared, "group": str(line)}, texts) for line, shared, texts in outputs]
-        pairs = [(line, {**row, "group": str(line)}) for line, row in pairs]
-    return Found.of("chosen and rejected answers", take_outputs(outputs), pairs)
+            yield line, {"group": groups[line], "system_a": better, "system_b": worse, "winner": "a"}
 
 
 def _read_answer(value: Any, other: Any) -> Row:
@@ -49,9 +47,7 @@ def _read_answer(value: Any, other: Any) -> Row:
     both dialogues have.
     """
     if isinstance(value, str) and isinstance(other, str) and value.startswith("\n\nHuman:"):
-        same = next(
-            (i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), min(len(value), len(other))
-        )
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(value, other, strict=False)))
         end = value.rfind(TURN, 0, same) + len(TURN) if TURN in value[:same] else 0
         return {"text": value[end:].strip(), "context": value[:end].removesuffix(TURN).strip()}
     if isinstance(value, list) and value and isinstance(value[0], dict) and {"role", "from"} & value[0].keys():
@@ -65,14 +61,12 @@ def _read_messages(value: Any) -> str | None:
     return "\n\n".join(text for each in value if (text := text_of(each))) if isinstance(value, list) else text_of(value)
 
 
-def read_labelled(rows: Located, path: Path) -> Found:
+@of_tool("labelled answers")
+def read_labelled(rows: Located, path: Path) -> Rows:
     """A text per row, rated `desired` as 1 or 0."""
-    texts = []
     for line, row in rows:
         if not (answer := row.get("messages", row.get("completion"))):
             raise refuse(path, line, f"an answer is needed here, found {describe(row)}")
         listed = answer if isinstance(answer, list) else [answer]
         context = _read_messages(listed[:-1]) or _read_messages(row.get("prompt"))
-        rated = {"context": context, "ratings": {"desired": float(row["label"])}}
-        texts.append((line, {"text": text_of(listed[-1]), **rated}))
-    return Found.of("labelled answers", texts)
+        yield line, {"text": text_of(listed[-1]), "context": context, "ratings": {"desired": float(row["label"])}}

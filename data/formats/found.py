@@ -1,11 +1,12 @@
 """What is found in a file of another tool, and what its readers share."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ParamSpec, TypeAlias
 
 from pydantic import AfterValidator
 
@@ -13,7 +14,9 @@ from core.faults import InputFaults, fault, format_value
 from data.records import Located, Record, check_rows, require_none
 from data.text_files import iterate_lines
 
+P = ParamSpec("P")
 Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = Iterable[tuple[int, Row]]
 SHOWN = 4  # names in a line
 
 
@@ -39,19 +42,34 @@ class Found:
     remark: str = ""
 
     @classmethod
-    def of(cls, tool: str, texts: Iterable[tuple[int, Row]] = (), pairs: Located = (), remark: str = "") -> "Found":
-        """What rows hold: those whose text says something, with ids of their own, without None and blank values."""
-        kept, empty, seen = list[tuple[int, Row]](), 0, Counter[str]()
-        for line, row in texts:
+    def of(cls, tool: str, rows: Rows, remark: str = "") -> "Found":
+        """What rows hold: texts that say something, with ids of their own, and judgements, which have `system_a`.
+
+        Beside judgements, the text of a system for an input (`group`) counts once. Rows with no text or no `winner` are
+        left out and counted.
+        """
+        listed, texts, pairs = list(rows), list[tuple[int, Row]](), list[tuple[int, Row]]()
+        without, ids, outputs = Counter[str](), Counter[str](), set[tuple[str, str]]()
+        is_paired = any("system_a" in row for _, row in listed)
+        for line, row in listed:
+            if "system_a" in row:
+                without["a verdict"] += row["winner"] is None
+                pairs += [] if row["winner"] is None else [(line, row)]
+                continue
+            if is_paired:
+                if (output := (row["system"], row["group"])) in outputs:
+                    continue
+                outputs.add(output)
+                row = {"id": f"{line}-{len(outputs)}", **row}
             if isinstance(text := row.get("text"), str) and text.strip():
                 name = str(row.get("id", line))
-                seen[name] += 1
+                ids[name] += 1
                 given = {key: value for key, value in row.items() if value not in (None, "", [], {})}
-                kept.append((line, {**given, "id": name if seen[name] == 1 else f"{name} ({seen[name]})"}))
+                texts.append((line, {**given, "id": name if ids[name] == 1 else f"{name} ({ids[name]})"}))
             else:
-                empty += 1
-        left_out = f"{empty} without a text left out" if empty else ""
-        return cls(tool, kept, pairs, ", ".join(filter(None, (left_out, remark))))
+                without["a text"] += 1
+        left_out = [f"{n} without {what} left out" for what, n in sorted(without.items()) if n]
+        return cls(tool, texts, pairs, ", ".join(filter(None, (*left_out, remark))))
 
     def __str__(self) -> str:
         """One line, such as `lm-eval samples, 40 texts, exact_match as score`."""
@@ -91,14 +109,17 @@ def text_of(content: object) -> str | None:
     return None
 
 
-def take_outputs(pairs: Iterable[tuple[int, Row, Mapping[str, Row]]]) -> Iterator[tuple[int, Row]]:
-    """The outputs of pairs, each (system, group) once. A pair has its line, what both share, and the rows by system."""
-    seen: set[tuple[str, str]] = set()
-    for line, shared, outputs in pairs:
-        for system, row in outputs.items():
-            if (system, shared["group"]) not in seen:
-                seen.add((system, shared["group"]))
-                yield line, {"id": f"{line}-{len(seen)}", "system": system, **shared, **row}
+def of_tool(tool: str) -> Callable[[Callable[P, Rows]], Callable[P, Found]]:
+    """Makes a reader of rows one of what is found in a file of this tool."""
+
+    def make(read: Callable[P, Rows]) -> Callable[P, Found]:
+        @wraps(read)
+        def find(*args: P.args, **kwargs: P.kwargs) -> Found:
+            return Found.of(tool, read(*args, **kwargs))
+
+        return find
+
+    return make
 
 
 def compare_scores(kind: str, rated: Sequence[tuple[str, str, float]], path: Path, dropped: int) -> Found:
@@ -106,15 +127,15 @@ def compare_scores(kind: str, rated: Sequence[tuple[str, str, float]], path: Pat
     scores: dict[str, dict[str, list[float]]] = {}
     for system, segment, score in rated:
         scores.setdefault(segment, {}).setdefault(system, []).append(score)
-    pairs = []
+    pairs: list[Row] = []
     for segment, by in scores.items():
         means = {system: sum(each) / len(each) for system, each in by.items()}
         for a, b in combinations(means, 2):
             winner = "tie" if means[a] == means[b] else "a" if means[a] > means[b] else "b"
-            pairs.append((len(pairs) + 1, {"group": segment, "system_a": a, "system_b": b, "winner": winner}))
+            pairs.append({"group": segment, "system_a": a, "system_b": b, "winner": winner})
     if not pairs:
         raise refuse(path, 0, "no segment is rated for two systems")
-    return Found(kind, pairs=pairs, remark=f"{dropped} rows for quality control left out" if dropped else "")
+    return Found.of(kind, enumerate(pairs, 1), f"{dropped} rows for quality control left out" if dropped else "")
 
 
 def list_objects(document: Any, path: Path) -> Located:

@@ -5,7 +5,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Located, Row, describe, list_values, refuse
+from data.formats.found import Located, Row, Rows, describe, list_values, of_tool, refuse
 from data.numeric import number_columns, to_number
 from data.records import layout
 from data.text_files import read_json
@@ -14,7 +14,8 @@ ANY = dict.fromkeys(("doc", "target", "arguments", "resps", "filtered_resps"), A
 SAMPLES = layout({"doc_id": int, **ANY}, filter=str, metrics=list[str])
 
 
-def read(rows: Located, path: Path) -> Found:
+@of_tool("lm-eval samples")
+def read(rows: Located, path: Path) -> Rows:
     """A text per document: the answer of the model, or the most likely choice. The score of a metric is `METRIC`, or
     `METRIC/FILTER` where there are several filters.
     """
@@ -28,7 +29,7 @@ def read(rows: Located, path: Path) -> Found:
         if filters.setdefault(key, (line, row))[0] != line:
             raise refuse(path, line, f"document {row['doc_id']} has the filter {describe(key)} twice: is it one task?")
     several = max(map(len, by_document.values())) > 1
-    model, texts = _find_model(path), []
+    model = _find_model(path)
     for number, filters in by_document.items():
         line, row = next(iter(filters.values()))
         scores = {
@@ -37,8 +38,7 @@ def read(rows: Located, path: Path) -> Found:
             for name in names
         }
         asked = {"id": str(number), "group": str(number), "system": model, "scores": scores}
-        texts.append((line, {**asked, **_read_answer(row, path, line)}))
-    return Found.of("lm-eval samples", texts)
+        yield line, {**asked, **_read_answer(row, path, line)}
 
 
 def _read_answer(row: Row, path: Path, line: int) -> Row:

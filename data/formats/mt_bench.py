@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from data.formats.found import Found, Located, Name, Row, refuse, take_outputs
+from data.formats.found import Found, Located, Name, Row, Rows, of_tool, refuse
 from data.records import Text, layout
 
 Winner = Literal["model_1", "model_2", "tie", "error"]
@@ -18,36 +18,29 @@ SINGLE = layout({"question_id": Name, "model": Text, **SCORED}, turn=int)
 QUESTIONS = layout({"question_id": Any, "category": Any, "turns": Any})
 
 
-def read_pairs(rows: Located, path: Path) -> Found:
-    """A judgement per row: a system wins where both games name it; a game with an error leaves the row out."""
-    pairs, outputs, errors = [], [], 0
+@of_tool("MT-Bench pairs")
+def read_pairs(rows: Located, path: Path) -> Rows:
+    """A judgement per row: a system wins where both games name it; a game with an error leaves no verdict."""
     for line, row in rows:
-        systems, games = (row["model_1"], row["model_2"]), {row["g1_winner"], row["g2_winner"]}
-        texts = [_answer(row["g1_user_prompt"], f" {side}") for side in "AB"]
-        if all(texts):
-            outputs.append((line, {"group": _name_input(row)}, dict(zip(systems, texts, strict=True))))
-        if "error" in games:
-            errors += 1
-            continue
-        winner = row[games.pop()] if len(games) == 1 and games != {"tie"} else "tie"
+        systems, games = (row["model_1"], row["model_2"]), (row["g1_winner"], row["g2_winner"])
+        texts, group = [_answer(row["g1_user_prompt"], f" {side}") for side in "AB"], _name_input(row)
+        for system, text in zip(systems, texts if all(texts) else (), strict=False):
+            yield line, {"system": system, "group": group, **(text or {})}
+        winner = None if "error" in games else row.get(games[0], "tie") if games[0] == games[1] else "tie"
         judge = row["judge"][0] if isinstance(row.get("judge"), list) and row["judge"] else row.get("judge")
-        judged = {"system_a": systems[0], "system_b": systems[1], "winner": winner}
-        named = {"group": _name_input(row), "rater": judge if isinstance(judge, str) else None}
-        pairs.append((line, {**named, **judged}))
-    return Found.of(
-        "MT-Bench pairs", take_outputs(outputs), pairs, f"{errors} with an error left out" if errors else ""
-    )
+        judged = {"group": group, "rater": judge if isinstance(judge, str) else None}
+        judged |= {"system_a": systems[0], "system_b": systems[1], "winner": winner}
+        yield line, judged
 
 
-def read_single(rows: Located, path: Path) -> Found:
+@of_tool("MT-Bench scores")
+def read_single(rows: Located, path: Path) -> Rows:
     """A text and its score per row."""
-    texts = []
     for line, row in rows:
         if not (answer := _answer(row["user_prompt"], "(?: A)?")):
             raise refuse(path, line, "the prompt must hold the answer after [The Start of Assistant's Answer]")
         scores = {"judge": None if row["score"] == -1 else row["score"]}
-        texts.append((line, {"group": _name_input(row), "system": row["model"], "scores": scores, **answer}))
-    return Found.of("MT-Bench scores", texts)
+        yield line, {"group": _name_input(row), "system": row["model"], "scores": scores, **answer}
 
 
 def refuse_questions(rows: Located, path: Path) -> Found:

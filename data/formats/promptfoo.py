@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Located, describe, refuse
+from data.formats.found import Found, Located, Rows, describe, of_tool, refuse
 from data.numeric import to_number
 from data.records import check_rows, layout
 
@@ -30,7 +30,8 @@ def read(document: Mapping[str, Any], path: Path) -> Found:
     return read_rows(check_rows(enumerate(rows, start=1), path, ROWS), path)
 
 
-def read_rows(rows: Located, path: Path) -> Found:
+@of_tool("promptfoo results")
+def read_rows(rows: Located, path: Path) -> Rows:
     """A text per result, in the order of tests: `score`, whether all assertions `pass`, and named scores.
 
     A system is a provider, with the prompt where there are several. A call that failed has no text.
@@ -53,8 +54,7 @@ def read_rows(rows: Located, path: Path) -> Found:
             "scores": {"score": to_number(row["score"]), "pass": float(row["success"]), **named},
         }
         texts.append(((test, row.get("promptIdx") or 0), line, values))
-    in_order = sorted(texts, key=lambda each: each[:2])
-    return Found.of("promptfoo results", [(line, values) for _, line, values in in_order])
+    return [(line, values) for _, line, values in sorted(texts, key=lambda each: each[:2])]
 
 
 def _name_test(row: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Located, describe, list_values, refuse
+from data.formats.found import Located, Rows, describe, list_values, of_tool, refuse
 from data.numeric import is_missing, number_columns, to_number
 from data.records import check_rows, layout
 
@@ -23,9 +23,10 @@ JUDGED = layout(
 )
 
 
-def read(rows: Located, path: Path) -> Found:
+@of_tool("ragas results")
+def read(rows: Located, path: Path) -> Rows:
     """A text per row, with the score of each metric; an empty score is missing."""
-    names, texts = number_columns([row for _, row in rows], APART), []
+    names = number_columns([row for _, row in rows], APART)
     for line, row in rows:
         asked, answer = row.get("user_input", row.get("question")), row.get("response", row.get("answer"))
         if not isinstance(asked, str) or asked.startswith("[{"):
@@ -33,8 +34,7 @@ def read(rows: Located, path: Path) -> Found:
         references = row.get("reference", row.get("ground_truth", row.get("ground_truths")))
         scores = {name: None if is_missing(row.get(name)) else to_number(row[name]) for name in names}
         known = {"group": asked, "context": asked, "text": answer, "references": _list_texts(references)}
-        texts.append((line, {**known, "scores": scores, "retrieved_contexts": row.get("retrieved_contexts")}))
-    return Found.of("ragas results", texts)
+        yield line, {**known, "scores": scores, "retrieved_contexts": row.get("retrieved_contexts")}
 
 
 def _list_texts(cell: Any) -> list[str]:
@@ -56,14 +56,14 @@ def is_annotated(document: Mapping[str, Any]) -> bool:
     )
 
 
-def read_annotated(document: Mapping[str, Any], path: Path) -> Found:
+@of_tool("ragas annotated verdicts")
+def read_annotated(document: Mapping[str, Any], path: Path) -> Rows:
     """A text per verdict; the metric is its score. The rating is the verdict that people gave it: the same where they
     accepted it, else the edited one, or the other one of 0 and 1.
     """
     named = [(metric, each) for metric, verdicts in document.items() for each in verdicts]
     rows = check_rows(enumerate((each for _, each in named), start=1), path, JUDGED)
     samples = check_rows(((line, each["metric_input"]) for line, each in rows), path, SAMPLE)
-    texts = []
     for (metric, _), (line, each), (_, sample) in zip(named, rows, samples, strict=True):
         if (score := to_number(each["metric_output"])) is None:
             raise refuse(path, line, f'"metric_output" must be a number, found {describe(each["metric_output"])}')
@@ -72,5 +72,4 @@ def read_annotated(document: Mapping[str, Any], path: Path) -> Found:
         if each["is_accepted"] or rating is None:
             rating = score if each["is_accepted"] else 1 - score if score in (0, 1) else None
         row = {"text": sample["response"], "context": sample.get("user_input"), "scores": {metric: score}}
-        texts.append((line, {**row, "ratings": {} if rating is None else {metric: rating}}))
-    return Found.of("ragas annotated verdicts", texts)
+        yield line, {**row, "ratings": {} if rating is None else {metric: rating}}

@@ -4,14 +4,15 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from data.formats.found import Found, Row, describe, read_lines, refuse
+from data.formats.found import Row, Rows, describe, of_tool, read_lines, refuse
 
 KEYS = frozenset({"system", "doc", "rater", "source", "target", "category", "severity"})
 WEIGHTS = {"major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no error": 0.0}
 TAG = re.compile(r"</?v>")
 
 
-def read(path: Path) -> Found:
+@of_tool("WMT MQM errors")
+def read(path: Path) -> Rows:
     """A text per system and segment, rated `mqm` by each rater: minus the weights of the errors (Freitag et al. 2021).
 
     Major errors weigh 5, minor ones 1, of punctuation .1; a non-translation 25.
@@ -38,5 +39,4 @@ def read(path: Path) -> Found:
         new = {"id": f"{system}-{name}", "system": system, "group": name, "ratings": {"mqm": defaultdict(float)}}
         row = rows.setdefault((system, name), {**new, "text": plain["target"], "context": plain["source"]})
         row["ratings"]["mqm"][cells["rater"]] -= weight
-    texts = [(i, {**row, "ratings": {"mqm": dict(row["ratings"]["mqm"])}}) for i, row in enumerate(rows.values(), 1)]
-    return Found.of("WMT MQM errors", texts)
+    return enumerate(rows.values(), 1)

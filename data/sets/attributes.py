@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from core.example import Example
-from core.faults import SettingFault, fault, format_value, suggestion
+from core.faults import SettingFault, fault, format_value, suggest_similar
 from core.settings import check
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
@@ -123,7 +123,7 @@ def own_texts(
     for line, example in apart or ():
         if example.label not in labels:
             what = f'"label" must be that of a text to train on, found {format_value(example.label)}'
-            faults.append(fault(held_out_path or "", line, f"{what}{suggestion(example.label or '', labels)}"))
+            faults.append(fault(held_out_path or "", line, f"{what}{suggest_similar(example.label or '', labels)}"))
     train = require_none([example for _, example in located], faults + shared)
     if apart is None:
         train, held_out = split_share(train, TEXT, held_out_fraction, seed)

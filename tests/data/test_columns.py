@@ -1,9 +1,7 @@
 """Columns: other names of fields, names that clash, what is passed on, aligned text files, data sets."""
 
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -230,37 +228,6 @@ def test_the_fingerprint_of_an_input_changes_with_its_files_and_columns(tmp_path
 def test_inputs_that_contradict_each_other(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingFault, match=message):
         InputFile.of(**settings)
-
-
-ROWS = [{"prediction": "a", "reference": "b", "day": None, "n": 1}, {"prediction": "c", "reference": "d", "n": 2}]
-
-
-class Library(SimpleNamespace):
-    """The two functions of `datasets` that are used, as documented: a list of rows, or such lists by split."""
-
-    def load_from_disk(self, folder: str) -> Any:
-        return ROWS
-
-    def load_dataset(self, name: str) -> Any:
-        return {"train": ROWS[:1], "test": ROWS[1:]} if name == "ann/split" else {"test": ROWS}
-
-
-def test_data_sets_of_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", Library())
-    (tmp_path / "state.json").write_text("{}")
-    expected = [("a", ("b",), {"n": 1}), ("c", ("d",), {"n": 2})]
-    for path in (tmp_path, Path("ann/texts")):
-        found = read_examples(path, network=True)
-        assert [(each.text, each.references, each.extra) for each in found] == expected
-    assert [each.id for each in read_examples(Path("ann/split"), split="test", network=True)] == ["1"]
-    assert faults_of(Path("ann/split"), network=True) == ["split: data.split must be one of train, test, found None"]
-    assert faults_of(Path("ann/split")) == [
-        "split: no such file; network=true reads the data set of this name on the Hugging Face hub"
-    ]
-    assert InputFile.of(tmp_path).sha256() == InputFile.of("ann/texts", network=True).sha256()
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(SettingFault, match=r"^datasets is not installed: pip install"):
-        read_examples(tmp_path)
 
 
 RATERS: Any = {

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import json
 import math
 import os
 import tracemalloc
@@ -24,7 +23,7 @@ from data.columns import FIELDS
 from data.files import read_examples, write_examples
 from data.records import check_example
 from data.scored import list_rows, score_records
-from data.text_files import decoder, longest_line, open_atomically, set_longest_line
+from data.text_files import longest_line, open_atomically, set_longest_line
 
 
 def faults_of(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> list[str]:
@@ -46,28 +45,6 @@ def test_texts_in_ascii_are_checked_as_all_records(record: dict[str, Any]) -> No
     quick = check_example(record, ("text",))
     with patch("data.records._holds_plain_texts", return_value=False):
         assert quick == check_example(record, ("text",))
-
-
-def write_pairs(pairs: list[tuple[str, Any]], ascii_only: bool) -> str:
-    """An object of JSON whose keys may repeat."""
-    written = [[json.dumps(part, ensure_ascii=ascii_only) for part in pair] for pair in pairs]
-    return "{" + ", ".join(f"{key}: {value}" for key, value in written) + "}"
-
-
-TEXTS = st.text('a"\\\\\u00e9\ud83d', max_size=2)
-VALUES = st.recursive(
-    st.one_of(st.none(), TEXTS, st.integers(), st.floats()),
-    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(TEXTS, inner, max_size=2)),
-    max_leaves=4,
-)
-
-
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", '"', "\\"]), VALUES), max_size=4), st.booleans())
-def test_the_fast_reader_of_json_finds_what_pythons_finds(pairs: list[tuple[str, Any]], ascii_only: bool) -> None:
-    text, keys = write_pairs(pairs, ascii_only), [key for key, _ in pairs]
-    repeated: list[str] = []
-    assert repr(decoder(repeated)(text)) == repr(json.loads(text))
-    assert repeated == [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
 
 
 def read(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> tuple[Example, ...]:
@@ -150,8 +127,8 @@ def test_forms_of_cells(tmp_path: Path):
 
 # Each case: the lines of a JSONL file, and its faults.
 JSONL: list[tuple[str | bytes, list[str]]] = [
-    ("", [" the file is empty, found 0 bytes that say nothing"]),
-    (" \n\r\n", [" the file is empty, found 4 bytes that say nothing"]),
+    ("", [" the file is empty"]),
+    (" \n\r\n", [" the file is empty"]),
     ('{"text": "a"', ["1: broken JSON at column 13: Expecting ',' delimiter, found \"\""]),
     ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),

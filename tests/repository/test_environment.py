@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-UNLOCKED = ("datasets", "comet")  # large, and comet may need other releases of PyTorch
+UNLOCKED = ("comet",)  # large, and comet may need other releases of PyTorch
 
 
 def locked() -> dict[str, str]:

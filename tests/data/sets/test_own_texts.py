@@ -46,7 +46,7 @@ def test_labels_and_held_out_texts_are_checked(tmp_path: Path) -> None:
     with pytest.raises(InputFaults) as found:
         own_texts(train, apart)
     assert found.value.faults == (
-        f'{apart}:1: "label" must be that of a text to train on, found "polit" (did you mean "polite"?)',
+        f'{apart}:1: "label" must be that of a text to train on, found "polit" (did you mean polite?)',
         f"{apart}:2: a held-out text must not be one to train on too, found it at {train}:2",
     )
     lines = write(tmp_path / "lines.jsonl", *[{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
