@@ -49,7 +49,7 @@ from data.builtin.dialogues import generate_dialogues
 from data.builtin.stories import generate_stories
 from data.documents import count_documents
 from data.sentences import split_english
-from data.sets.attributes import builtin_reviews
+from data.sets.builtin import builtin_corpus
 from discriminators.guides import CausalGuide
 from discriminators.networks import CausalLSTM
 from experiments.contracts import Run
@@ -201,7 +201,8 @@ def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) 
 
 
 def ctrl_eval(chosen: argparse.Namespace) -> None:
-    texts = builtin_reviews(train=1, held_out=1, rated=chosen.rows + -chosen.rows % 8).rated[0].examples[: chosen.rows]
+    rows = chosen.rows + -chosen.rows % 8
+    texts = builtin_corpus("builtin_reviews", 1, 1, rows).rated[0].examples[: chosen.rows]
     read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20  # each label word is one token
     tokenizer = train_tokenizer(read, 4000, additional=(PEGASUS.mask,), sentinels=())
     for name in chosen.models or ("small PEGASUS", "PEGASUS-large, one layer of 16"):

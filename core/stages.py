@@ -201,7 +201,7 @@ class Stages:
 
     @contextmanager
     def _open(self, final: Path, depends: Mapping[str, Any]) -> Iterator[Path | None]:
-        """Yields the folder in which a stage is built, which is finished when the block succeeds; None if it is kept."""
+        """Yields the folder to build a stage in, which is finished when the block succeeds; None for a kept stage."""
         if find_damage(final) is None:
             log.info("found %s", final)
             yield None

@@ -12,8 +12,6 @@ import numpy as np
 from core.example import Example
 from core.faults import SettingFault, fault, read_all
 from core.scores import Scores
-from core.settings import Size, check
-from data.splits import Key, split_by
 from meta_eval.scored_set import ScoredSet
 
 Located: TypeAlias = Sequence[tuple[int, Example]]  # the examples of a file with their line numbers
@@ -65,35 +63,6 @@ def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
     return Corpus("+".join(each.name for each in rated), (), (), rated, any(each.synthetic for each in rated))
 
 
-def generate_corpus(
-    name: str,
-    generate: Callable[..., tuple[Example, ...]],
-    rate: Callable[..., tuple[Example, ...]],
-    key: Key,
-    sizes: tuple[int, int, int],
-    seed: int,
-    in_order: bool = False,
-) -> Corpus:
-    """A built-in corpus: generated texts and, unless its size is 0, one rated set.
-
-    Args:
-        name: of the corpus and of its rated set.
-        generate: `generate(n, seed=, exclude=)` makes `n` texts, none with a key in `exclude`.
-        rate: `rate(n, seed=)` makes `n` rated texts.
-        key: what tells two texts apart; training texts and held-out ones share none.
-        sizes: the numbers of training texts, held-out texts and rated texts.
-        seed: of all texts, and of the choice of the held-out ones.
-        in_order: whether the last texts are held out, instead of those that `split_by` chooses.
-    """
-    train, held_out, rated = sizes
-    check(Size, train=train, held_out=held_out, rated=rated)
-    rated_sets = (ScoredSet(name, rate(rated, seed=seed), synthetic=True),) if rated else ()
-    known = {key(example) for each in rated_sets for example in each.examples}
-    texts = generate(train + held_out, seed=seed, exclude=known)
-    parts = (texts[:train], texts[train:]) if in_order else split_by(texts, key, held_out, seed)
-    return Corpus(name, *parts, rated_sets, synthetic=True)
-
-
 def fold_text(text: str) -> str:
     """The text without case and spaces, in which copies of a text may differ.
 
@@ -101,11 +70,6 @@ def fold_text(text: str) -> str:
     'hi, ann'
     """
     return " ".join(text.split()).casefold()
-
-
-def fold_turns(example: Example) -> tuple[str, ...]:
-    """The turns without case and spaces."""
-    return tuple(map(fold_text, example.turns))
 
 
 def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iterable[Hashable]) -> None:
@@ -122,32 +86,28 @@ def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iter
 
 
 def read_own(
-    train: Path | str,
-    apart: Path | str | None,
-    readers: tuple[Reader, Reader],
-    content: Callable[[Example], Hashable],
-    what: str,
-) -> tuple[Located, Located | None, list[str]]:
-    """A user's training texts, those of a second file (None without one), and a fault for each text in both.
+    train: Path | str, apart: Path | str | None, readers: tuple[Reader, Reader], what: str
+) -> tuple[Located, Located, list[str]]:
+    """A user's training texts, those of a second file (none without one), and a fault for each text in both.
 
     Args:
         train: the file of training texts.
         apart: a file of other texts: held-out or rated ones.
         readers: of the first and of the second file.
-        content: what two copies of a text have in common.
         what: a text of the second file, for the message.
 
     Raises InputFaults with all faults of both files.
     """
-    paths = [Path(train)] if apart is None else [Path(train), Path(apart)]
-    located, *rest = read_all(partial(read, path) for read, path in zip(readers, paths, strict=False))
-    first_line: dict[Hashable, int] = {}
-    for line, example in located:
-        first_line.setdefault(content(example), line)
-    faults = [
-        fault(path, line, f"{what} must not be one to train on too, found it at {train}:{at}")
-        for path, others in zip(paths[1:], rest, strict=True)
-        for line, example in others
-        if (at := first_line.get(content(example)))
-    ]
-    return located, rest[0] if rest else None, faults
+    paths = [train] if apart is None else [train, apart]
+    located, *rest = read_all(partial(read, Path(path)) for read, path in zip(readers, paths, strict=False))
+    others: Located = rest[0] if rest else ()
+    first_line = {fold_text(example.full_text): line for line, example in reversed(located)}
+    return (
+        located,
+        others,
+        [
+            fault(apart or "", line, f"{what} must not be one to train on too, found it at {train}:{at}")
+            for line, example in others
+            if (at := first_line.get(fold_text(example.full_text)))
+        ],
+    )

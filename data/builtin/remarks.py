@@ -11,6 +11,7 @@ from itertools import count, islice
 from typing import Literal, NamedTuple
 
 from core.example import Example
+from core.settings import check
 from data.builtin import damage
 from data.builtin.controlled import Labels, name_label, read_openings, repeat_label
 from data.builtin.damage import Damaged
@@ -54,12 +55,13 @@ LABEL_WORDS = {label: words(FILE[label]) for label in SENTIMENTS}
 
 
 def generate_remarks(
-    n: int, seed: int, kind: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
+    n: int, seed: int, labels: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
     """`n` different remarks with prefix and label, sentiments and topics in turn.
 
-    Another `kind` changes only the labels. `verdicts` is as in `controlled.generate_texts`.
+    Other `labels` change nothing else. `verdicts` is as in `controlled.generate_texts`.
     """
+    check(Kind, labels=labels)
     rng = random.Random(f"remark {seed}")
 
     def draw(i: int) -> Example | None:
@@ -68,7 +70,7 @@ def generate_remarks(
         reserved = is_reserved(remark.text)
         if rng.random() < verdicts:
             remark = name_label(remark, rng, VERDICTS, LABEL_WORDS)
-        return None if reserved else replace(remark, label=sentiment if kind == "sentiment" else topic)
+        return None if reserved else replace(remark, label=sentiment if labels == "sentiment" else topic)
 
     return collect(f"builtin-remark-{seed}", n, draw, exclude)
 

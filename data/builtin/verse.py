@@ -5,7 +5,8 @@ real ones. `worlds/verse.txt` explains the notation of tunes.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from core.example import Example
@@ -36,10 +37,11 @@ PERSON_VERBS = words(FILE["person verbs"])
 SHAPES = {len(shape): shape for shape in phrases(FILE["shapes"])}  # a letter for each character, see the file
 
 
-def generate_verse(n: int, seed: int) -> tuple[Example, ...]:
+def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
     """`n` different poems of every tune in turn.
 
-    `prefix` and `group` are the name of the tune, `label` is the theme, `text` the poem with its marks.
+    `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Twelve tunes are too few
+    to be the inputs, so each poem is one (`group`).
 
     >>> len(generate_verse(1, seed=0)[0].text) == sum(length + 1 for length, _ in TUNES["听松引"])
     True
@@ -50,9 +52,9 @@ def generate_verse(n: int, seed: int) -> tuple[Example, ...]:
     def draw(i: int) -> Example:
         tune, theme = tunes[i % len(tunes)], rng.choice(tuple(THEMES))
         text = write_poem(rng, PATTERNS[tune], THEMES[theme], RHYMES[rng.choice(tuple(RHYMES))])
-        return Example("", text=text, prefix=tune, label=theme, group=tune)
+        return Example("", text=text, prefix=tune, label=theme)
 
-    return collect(f"builtin-verse-{seed}", n, draw)
+    return tuple(replace(poem, group=poem.id) for poem in collect(f"builtin-verse-{seed}", n, draw, exclude))
 
 
 def write_poem(rng: random.Random, pattern: tuple[str, ...], theme: Theme, rhymes: tuple[str, ...]) -> str:

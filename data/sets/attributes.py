@@ -9,7 +9,6 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from io import TextIOWrapper
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -17,12 +16,9 @@ from typing import Any, NamedTuple
 
 from core.example import Example
 from core.faults import SettingFault, fault, format_value, suggest_similar
-from core.settings import check
-from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
-from data.builtin.remarks import Kind, generate_remarks, rated_remarks
 from data.builtin.reviews import REVIEWS
-from data.corpus import Corpus, generate_corpus, read_own
+from data.corpus import Corpus, read_own
 from data.download import require_file
 from data.files import iterate_examples, load_examples
 from data.records import require_none
@@ -56,49 +52,6 @@ SETS: Mapping[str, LabelledSet] = {
 }
 
 
-def builtin_reviews(
-    train: int = 8000, held_out: int = 400, rated: int = 400, verdicts: float = 0.5, seed: int = 0
-) -> Corpus:
-    """Generated reviews, positive and negative: no network, no files; the ratings are known by construction.
-
-    `verdicts` is the share of training and held-out texts with a sentence that names their label.
-    """
-    return _generated_data("builtin_reviews", REVIEWS, train, held_out, rated, verdicts, seed)
-
-
-def builtin_news(
-    train: int = 8000, held_out: int = 400, rated: int = 400, verdicts: float = 0.5, seed: int = 0
-) -> Corpus:
-    """Generated news of four topics; arguments as in `builtin_reviews`."""
-    return _generated_data("builtin_news", NEWS, train, held_out, rated, verdicts, seed)
-
-
-def builtin_remarks(
-    train: int = 6000,
-    held_out: int = 200,
-    rated: int = 400,
-    labels: Kind = "sentiment",
-    verdicts: float = 0.5,
-    seed: int = 0,
-) -> Corpus:
-    """Generated remarks of a few short sentences, the same whichever labels they get.
-
-    `labels` are `sentiment` or `topic`; rated remarks always have the sentiment that was asked for, so there are none
-    with topics. The other arguments are as in `builtin_reviews`. Raises SettingFault for other labels.
-    """
-    check(Kind, labels=labels)
-    make = partial(generate_remarks, kind=labels, verdicts=verdicts)
-    sizes = train, held_out, rated if labels == "sentiment" else 0
-    return generate_corpus("builtin_remarks", make, rated_remarks, TEXT, sizes, seed, in_order=True)
-
-
-def _generated_data(
-    name: str, world: World, train: int, held_out: int, rated: int, verdicts: float, seed: int
-) -> Corpus:
-    make, rate = partial(generate_texts, world, verdicts=verdicts), partial(rated_texts, world)
-    return generate_corpus(name, make, rate, TEXT, (train, held_out, rated), seed, in_order=True)
-
-
 def own_texts(
     path: Path | str,
     held_out_path: Path | str | None = None,
@@ -113,22 +66,19 @@ def own_texts(
     Raises InputFaults with all faults of the files: a line without text or label, fewer than two labels, a held-out
     text that is also a training text, or a held-out label that no training text has.
     """
-    located, apart, shared = read_own(
-        path, held_out_path, (_located_texts, _located_texts), attrgetter("full_text"), "a held-out text"
-    )
+    located, apart, shared = read_own(path, held_out_path, (_located_texts, _located_texts), "a held-out text")
     labels = sorted({example.label or "" for _, example in located})
     faults: list[str] = []
     if len(labels) < 2:
         faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
-    for line, example in apart or ():
+    for line, example in apart:
         if example.label not in labels:
             what = f'"label" must be that of a text to train on, found {format_value(example.label)}'
             faults.append(fault(held_out_path or "", line, f"{what}{suggest_similar(example.label or '', labels)}"))
     train = require_none([example for _, example in located], faults + shared)
-    if apart is None:
+    held_out = tuple(example for _, example in apart)
+    if held_out_path is None:
         train, held_out = split_share(train, TEXT, held_out_fraction, seed)
-    else:
-        held_out = tuple(example for _, example in apart)
     return Corpus(Path(path).stem, train, held_out, (), synthetic=False)
 
 

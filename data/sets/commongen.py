@@ -7,15 +7,13 @@ concepts and the sentence, in lower case and without a final full stop: the trai
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from core.example import Example
 from core.faults import read_all
 from core.settings import Count, check
-from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
-from data.corpus import Corpus, generate_corpus, refuse_shared, score_published
+from data.corpus import Corpus, refuse_shared, score_published
 from data.download import require_file
 from data.files import load_examples
 from meta_eval.scored_set import ScoredSet
@@ -28,13 +26,6 @@ JUDGES = {
     "g_eval_flan_t5": ("geval_flan_t5_xxl", "_t5"),
     "g_eval_vicuna": ("geval_vicuna_7b", "_vicuna"),
 }
-
-
-def builtin_concepts(train: int = 6000, held_out: int = 300, rated: int = 399, seed: int = 0) -> Corpus:
-    """Generated concept sentences: no network, no files; their quality is known by construction."""
-    sizes, group = (train, held_out, rated), attrgetter("group")
-    make, rate = generate_concept_sentences, rated_concept_sentences
-    return generate_corpus("builtin_concepts", make, rate, group, sizes, seed, in_order=True)
 
 
 def commongen(root: Path | str, download: bool = False, train: int | None = None) -> Corpus:

@@ -1,4 +1,4 @@
-"""Dialogues: the public sets, the built-in ones and a user's own, split for training and for agreement with people.
+"""Dialogues: the public sets and a user's own, to train on and rated.
 
 Three public sets are rated by people, seven are for training. The training files, those of FED and of DSTC9 have one
 dialogue per line, every utterance followed by `</UTT>`; a rated one ends with its human score. `root` is the folder
@@ -9,31 +9,27 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 from core.example import Example
-from core.faults import InputFaults, fault, format_value, read_all
-from core.settings import Several, check, one_of
-from data.builtin.dialogues import generate_dialogues, rated_dialogues
+from core.faults import InputFaults, blame_file, fault, read_all
 from data.cells import UTTERANCE_END
-from data.corpus import Corpus, fold_turns, generate_corpus, read_own, refuse_shared, score_published
+from data.corpus import Corpus, fold_text, read_own, score_published
 from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import PUBLIC_FILES, find_file, require_file
 from data.files import read_examples
-from data.numeric import parse_finite
 from data.records import require_none
 from data.splits import HELD_OUT_FRACTION, split_share
-from data.text_files import iterate_lines
+from data.table_files import read_rows
 from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
 TURNS = attrgetter("turns")
-TRAINING_SETS = ("topical_chat", "persona_chat")  # as CDM and DEAM train
 ASPECTS = ("coherence", "overall")
 DSTC9_FORMS = ("test_{}_averaged", "sample_{}")
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
@@ -49,44 +45,6 @@ TRAINING_FILES: Mapping[str, Sequence[str]] = {
 }
 
 
-def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, seed: int = 0) -> Corpus:
-    """Generated dialogues: no network, no files; their quality is known by construction."""
-    return generate_corpus("builtin", generate_dialogues, rated_dialogues, TURNS, (train, held_out, rated), seed)
-
-
-def public_dialogues(
-    rated: str | Sequence[str],
-    root: Path | str,
-    download: bool = False,
-    training_sets: Sequence[str] = TRAINING_SETS,
-    held_out_fraction: float = HELD_OUT_FRACTION,
-    seed: int = 0,
-) -> Corpus:
-    """Training on the named public sets, rated by FED or DSTC9 (CDM, Tables 2-6), or by ConvAI2.
-
-    Args:
-        rated: "fed", "dstc9", "convai2", or several of them.
-        training_sets: names in `TRAINING_FILES`.
-    """
-    loaders: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
-        "fed": load_fed,
-        "dstc9": load_dstc9,
-        "convai2": load_convai2,
-    }
-    names = [rated] if isinstance(rated, str) else rated
-    check(Several[one_of(tuple(loaders))], rated=names)
-    check(Several[one_of(tuple(TRAINING_FILES))], training_sets=training_sets)
-    readers = [partial(load_dialogues, root, each) for each in training_sets]
-    found = read_all([*(partial(loaders[each], root, download) for each in names), *readers])
-    rated_sets = tuple(found[: len(names)])
-    examples = tuple(example for part in found[len(names) :] for example in part)
-    name = "+".join(names)
-    rule = f"a rated dialogue must not be one to train on too, but {{}} of {name} are"
-    named = ((example.id, fold_turns(example)) for each in rated_sets for example in each.examples)
-    refuse_shared(rule, named, map(fold_turns, examples))
-    return Corpus(name, *split_share(examples, TURNS, held_out_fraction, seed), rated_sets, synthetic=False)
-
-
 def own_dialogues(
     train_path: Path | str,
     rated_path: Path | str | None = None,
@@ -100,19 +58,17 @@ def own_dialogues(
     Raises InputFaults for what is wrong with a file, and where a rated dialogue is also a training one.
     """
     readers = partial(located_dialogues, rated=False), partial(located_dialogues, rated=True)
-    located, rated, faults = read_own(train_path, rated_path, readers, fold_turns, "a rated dialogue")
+    located, rated, faults = read_own(train_path, rated_path, readers, "a rated dialogue")
     examples = tuple(example for _, example in located)
-    different = len(set(map(fold_turns, examples)))
+    different = len({fold_text(example.full_text) for example in examples})
     if different < 2:
         rule = "training and validation need at least two different dialogues"
         faults.insert(0, fault(train_path, 0, f"{rule}, found {different}"))
     if faults:
         raise InputFaults(faults)
-    rated_sets: tuple[ScoredSet, ...] = ()
-    if rated_path is not None and rated is not None:
-        rated_sets = (ScoredSet(Path(rated_path).stem, tuple(example for _, example in rated)),)
+    sets = (ScoredSet(Path(rated_path or "").stem, tuple(example for _, example in rated)),) if rated else ()
     parts = split_share(examples, TURNS, held_out_fraction, seed)
-    return Corpus(Path(train_path).stem, *parts, rated_sets, synthetic=False)
+    return Corpus(Path(train_path).stem, *parts, sets, synthetic=False)
 
 
 def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
@@ -152,8 +108,12 @@ def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
     return ScoredSet("convai2", read_examples(path, requires=("turns", "ratings")))
 
 
-def load_dialogues(root: Path | str, name: str) -> tuple[Example, ...]:
-    """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`."""
+def load_dialogues(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
+    """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`.
+
+    `download` changes nothing: the files are prepared by hand.
+    """
+    del download
     paths: list[Path] = read_all(partial(require_file, root, f"dialogue/{file}.txt") for file in TRAINING_FILES[name])
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
     return tuple(replace(e, group=path.name) for path, part in zip(paths, parts, strict=True) for _, e in part)
@@ -174,13 +134,9 @@ def _load_rated(
         partial(read_utt_lines, path, scored=True, aspect=aspect, drop_empty=name == "dstc9")
         for path, aspect in zip(paths, ASPECTS, strict=True)
     )
-    if len(coherence) != len(overall):
-        rule = f"must have the {len(coherence)} dialogues of {paths[0].name}"
-        raise InputFaults([fault(paths[1], 0, f"{rule}, found {len(overall)}")])
+    if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:
+        raise InputFaults([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
     pairs = list(zip(coherence, overall, strict=True))
-    if other := [line for (line, a), (_, b) in pairs if a.turns != b.turns]:
-        rule = f"must be the dialogue of the same line of {paths[0].name}, found another"
-        raise InputFaults(fault(paths[1], line, rule) for line in other)
     if scores is None:
         log.info("%s: no file of published DEAM scores, so none are compared", name)
     by_line = dict.fromkeys(range(len(pairs)), math.nan) if scores is None else _read_scores(scores, len(pairs))
@@ -195,16 +151,10 @@ def _load_rated(
 def _read_scores(path: Path, n: int) -> dict[int, float]:
     """Line of a dialogue (from 0) -> score, of a file with two columns and n rows below a header."""
     faults: list[str] = []
-    scores: dict[int, float] = {}
-    for number, text in list(iterate_lines(path, faults))[1:]:
-        line, _, cell = text.partition("\t")
-        score = parse_finite(cell)
-        if not line.isdecimal() or score is None or int(line) in scores:
-            what = f"must be a new line number, a tab and a score, found {format_value(text)}"
-            faults.append(fault(path, number, what))
-        else:
-            scores[int(line)] = score
-    if len(scores) != n and not faults:
+    with blame_file(path):
+        rows = [row.values() for _, row in read_rows(path, "\t", faults)]
+        scores = {int(line): float(score) for line, score in rows}
+    if len(scores) != n:
         faults.append(fault(path, 0, f"there must be a score for each of the {n} dialogues, found {len(scores)}"))
     require_none((), faults)
     return scores

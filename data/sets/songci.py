@@ -7,18 +7,15 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.settings import Size, check
-from data.builtin.verse import generate_verse
 from data.corpus import Corpus
 from data.download import require_file
 from data.files import load_examples
-from data.splits import HELD_OUT_FRACTION, split_by, split_share
+from data.splits import HELD_OUT_FRACTION, split_share
 
 log = logging.getLogger(__name__)
 
@@ -26,16 +23,6 @@ CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
 SHORTEST, LONGEST = 16, 240  # characters without punctuation
 MARKS = "，。、！？；："
 UNCLEAR = re.compile(f"(?:^|[{MARKS}])[{MARKS}]")
-
-
-def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> Corpus:
-    """Generated verse: no network, no files. The held-out poems are new, but have the same twelve tunes.
-
-    Twelve tunes are too few to be the inputs, so each poem is one.
-    """
-    check(Size, train=train, held_out=held_out)
-    poems = [replace(poem, group=poem.id) for poem in generate_verse(train + held_out, seed=seed)]
-    return Corpus("builtin_verse", *split_by(poems, attrgetter("text"), held_out, seed), (), synthetic=True)
 
 
 def songci(

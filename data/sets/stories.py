@@ -5,31 +5,19 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from core.example import Example
 from core.faults import fault, format_value
-from data.builtin.stories import generate_stories, rated_stories
-from data.corpus import Corpus, fold_text, generate_corpus
+from data.corpus import fold_text
 from data.download import require_file
 from data.files import load_examples
 from data.records import require_none
 from data.sentences import split_at_marks
 from data.text_files import iterate_lines
 from meta_eval.scored_set import ScoredSet
-
-
-def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, seed: int = 0) -> Corpus:
-    """Generated stories: no network, no files; the quality of the rated endings is known by construction.
-
-    `train` + `held_out` stories are generated; the stories of `held_out` contexts are held out (few contexts have a
-    second story). No context of a rated ending is among them.
-    """
-    sizes = train, held_out, rated
-    return generate_corpus("builtin_stories", generate_stories, rated_stories, attrgetter("context"), sizes, seed)
 
 
 def load_mans_roc(root: Path | str, download: bool = False) -> ScoredSet:

@@ -6,7 +6,7 @@ import pytest
 
 from core.example import Example
 from core.faults import SettingFault
-from data.corpus import Corpus, generate_corpus, refuse_shared
+from data.corpus import Corpus, refuse_shared
 from data.splits import Key, split_by, split_share
 from meta_eval.scored_set import ScoredSet
 
@@ -40,17 +40,3 @@ def test_shared_texts_are_named() -> None:
     refuse_shared("{} are shared", [("a", 1)], [2])
     with pytest.raises(SettingFault, match=r"^0, 1, 2, 3, 4 are shared$"):
         refuse_shared("{} are shared", [(str(i), i) for i in range(9)], range(8))
-
-
-def test_generated_texts_are_none_of_the_rated_ones() -> None:
-    def generate(n: int, seed: int, exclude: set[str]) -> tuple[Example, ...]:
-        assert exclude == {"r0", "r1"}
-        return tuple(Example(str(i), text=f"t{i}") for i in range(n))
-
-    def rate(n: int, seed: int) -> tuple[Example, ...]:
-        return tuple(Example(f"r{i}", text=f"r{i}") for i in range(n))
-
-    made = generate_corpus("x", generate, rate, attrgetter("text"), (3, 2, 2), seed=0, in_order=True)
-    assert [[e.text for e in part] for part in (made.train, made.held_out)] == [["t0", "t1", "t2"], ["t3", "t4"]]
-    with pytest.raises(SettingFault, match="rated"):
-        generate_corpus("x", generate, rate, attrgetter("text"), (3, 2, -1), seed=0)

@@ -494,7 +494,8 @@ lm_eval/gsm8k_three_filters_dummy/samples_gsm8k_cot_self_consistency_2026-10-01T
 samples, 4 texts, exact_match/score-first, exact_match/maj@64, exact_match/maj@8 as scores
 lm_eval/truthfulqa_gen/samples_truthfulqa_gen_2025-05-31T14-30-51.983293.jsonl: lm-eval samples, 20 texts, bleu_max, \
 bleu_acc, bleu_diff, rouge1_max and 8 more as scores
-mt_bench/model_judgment/gpt-4_pair.jsonl: MT-Bench pairs, 42 texts, 19 judgements of 2 systems, 2 without a verdict left out
+mt_bench/model_judgment/gpt-4_pair.jsonl: MT-Bench pairs, 42 texts, 19 judgements of 2 systems, 2 without a verdict \
+left out
 mt_bench/model_judgment/gpt-4_single.jsonl: MT-Bench scores, 36 texts, judge as score
 preference/hh_rlhf_harmless-base_test.jsonl: chosen and rejected answers, 80 texts, 40 judgements of 2 systems
 preference/llamafactory_dpo_en_demo.json: chosen and rejected answers, 50 texts, 25 judgements of 2 systems

@@ -12,8 +12,8 @@ from core.example import Example
 from data.prepare import PREPARED, main, prepare
 from data.sets.attributes import load_labelled
 from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
+from data.sets.public import public_corpus
 from data.sets.qa_ratings import ANSWERS, load_qa_ratings
-from data.sets.rated_texts import rated_texts
 from data.sets.songci import load_songci
 from data.sets.summaries import load_newsroom
 
@@ -36,7 +36,7 @@ def test_stories(tmp_path: Path) -> None:
     write(tmp_path / "reference.txt", "x y . z . ", "a b . c d . ", "x y . z . ", "v . w . ")
     prepare("roc_stories/mans_roc.jsonl", tmp_path)
     prepare("roc_stories/roc_plain.txt", tmp_path)
-    roc = rated_texts("roc_stories", ["mans_roc"], tmp_path, plain_stories=True, held_out_fraction=0)
+    roc = public_corpus("mans_roc", tmp_path, plain_stories=True, held_out_fraction=0)
     assert [(e.text, e.context) for e in roc.train] == [("x y . z .", "x y ."), ("v . w .", "v .")]
     first, second = roc.rated[0].examples
     assert first == Example("mans-roc-7-gpt", text="e f .", context="a b .", references=("c d .",), system="gpt",
@@ -78,7 +78,7 @@ def test_answers(tmp_path: Path) -> None:
         prepare(f"qa_ratings/{name}.jsonl", tmp_path)
     msmarco = load_qa_ratings("msmarco", tmp_path).examples
     assert [each.group for each in msmarco] == ["msmarco-0000", "msmarco-0001", "msmarco-0000"]
-    found = {rated.name: rated.examples[0] for rated in rated_texts("qa_ratings", list(ANSWERS), tmp_path).rated}
+    found = {rated.name: rated.examples[0] for rated in public_corpus(list(ANSWERS), tmp_path).rated}
     assert {name: (e.id, e.context, e.references, e.system, e.ratings["correctness"]) for name, e in found.items()} == {
         "semeval_mhpg": ("semeval_mhpg-0000", "P . who ?", ("anna",), "mhpg", 1.0),
         "narrativeqa_mhpg": ("narrativeqa_mhpg-0000", "who ?", ("anna",), "mhpg", 0.2),
@@ -161,11 +161,11 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
     prepare("fed/deam_scores.tsv", tmp_path / "fed")
     prepare("dstc9/deam_scores.tsv", tmp_path / "dstc9")
 
-    topical = load_dialogues(tmp_path, "topical_chat")
+    topical = load_dialogues("topical_chat", tmp_path)
     assert len(topical) == 1078 + 4
     assert topical[-1].turns == ("Hi! You?", "Ünder.")
-    assert [e.turns[0] for e in load_dialogues(tmp_path, "persona_chat")] == [f"a{i}" for i in range(1078, 2078)]
-    assert [e.turns for e in load_dialogues(tmp_path, "daily_dialog")] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
+    assert [e.turns[0] for e in load_dialogues("persona_chat", tmp_path)] == [f"a{i}" for i in range(1078, 2078)]
+    assert [e.turns for e in load_dialogues("daily_dialog", tmp_path)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
     assert load_fed(tmp_path).scores["deam"].values["published"].tolist() == [0.5, 1.5e-05]
     assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.25]
 

@@ -10,7 +10,7 @@ import torch
 
 from data.builtin.dialogues import rated_dialogues
 from data.files import write_examples
-from data.sets.attributes import builtin_reviews
+from data.sets.builtin import builtin_corpus
 
 FEW = "data.train=40 data.held_out=8 data.rated=16"
 POEMS = "+size=poems data.train=600 data.held_out=48"
@@ -86,7 +86,7 @@ def files(tmp_path: Path) -> set[str]:
     example = {"id": "a", "text": "A cat.", "prefix": "A", "label": "positive", "references": ["A dog."]}
     (tmp_path / "in.jsonl").write_text(json.dumps(example) + "\n")
     (tmp_path / "pairs.jsonl").write_text("".join(f'{{"id": "{i}", "text": "a red cat sat"}}\n' for i in range(8)))
-    write_examples(tmp_path / "mine.jsonl", builtin_reviews(train=100, held_out=1, rated=0).train)
+    write_examples(tmp_path / "mine.jsonl", builtin_corpus("builtin_reviews", train=100, held_out=1).train)
     rated = {"text": "x", "references": ["x"], "ratings": {"q": 1}, "scores": {"m": 1}}
     (tmp_path / "rated.jsonl").write_text(json.dumps(rated) + "\n")
     answers = [(system, group, 3 + (system == "a")) for system in "ab" for group in "vwxyz"]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 from functools import cache
 from operator import attrgetter
@@ -12,13 +12,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from core.example import Example
+from core.faults import SettingFault
 from data.builtin import damage
-from data.corpus import Corpus
-from data.sets.attributes import builtin_news, builtin_remarks, builtin_reviews
-from data.sets.commongen import builtin_concepts
-from data.sets.dialogues import builtin_dialogues
-from data.sets.songci import builtin_verse
-from data.sets.stories import builtin_stories
+from data.sets.builtin import SOURCES, TEXT, builtin_corpus
 from tests.data.builtin.kinds import KINDS, rate
 
 ALL = pytest.mark.parametrize("name", KINDS)
@@ -85,28 +81,27 @@ def test_length_does_not_tell_the_quality(name: str, seed: int) -> None:
         assert in_characters < 0.1
 
 
-@pytest.mark.parametrize(
-    ("build", "name", "key"),
-    [
-        (builtin_reviews, "builtin_reviews", "text"),
-        (builtin_news, "builtin_news", "text"),
-        (builtin_remarks, "builtin_remarks", "text"),
-        (builtin_dialogues, "builtin", "turns"),
-        (builtin_stories, "builtin_stories", "context"),
-        (builtin_concepts, "builtin_concepts", "text"),
-        (builtin_verse, "builtin_verse", "text"),
-    ],
-)
-def test_a_corpus_has_all_parts_and_no_text_is_in_two(build: Callable[..., Corpus], name: str, key: str) -> None:
-    has_rated = build is not builtin_verse
-    made = build(train=300, held_out=40, seed=2, **({"rated": 39} if has_rated else {}))
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_corpus_has_all_parts_and_no_text_is_in_two(name: str) -> None:
+    has_rated, key = name != "builtin_verse", SOURCES[name].key
+    made = builtin_corpus(name, train=300, held_out=40, rated=39, seed=2)
     assert (made.name, made.synthetic, len(made.train) + len(made.held_out)) == (name, True, 340)
     assert [(each.name, each.synthetic, len(each.examples)) for each in made.rated] == [(name, True, 39)] * has_rated
     parts = [made.train, made.held_out, *(each.examples for each in made.rated)]
-    keys = [set(map(attrgetter(key), part)) for part in parts]
-    assert len(keys[1]) == 40
+    keys = [set(map(key, part)) for part in parts]
+    assert len(keys[1]) == 40 or key is not TEXT
     assert len(set.union(*keys)) == sum(map(len, keys))
-    if build is builtin_news:
-        assert list(made.labels) == sorted({str(e.label) for e in made.train})
-        assert any(e.prefix is None for e in made.train)
-        assert all(e.prefix for e in build(train=50, held_out=0, rated=4, verdicts=0.0).train)
+
+
+def test_choices_of_built_in_corpora() -> None:
+    news = builtin_corpus("builtin_news", train=300, held_out=0, rated=4, verdicts=0.5)
+    assert list(news.labels) == sorted({str(e.label) for e in news.train})
+    assert any(e.prefix is None for e in news.train)
+    assert all(e.prefix for e in builtin_corpus("builtin_news", train=50, held_out=0, rated=4).train)
+    remarks = [builtin_corpus("builtin_remarks", 20, 0, 3, labels=labels) for labels in ("sentiment", "topic")]
+    assert [e.text for e in remarks[0].train] == [e.text for e in remarks[1].train]
+    assert [len(each.rated) for each in remarks] == [1, 0]
+    assert [len(each.labels) for each in remarks] == [2, 4]
+    for wrong in ({"name": "builtin_poems"}, {"held_out": -1}, {"labels": "tone"}):
+        with pytest.raises(SettingFault):
+            builtin_corpus(**{"name": "builtin_remarks", "train": 3, "held_out": 2, **wrong})

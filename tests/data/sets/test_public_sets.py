@@ -12,21 +12,22 @@ from core.example import Example
 from data.corpus import Corpus
 from data.sets.commongen import commongen
 from data.sets.ctrleval import ctrleval
-from data.sets.dialogues import public_dialogues
-from data.sets.rated_texts import RATED, rated_texts
+from data.sets.public import RATED, public_corpus
 from data.sets.songci import songci
 
 TURNS, TEXT = attrgetter("turns"), attrgetter("text")
+PAPER = ["topical_chat", "persona_chat"]
 PREPARED = ["daily_dialog", "mutual", "dream", "meld", "schema_guided"]
 
 
-HERE = [name for name in RATED if not name.startswith("mocha")]  # MOCHA's own file is placed by hand
+HERE = [*RATED][[*RATED].index("newsroom") :]
+HERE = [name for name in HERE if not name.startswith("mocha")]  # MOCHA's own file is placed by hand
 
 
 @pytest.mark.parametrize(
     ("read", "key", "sizes", "rated"),
     [  # what no two parts share; training and held-out texts; of each rated set: first aspect, texts, inputs, systems
-        (partial(rated_texts, "x", HERE, plain_stories=True), TEXT, (3889, 433), {
+        (partial(public_corpus, HERE, plain_stories=True), TEXT, (3889, 433), {
             "newsroom": ("mean", 252, 36, 7),
             "summeval": ("relevance", 800, 50, 16),
             "semeval_mhpg": ("correctness", 300, 300, 1),
@@ -39,9 +40,9 @@ HERE = [name for name in RATED if not name.startswith("mocha")]  # MOCHA's own f
          dict.fromkeys(("trinity_raw", "trinity_binarized"), ("commonsense", 4491, 749, 1))),
         (songci, attrgetter("group"), (13527, 1946), {}),
         (partial(ctrleval, part="sentiment"), TEXT, (0, 0), {"ctrleval_sentiment": ("coherence", 360, 30, 1)}),
-        (partial(public_dialogues, ["fed", "convai2"], held_out_fraction=0), TURNS, (2846, 0),
+        (partial(public_corpus, ["fed", "convai2"], training_sets=PAPER, held_out_fraction=0), TURNS, (2846, 0),
          {"fed": ("coherence", 125, 1, 1), "convai2": ("overall", 1200, 1, 1)}),
-        (partial(public_dialogues, "dstc9", training_sets=PREPARED), TURNS, (13750, 1528),
+        (partial(public_corpus, "dstc9", training_sets=PREPARED), TURNS, (13750, 1528),
          {"dstc9": ("coherence", 200, 1, 1)}),
     ],
 )  # fmt: skip

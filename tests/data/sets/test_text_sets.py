@@ -13,16 +13,15 @@ from core.faults import InputFaults, SettingFault
 from data.sets.attributes import load_labelled
 from data.sets.ctrleval import ctrleval
 from data.sets.dialogues import own_dialogues
-from data.sets.qa_ratings import ANSWERS, load_mocha
-from data.sets.rated_texts import rated_texts
+from data.sets.public import public_corpus
+from data.sets.qa_ratings import load_mocha
 from data.sets.songci import load_songci
 from data.sets.stories import load_mans_roc, load_roc_plain
 from data.sets.summaries import load_newsroom
 from tests.data.sets.small_files import faults_of, write
 
-roc_stories = partial(rated_texts, "roc_stories", ["mans_roc"], plain_stories=True)
-newsroom = partial(rated_texts, "newsroom", ["newsroom"])
-qa_ratings = partial(rated_texts, "qa_ratings", list(ANSWERS))
+roc_stories = partial(public_corpus, "mans_roc", plain_stories=True)
+newsroom = partial(public_corpus, "newsroom")
 
 MANS: dict[str, Any] = {
     "id": "mans-roc-7-gpt",
@@ -47,7 +46,7 @@ def test_answers_of_mocha_in_its_own_file(tmp_path: Path) -> None:
               "metadata": {"scores": [4, 5], "source": "gpt2"}}  # fmt: skip
     sets = {"quoref": {"a": answer, "b": {**answer, "candidate": "him"}}, "drop": {"c": {"context": "p ."}}}
     path = write(tmp_path / "dev.json", sets)
-    corpus = rated_texts("mocha", ["mocha_quoref"], tmp_path)
+    corpus = public_corpus("mocha_quoref", tmp_path)
     assert corpus.rated[0].name == "mocha_quoref"
     assert corpus.rated[0].examples[0] == Example("a", text="she", context="passage . who ?", references=("her",),
                                                   system="gpt2", group="a", ratings={"correctness": 4.5})  # fmt: skip
@@ -118,7 +117,7 @@ def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("load", "message"),
     [
-        (partial(rated_texts, "x", ["squad"]), r"sets\[0\] must be .newsroom., .*, but is .squad."),
+        (partial(public_corpus, ["squad"]), r"rated\[0\] must be .fed., .*, but is .squad."),
         (lambda root: ctrleval(root, cast(Any, "own.yaml")), r"sentiment or topic, but is 'own.yaml'; set data.part"),
         (lambda root: load_labelled(root, "squad"), r"one of rt_polarity, .*, but is 'squad'"),
         (lambda root: own_dialogues(root / "x.json"), r'must end in one of .jsonl, .csv, .tsv, .txt, found ".json"'),

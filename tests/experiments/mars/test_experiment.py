@@ -77,7 +77,7 @@ def test_raw_perplexity_and_shared_texts() -> None:
 def test_public_sets_run_to_the_end(
     run: Callable[..., Any], shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
 ) -> None:
-    read = (f"data={data}", f"data.root={shared_data}", *["data.sets=[semeval_mhpg]"][: data == "qa_ratings"])
+    read = (f"data={data}", f"data.root={shared_data}", *["data.rated=[semeval_mhpg]"][: data == "qa_ratings"])
     found = run(f"+exp={experiment}", *read, *TOY.split(), f"run_dir={tmp_path}/run", f"outputs={tmp_path}")
     assert found.returncode == 0, found.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))

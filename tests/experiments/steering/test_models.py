@@ -10,7 +10,7 @@ import pytest
 
 from core.faults import InputFaults
 from data.corpus import Corpus
-from data.sets.attributes import builtin_news, builtin_reviews
+from data.sets.builtin import builtin_corpus
 from discriminators.discriminator import Discriminator
 from discriminators.texts import split_by_group
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
@@ -22,7 +22,7 @@ PRETRAINED = SteeringPlan("gpt2", NOTHING, NOTHING)
 
 
 def test_no_text_is_learned_by_two_parts() -> None:
-    data = builtin_reviews(train=120, held_out=4, rated=8)
+    data = builtin_corpus("builtin_reviews", train=120, held_out=4, rated=8, verdicts=0.5)
     found = split_parts(data, TRAINED, seed=0)
     sides = [{e.text for e in side} for side in (found.generator, found.guide, found.judge)]
     assert [len(side) for side in sides] == [60, 30, 30]
@@ -42,7 +42,7 @@ def test_too_few_texts_of_a_label_are_reported_with_their_numbers(own_data: Call
 
 
 def test_a_label_has_as_many_texts_as_the_others_together() -> None:
-    data = builtin_news(train=80, held_out=4, rated=8)
+    data = builtin_corpus("builtin_news", train=80, held_out=4, rated=8, verdicts=0.5)
     texts = label_texts(data.train, "science", most=30, seed=0)
     assert [t.label for t in texts] == [1] * 15 + [0] * 15
     labels = {e.text: e.label for e in data.train}

@@ -1,0 +1,74 @@
+"""The built-in corpora: no network, no files; the quality of their rated texts is known by construction."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
+
+from core.example import Example
+from core.settings import Size, check, one_of
+from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
+from data.builtin.controlled import generate_texts, rated_texts
+from data.builtin.dialogues import generate_dialogues, rated_dialogues
+from data.builtin.news import NEWS
+from data.builtin.remarks import generate_remarks, rated_remarks
+from data.builtin.reviews import REVIEWS
+from data.builtin.stories import generate_stories, rated_stories
+from data.builtin.verse import generate_verse
+from data.corpus import Corpus
+from data.splits import Key, split_by
+from meta_eval.scored_set import ScoredSet
+
+Texts: TypeAlias = tuple[Example, ...]
+TEXT = attrgetter("text")
+
+
+class Source(NamedTuple):
+    """How the texts of a corpus are made."""
+
+    # `generate(n, seed=, exclude=)` makes `n` texts, none with a key in `exclude`
+    generate: Callable[..., Texts]
+    # `rate(n, seed=)` makes `n` rated texts
+    rate: Callable[..., Texts]
+    # what tells two texts apart; training texts and held-out ones share none
+    key: Key = TEXT
+    # whether the last texts are held out, instead of those that `split_by` chooses
+    in_order: bool = True
+
+
+def _rate_none(n: int, seed: int) -> Texts:
+    return ()
+
+
+SOURCES: Mapping[str, Source] = {
+    "builtin": Source(generate_dialogues, rated_dialogues, attrgetter("turns"), in_order=False),
+    # the stories of `held_out` contexts are held out; few contexts have a second story
+    "builtin_stories": Source(generate_stories, rated_stories, attrgetter("context"), in_order=False),
+    "builtin_concepts": Source(generate_concept_sentences, rated_concept_sentences, attrgetter("group")),
+    "builtin_reviews": Source(partial(generate_texts, REVIEWS), partial(rated_texts, REVIEWS)),
+    "builtin_news": Source(partial(generate_texts, NEWS), partial(rated_texts, NEWS)),
+    "builtin_remarks": Source(generate_remarks, rated_remarks),
+    # the held-out poems are new, but have the same twelve tunes
+    "builtin_verse": Source(generate_verse, _rate_none, in_order=False),
+}
+
+
+def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: int = 0, **choices: Any) -> Corpus:
+    """Generated texts and, unless `rated` is 0, one rated set.
+
+    Args:
+        name: of the corpus and of its rated set, one of `SOURCES`.
+        train, held_out, rated: the numbers of texts; verse has no rated ones.
+        seed: of all texts, and of the choice of the held-out ones.
+        choices: `verdicts`, the share of reviews, news or remarks for training with a sentence that names their label;
+            `labels` of remarks. Those with topics have no rated ones: these have the sentiment that was asked for.
+
+    Raises SettingFault for another name, size or label.
+    """
+    check(one_of(tuple(SOURCES)), name=name)
+    check(Size, train=train, held_out=held_out, rated=rated)
+    source = SOURCES[name]
+    rated_texts = source.rate(0 if choices.get("labels") == "topic" else rated, seed=seed)
+    texts = source.generate(train + held_out, seed=seed, exclude=set(map(source.key, rated_texts)), **choices)
+    parts = (texts[:train], texts[train:]) if source.in_order else split_by(texts, source.key, held_out, seed)
+    return Corpus(name, *parts, (ScoredSet(name, rated_texts, synthetic=True),) * bool(rated_texts), synthetic=True)
