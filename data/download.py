@@ -1,14 +1,16 @@
-"""Files of public sets: finds them, fetches those with a known checksum, and says how to get the others."""
+"""Files of public sets: finds them, makes some of their originals, fetches some, and says how to get the others."""
 
+import json
 import logging
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 
-from core.faults import InputFaults, fault
+from core.faults import InputFaults, blame_file, fault
 from core.stages import file_sha256
-from data.text_files import temporary_path
+from data.text_files import open_atomically, temporary_path
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ class PublicFile:
     # the function of `data.sets` that makes the lines of the file from the folder with the originals; its arguments
     reader: str | None = None
     arguments: Mapping[str, str | int] = field(default_factory=dict, hash=False)
-    # a file that `data.prepare` reads as well, to leave out its texts
+    # a file that is read as well, to leave out its texts
     first: str | None = None
 
     @property
@@ -50,9 +52,29 @@ class DownloadFault(Exception):  # noqa: N818, named as InputFaults is
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
-    """The path of `folder/file` under `root`, or of `file` if `root` is that folder; None if the file is missing."""
+    """The path of `folder/file` under `root`, or of `file` if `root` is that folder; None if the file is missing.
+
+    A missing file whose originals are in its folder is made of them.
+    """
     places = (Path(root) / name, Path(root) / Path(name).name)
-    return next((place for place in places if place.is_file()), None)
+    return next((place for place in places if place.is_file() or _make(place, PUBLIC_FILES.get(name))), None)
+
+
+def _make(path: Path, file: PublicFile | None) -> bool:
+    """Writes a file into the folder of its originals; returns whether these are there."""
+    if file is None or file.reader is None or not path.parent.is_dir():
+        return False
+    with blame_file(path):
+        try:
+            if file.first:
+                find_file(path.parent, file.first)
+            lines = resolve_name(f"data.sets.{file.reader}")(path.parent, **file.arguments)
+            with open_atomically(path) as made:
+                made.writelines((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        except FileNotFoundError:
+            return False
+    log.info("made %s", path)
+    return True
 
 
 def require_file(root: Path | str, name: str, download: bool = False) -> Path:
@@ -116,19 +138,20 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
 
     >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"fed.txt": "https://a.org"}, sha256="0" * 64), "sets"))
     Fetch it with data.download=true, or name the folder that holds fed/ with data.root=FOLDER.
-    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", reader="x"), "sets").splitlines()[-1])
-    python -m data.prepare fed/fed.txt sets/fed
+    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"x.txt": "https://a.org"}), "sets").splitlines()[-1])
+    curl -L --create-dirs -o 'sets/fed/x.txt' 'https://a.org'
     """
     setting = "data.attributes" if file.folder == "attributes" else "data.root"
     if file.sha256 is not None:
         return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
-    place = Path(root) / file.folder
     first = f" It needs {file.first} first." if file.first else ""
+    made = "its originals: it is made of them" if file.reader else "the file"
     lines = [
-        f"Name the folder that holds {file.folder}/ with {setting}=FOLDER, or place the file by hand (data.download="
-        f"true does not fetch it: no checksum of its original is known; licence: {file.licence}).{first}",
-        *(f"curl -L --create-dirs -o '{place / saved}' '{url}'" for saved, url in file.originals.items()),
+        f"Name the folder that holds {file.folder}/ with {setting}=FOLDER, or place {made} by hand (data.download=true "
+        f"does not fetch it: no checksum of its original is known; licence: {file.licence}).{first}",
+        *(
+            f"curl -L --create-dirs -o '{Path(root) / file.folder / saved}' '{url}'"
+            for saved, url in file.originals.items()
+        ),
     ]
-    if file.reader:
-        lines.append(f"python -m data.prepare {file.name} {place}")
     return "\n".join(lines)

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from core.faults import SettingFault
-from data.prepare import prepare
 from data.sets.commongen import commongen
 from tests.data.sets.small_files import write
 
@@ -19,14 +18,12 @@ def root(tmp_path: Path) -> Path:
     }.items():
         for kind, column in zip(("index", "src_alpha", "tgt"), zip(*rows, strict=True), strict=True):
             write(tmp_path / f"commongen_train/commongen.{part}.{kind}.txt", *column)
-        prepare(f"commongen_train/{part}.jsonl", tmp_path / "commongen_train")
     folder = tmp_path / "commongen_trinity"
     write(folder / "commongen_keys.txt", "team, run", "hat, wear")
     for judge, scores in {"": (5, 1), "_t5": (0.5, 0.25), "_vicuna": (0.75, 0.5)}.items():
         for level in ("", "_med", "_bad"):
             first, second = (f"{level or 'good'} one.\t{scores[0]}", f"{level or 'good'} two.\t{scores[1]}")
             write(folder / f"commongen_test{level}{judge}.txt", first, second, "", first, "", "")
-    prepare("commongen_trinity/trinity.jsonl", folder)
     return tmp_path
 
 

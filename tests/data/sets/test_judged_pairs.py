@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from core.faults import InputFaults
-from data.prepare import prepare
 from data.sets.judged_pairs import JUDGES, load_alpaca_eval, load_pandalm
 from tests.data.sets.small_files import read_leaderboard
 
@@ -80,7 +79,6 @@ def test_verdicts_of_the_archive_of_alpaca_eval(tmp_path: Path) -> None:
             info = tarfile.TarInfo(f"repository/results/{model}/weighted_alpaca_eval_gpt4_turbo/annotations.json")
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
-    prepare("alpaca_eval/verdicts.csv", folder)
     given, texts = load_alpaca_eval(tmp_path)
     assert texts is None
     assert (given.systems, given.outcomes.tolist()) == (("m", "base"), [0.25])

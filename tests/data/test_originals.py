@@ -1,4 +1,4 @@
-"""Prepare: what the loaders read is made from small originals of the public form."""
+"""Originals: what the loaders read is made of small originals of the public form."""
 
 import csv
 import json
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.example import Example
-from data.prepare import PREPARED, main, prepare
+from core.faults import InputFaults
+from data.download import require_file
 from data.sets.attributes import load_labelled
 from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
 from data.sets.public import public_corpus
@@ -34,8 +35,6 @@ def test_stories(tmp_path: Path) -> None:
     stories = {"7": {"prompt": "a b .", "gold_response": "c d .", "gen": written}}
     write(tmp_path / "mans_roc.json", json.dumps(stories))
     write(tmp_path / "reference.txt", "x y . z . ", "a b . c d . ", "x y . z . ", "v . w . ")
-    prepare("roc_stories/mans_roc.jsonl", tmp_path)
-    prepare("roc_stories/roc_plain.txt", tmp_path)
     roc = public_corpus("mans_roc", tmp_path, plain_stories=True, held_out_fraction=0)
     assert [(e.text, e.context) for e in roc.train] == [("x y . z .", "x y ."), ("v . w .", "v .")]
     first, second = roc.rated[0].examples
@@ -49,16 +48,15 @@ def test_summaries_come_from_plain_pickles_only(tmp_path: Path) -> None:
     systems = {name: {"sys_summ": "s", "scores": scores} for name in ("textrank", "abstractive", "pointer_n", "lede3")}
     articles: dict[str, object] = {"1": {"src": "article", "ref_summ": "r", "sys_summs": systems}}
     (tmp_path / "data.pkl").write_bytes(pickle.dumps(articles))
-    path = prepare("newsroom/newsroom.jsonl", tmp_path)
     found = load_newsroom(tmp_path).examples[0]
     assert (found.id, found.text, found.context, found.references) == ("newsroom-1-textrank", "s", "article", ("r",))
     del scores["bert_score"]
     assert found.ratings == {**scores, "mean": 2.5}
     (tmp_path / "data.pkl").write_bytes(pickle.dumps({"1": Path("x")}))
-    before = path.read_bytes()
-    with pytest.raises(pickle.UnpicklingError, match="refused: pathlib"):
-        prepare("newsroom/newsroom.jsonl", tmp_path)
-    assert path.read_bytes() == before
+    (tmp_path / "newsroom.jsonl").unlink()
+    with pytest.raises(InputFaults, match="cannot be read: UnpicklingError: refused: pathlib"):
+        load_newsroom(tmp_path)
+    assert not (tmp_path / "newsroom.jsonl").exists()
 
 
 def test_answers(tmp_path: Path) -> None:
@@ -74,8 +72,6 @@ def test_answers(tmp_path: Path) -> None:
                 ["who ?", "she", "anna", "4.5"], ["why ?", "so", "as", "1"], ["who ?", "he", "ben", "2"])  # fmt: skip
     write_table(tmp_path / "avsd_all.csv", ["question", "answer", "reference1", "reference2", "scores"],
                 ["who ?", "she", "anna", "her", "1"])  # fmt: skip
-    for name in ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"):
-        prepare(f"qa_ratings/{name}.jsonl", tmp_path)
     msmarco = load_qa_ratings("msmarco", tmp_path).examples
     assert [each.group for each in msmarco] == ["msmarco-0000", "msmarco-0001", "msmarco-0000"]
     found = {rated.name: rated.examples[0] for rated in public_corpus(list(ANSWERS), tmp_path).rated}
@@ -98,7 +94,6 @@ def test_songci(tmp_path: Path) -> None:
     write(tmp_path / "ci.song.0.json", json.dumps(first))
     write(tmp_path / "ci.song.1000.json", json.dumps(second))
     write(tmp_path / "cipai.txt", "乙 戊")
-    prepare("songci/songci.jsonl", tmp_path)
     assert [(e.id, e.group, e.text) for e in load_songci(tmp_path)] == [
         ("ci-00000", "乙", f"{good}。"),
         ("ci-00002", "乙", f"{good}，人。"),
@@ -110,8 +105,6 @@ def test_sentiments(tmp_path: Path) -> None:
     write(tmp_path / "test.tsv", "sentence\tlabel", "a fine film . \t1", "it 's dull . \t0")
     write(tmp_path / "rt-polarity.pos", "fine , really . ", "a fine film . ", "fine , really . ")
     write(tmp_path / "rt-polarity.neg", "it's dull . ", "clichés . ")
-    prepare("attributes/sentiment_sst2_dev.jsonl", tmp_path)
-    prepare("attributes/sentiment_rt_polarity.jsonl", tmp_path)
     assert load_labelled(tmp_path, "sst2_dev") == (
         Example("sst2-0000", text="a fine film .", label="positive"),
         Example("sst2-0001", text="it 's dull .", label="negative"),
@@ -125,7 +118,6 @@ def test_sentiments(tmp_path: Path) -> None:
 def test_topics(tmp_path: Path) -> None:
     news = "It #39;s AT amp; T&lt;br&gt; who said\\so on  a day .\tSci/Tech"
     write(tmp_path / "dev.tsv", news, "Too short .\tWorld")
-    prepare("attributes/topic_ag_news.jsonl", tmp_path)
     assert load_labelled(tmp_path, "ag_news") == (
         Example("ag-0000", text="It 's AT & T who said so on a day .", label="sci/tech"),
     )
@@ -136,7 +128,6 @@ def test_topics(tmp_path: Path) -> None:
     write(tmp_path / "posts/mini_newsgroups/sci.med/18", "From: me\n\nToo short.")
     with tarfile.open(tmp_path / "newsgroups.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "posts", "IR_TextMining-HEAD")
-    prepare("attributes/topic_newsgroups.jsonl", tmp_path)
     assert load_labelled(tmp_path, "newsgroups") == (
         Example("ng-alt.atheism-17", text=f"{body} <email>", label="religion", group="alt.atheism"),
         Example("ng-sci.space-17", text=f"{body} <email>", label="science", group="sci.space"),
@@ -156,11 +147,6 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
         write(folder / f"test_{part}.json", json.dumps({part: talk, f"{part}2": talk}))
     write(tmp_path / "fed/fed_test_overall_orig_preds.txt", "f g</UTT>0.5", "h i</UTT>1.5e-05")
     write(tmp_path / "dstc9/dstc9_test_coherence_orig_preds.txt", "j k</UTT>0.25")
-    for name in [name for name in PREPARED if name.startswith("dialogue/")]:
-        prepare(name, folder)
-    prepare("fed/deam_scores.tsv", tmp_path / "fed")
-    prepare("dstc9/deam_scores.tsv", tmp_path / "dstc9")
-
     topical = load_dialogues("topical_chat", tmp_path)
     assert len(topical) == 1078 + 4
     assert topical[-1].turns == ("Hi! You?", "Ünder.")
@@ -170,17 +156,13 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
     assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.25]
 
 
-def test_the_command_says_where_a_missing_original_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_made_where_its_originals_are(tmp_path: Path) -> None:
     folder = tmp_path / "fed"
-    monkeypatch.setattr("sys.argv", ["prepare", "fed/deam_scores.tsv", str(folder)])
-    assert main() == 2
-    message = capsys.readouterr().err
-    assert message.startswith(f"{folder}/fed_test_overall_orig_preds.txt: no such file. Name the folder")
+    with pytest.raises(InputFaults) as found:
+        require_file(tmp_path, "fed/deam_scores.tsv")
+    message = str(found.value)
+    assert message.startswith(f"{folder}/deam_scores.tsv: no such file. Name the folder")
     assert f"curl -L --create-dirs -o '{folder}/fed_test_overall_orig_preds.txt' 'https://" in message
-    assert not list(folder.iterdir())
     write(folder / "fed_test_overall_orig_preds.txt", "f g</UTT>0.5")
-    assert main() == 0
-    assert capsys.readouterr().out == f"wrote {folder}/deam_scores.tsv\n"
-    assert (folder / "deam_scores.tsv").read_text() == "line\tdeam_score\n0\t0.5\n"
+    assert require_file(tmp_path, "fed/deam_scores.tsv").read_text() == "line\tdeam_score\n0\t0.5\n"
+    assert require_file(folder, "fed/deam_scores.tsv") == folder / "deam_scores.tsv"
