@@ -47,10 +47,6 @@ PUBLIC_FILES: Mapping[str, PublicFile] = {
 }
 
 
-class DownloadFault(Exception):  # noqa: N818, named as InputFaults is
-    """A file could not be fetched: its address, the cause, and what to do."""
-
-
 def find_file(root: Path | str, name: str) -> Path | None:
     """The path of `folder/file` under `root`, or of `file` if `root` is that folder; None if the file is missing.
 
@@ -78,33 +74,29 @@ def _make(path: Path, file: PublicFile | None) -> bool:
 
 
 def require_file(root: Path | str, name: str, download: bool = False) -> Path:
-    """The path of a file in PUBLIC_FILES; a missing file is fetched if `download` is true.
+    """The path of a file in PUBLIC_FILES; a missing one is fetched if `download` is true and its checksum is known.
 
-    Raises InputFaults, with instructions, if the file is missing; DownloadFault if it cannot be fetched.
+    Raises InputFaults, with instructions, if the file is missing or cannot be fetched.
     """
     if (found := find_file(root, name)) is not None:
         return found
     file = PUBLIC_FILES[name]
-    if download:
+    if download and file.sha256 is not None:
         return fetch(file, root)
     raise InputFaults([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
 
 
 def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) -> Path:
-    """The file under `root`, downloaded from its address if it does not exist yet.
+    """The file under `root`, downloaded from its address.
 
     The download gets its final name only if its checksum is right, so a failure leaves no file of that name.
 
-    Raises DownloadFault for a file without a checksum, an unreachable server, an error such as 404, an interrupted
-    transfer, a file of more than `MOST_BYTES` and a wrong checksum.
+    Raises InputFaults for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
+    `MOST_BYTES` and a wrong checksum.
     """
     from requests.exceptions import RequestException  # slow to import, and only needed to fetch something
 
     target = Path(root) / file.name
-    if target.is_file():
-        return target
-    if file.sha256 is None:
-        raise DownloadFault(f"{file.name} has no origin with a known checksum.\n{explain_download(file, root)}")
     [url] = file.originals.values()
     log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
     try:
@@ -113,9 +105,8 @@ def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) 
             if (found := file_sha256(aside)) != file.sha256:
                 raise ValueError(f"its checksum must be {file.sha256}, but is {found}")
     except (RequestException, ValueError) as error:
-        hint = f"place the file by hand at {target} and leave data.download out"
-        what = f"{url} could not be fetched: {error}.\nRun again later with data.download=true, or {hint}."
-        raise DownloadFault(what) from error
+        hint = f"run again later, or place the file by hand at {target} and leave data.download out"
+        raise InputFaults([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
     return target
 
 

@@ -20,16 +20,9 @@ KNOWN = frozenset((*FIELDS, "scores"))
 TEXTS = KNOWN - {*LISTS, "ratings", "scores"}
 
 
-def _refuse_empty(values: tuple[T, ...]) -> tuple[T, ...]:
-    if not values:
-        raise ValueError("must not be empty")
-    return values
-
-
 String = Annotated[str, AfterValidator(refuse_surrogates)]
 Text = Annotated[String, AfterValidator(refuse_blank)]
 List = Annotated[tuple[T, ...], BeforeValidator(to_tuple)]
-NonEmpty = Annotated[List[T], AfterValidator(_refuse_empty)]
 
 
 def to_rating(value: object) -> object:
@@ -45,12 +38,6 @@ class Record(BaseModel):
     """The base of all records: types are strict, unknown keys are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
-
-
-class Identified(Record):
-    """A record whose id must be unique in its file."""
-
-    id: Text
 
 
 def layout(needs: Mapping[str, Any], **may: Any) -> type[Record]:
@@ -69,32 +56,20 @@ def check_records(
 ) -> list[tuple[int, R]]:
     """The valid records among the objects of a file, with their lines; adds a fault for every broken rule."""
     records: list[tuple[int, R]] = []
-    first_line: dict[str, int] = {}
     for line, values in located:
-        problems: list[str] = []
-        if issubclass(kind, Identified) and isinstance(name := values.get("id"), str):
-            problems += check_id(name, line, first_line)
         try:
-            record = kind.model_validate(values)
+            records.append((line, kind.model_validate(values)))
         except ValidationError as error:
-            problems = list_problems(error, values) + problems
-        else:
-            records += [] if problems else [(line, record)]
-        faults += [fault(path, line, problem) for problem in problems]
+            faults += [fault(path, line, problem) for problem in list_problems(error, values)]
     return records
 
 
 def check_rows(rows: Iterable[tuple[int, Any]], path: Path, kind: type[Record]) -> Located:
     """The rows. Raises InputFaults with all faults: what is no object, lacks a key, or has a value of another type."""
     checked, faults = list(rows), list[str]()
-    for line, row in checked:
-        if not isinstance(row, dict):
-            faults.append(fault(path, line, f"an object is needed here, found {format_value(row)}"))
-            continue
-        try:
-            kind.model_validate(row)
-        except ValidationError as error:
-            faults += [fault(path, line, problem) for problem in list_problems(error, row)]
+    other = [(line, row) for line, row in checked if not isinstance(row, dict)]
+    faults += [fault(path, line, f"an object is needed here, found {format_value(row)}") for line, row in other]
+    check_records(path, (each for each in checked if isinstance(each[1], dict)), kind, faults)
     return require_none(checked, faults)
 
 
@@ -109,7 +84,7 @@ def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str
 
     >>> class Score(Record):
     ...     a: Text
-    ...     b: NonEmpty[float]
+    ...     b: List[float]
     >>> try:
     ...     Score.model_validate({"a": " ", "b": [1, "x"]})
     ... except ValidationError as error:

@@ -26,7 +26,7 @@ from core.scores import Scores
 from data.cells import gather_columns, json_line, parse_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
 from data.files import FORMS, InputFile, Source, iterate_rows, read_objects, to_record
-from data.records import Identified, Rating, Text, check_records, check_rows, layout, name_people, require_none
+from data.records import Rating, Text, check_records, check_rows, layout, name_people, require_none
 from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
 from data.text_files import form_of, read_json, temporary_path
 from meta_eval.scored_set import ScoredSet
@@ -72,10 +72,8 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     return found
 
 
-class ScoreRow(Identified):
-    """A row of a file that `judge score` wrote, as far as it is read."""
-
-    scores: Mapping[Text, Rating | None]
+# a row of a file that `judge score` wrote, as far as it is read
+SCORE_ROW = layout({"id": Text, "scores": Mapping[Text, Rating | None]})
 
 
 def read_scored(
@@ -222,23 +220,21 @@ def _read_outputs(
     faults: list[str] = []
     place = {name: i for i, name in enumerate(ids)}
     values: dict[str, NDArray[np.float64]] = {}
-    source: dict[str, Path] = {}
+    found: dict[str, tuple[Path, int]] = {}
     for file in files:
-        for line, record in read_score_rows(file, faults):
-            if record.id not in place:
-                faults.append(fault(file, line, f"the id must be one of {of}, found {format_value(record.id)}"))
-            elif (earlier := source.setdefault(record.id, file)) != file:
-                faults.append(
-                    fault(file, line, f"ids must be unique, but {format_value(record.id)} is an id of {earlier} too")
-                )
+        for line, row in read_score_rows(file, faults):
+            if row["id"] not in place:
+                faults.append(fault(file, line, f"the id must be one of {of}, found {format_value(row['id'])}"))
+            elif (earlier := found.setdefault(row["id"], (file, line))) != (file, line):
+                rule = f"ids must be unique, but {format_value(row['id'])} is the id of {earlier[0]}:{earlier[1]} too"
+                faults.append(fault(file, line, rule))
             else:
-                for aspect, score in record.scores.items():
-                    column = values.setdefault(aspect, np.full(len(ids), math.nan))
-                    column[place[record.id]] = score
-    lacking = [name for name in ids if name not in source]
+                for aspect, score in row["scores"].items():
+                    values.setdefault(aspect, np.full(len(ids), math.nan))[place[row["id"]]] = score
+    lacking = [name for name in ids if name not in found]
     if lacking and not faults:
-        found = f"{len(lacking)} of {len(ids)} have none, such as {format_value(lacking[0])}"
-        faults.append(fault(files[-1], 0, f"every example of {of} needs a line, but {found}"))
+        what = f"{len(lacking)} of {len(ids)} have none, such as {format_value(lacking[0])}"
+        faults.append(fault(files[-1], 0, f"every example of {of} needs a line, but {what}"))
     require_none((), faults)
     if len(files) == 1:
         return values, _read_signature(files[0]) or f"file {files[0].name}"
@@ -249,8 +245,8 @@ def _read_outputs(
             faults.append(fault(file, 0, f"{rule}, but there is no {file}.meta.json"))
         elif signatures[0] not in (None, signature):
             rule = f"the files of scores.{name} must have one signature"
-            found = f"this one has {signature} and {files[0]} has {signatures[0]}"
-            faults.append(fault(file, 0, f"{rule}, but {found}: score all texts with the same settings"))
+            what = f"this one has {signature} and {files[0]} has {signatures[0]}"
+            faults.append(fault(file, 0, f"{rule}, but {what}: score all texts with the same settings"))
     require_none((), faults)
     return values, str(signatures[0])
 
@@ -391,20 +387,15 @@ def extra_types(row: Mapping[str, Any], known: dict[str, type]) -> None:
             known[name] = object
 
 
-def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]:
-    """The valid rows with their lines; adds a fault to `faults` for every broken rule.
+def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The ids and scores of the valid rows with their lines; adds a fault to `faults` for every broken rule.
 
     Raises InputFaults if the file is missing or empty, and for another suffix.
     """
     file = InputFile(path)
-    located, is_table = read_objects(file, faults), file.form in DELIMITERS
-    return check_records(path, (_to_row(each) for each in located) if is_table else located, ScoreRow, faults)
-
-
-def _to_row(located: tuple[int, dict[str, Any]]) -> tuple[int, dict[str, Any]]:
-    """The id and the scores in the cells of a row."""
-    line, cells = located
-    row = {name: cell for name, cell in cells.items() if name == "id" or name.startswith(SCORE)}
-    parse_cells(row)
-    gather_columns(row, SCORE, "scores")
-    return line, row
+    for line, row in read_objects(file, faults):
+        if file.form in DELIMITERS:
+            row = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
+            parse_cells(row)
+            gather_columns(row, SCORE, "scores")
+        yield from ((line, dict(found)) for line, found in check_records(path, [(line, row)], SCORE_ROW, faults))

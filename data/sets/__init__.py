@@ -2,6 +2,6 @@
 
 Loaders share their arguments: `root` is the folder of the public sets, `download` fetches missing files that have a
 known checksum into it, `held_out_fraction` is the share of the different training texts (of poems, the tunes) to hold
-out, and `seed` chooses these. They raise InputFaults if a file is missing or faulty, DownloadFault if one cannot be
-fetched, and SettingFault for an unknown name.
+out, and `seed` chooses these. They raise InputFaults if a file is missing, faulty or cannot be fetched, and
+SettingFault for an unknown name.
 """

@@ -103,8 +103,7 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     2013). `newsgroups`: posts on the four topics of CTRLEval (Lang 1995), noisy, classes uneven. `ag_news`: short news
     on four topics of its own (Zhang et al. 2015).
 
-    Raises InputFaults if the file is missing or faulty, DownloadFault if it cannot be fetched, SettingFault for an
-    unknown name.
+    Raises InputFaults if the file is missing or faulty, SettingFault for an unknown name.
     """
     if name not in SETS:
         raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")

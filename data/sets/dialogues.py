@@ -20,7 +20,7 @@ from core.faults import InputFaults, blame_file, fault, read_all
 from data.cells import UTTERANCE_END
 from data.corpus import Corpus, fold_text, read_own, score_published
 from data.dialogue_files import located_dialogues, read_utt_lines
-from data.download import PUBLIC_FILES, find_file, require_file
+from data.download import find_file, require_file
 from data.files import read_examples
 from data.records import require_none
 from data.splits import HELD_OUT_FRACTION, split_share
@@ -127,9 +127,7 @@ def _load_rated(
     `scores` is a file of published scores, which says by their lines which dialogues of the set the files hold;
     without it they hold all. A line has `digits` digits in an id.
     """
-    # A file without a checksum is named together with all others that are missing.
-    fetched = [download and PUBLIC_FILES[file].sha256 is not None for file in files]
-    paths = read_all(partial(require_file, root, *each) for each in zip(files, fetched, strict=True))
+    paths = read_all(partial(require_file, root, file, download) for file in files)
     coherence, overall = read_all(
         partial(read_utt_lines, path, scored=True, aspect=aspect, drop_empty=name == "dstc9")
         for path, aspect in zip(paths, ASPECTS, strict=True)

@@ -11,7 +11,7 @@ from typing import Any
 from data.columns import freeze_columns
 from data.download import find_file, require_file
 from data.files import InputFile, read_objects
-from data.formats.found import list_objects
+from data.formats.found import Rows, list_objects, of_tool
 from data.preferences import check_preferences
 from data.scored import ScoredFile, read_scored
 from data.text_files import parse_json, read_json, read_json_lines
@@ -32,29 +32,27 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     Read from the three published files, or from `pairs.jsonl`, which joins them. An instruction with its input is one
     input of the comparison.
     """
-    if path := find_file(root, PAIRS):
-        faults: list[str] = []
-        rows = list(read_json_lines(path, faults))
-    else:
-        path = require_file(root, PEOPLE, download)
-        rows = list(enumerate(_join_published(root, path, download), start=1))
-    judged, texts = [], dict[tuple[str, str], dict[str, Any]]()
+    path = find_file(root, PAIRS) or require_file(root, PEOPLE, download)
+    is_joined = path.name == Path(PAIRS).name
+    rows = read_json_lines(path, []) if is_joined else enumerate(_join_published(root, path, download), start=1)
+    found = _list_pairs(rows)
+    return check_preferences(path, found.pairs, []), read_scored(
+        InputFile(path, records=[row for _, row in found.texts])
+    )
+
+
+@of_tool("PandaLM")
+def _list_pairs(rows: Rows) -> Rows:
     for line, row in rows:
         group = f"{row['instruction']}\n\n{row['input']}".strip()
         systems = {f"system_{side}": row[f"system_{side}"] for side in "ab"}
         for person, winner in enumerate(row["people"], start=1):
-            judged.append(
-                (line, {"group": group, **systems, "winner": winner, "rater": str(person), "judges": row["judges"]})
-            )
+            judged = {"winner": winner, "rater": str(person), "judges": row["judges"]}
+            yield line, {"group": group, **systems, **judged}
         for side in "ab":
-            system, text = (
-                row[f"system_{side}"],
-                str(row[f"text_{side}"]),
-            )  # one answer is the word true, without quotes
-            if text.strip():
-                known = {"id": f"{row['id']}-{side}", "system": system, "group": group, "context": group, "text": text}
-                texts.setdefault((system, group), known)
-    return check_preferences(path, judged, []), read_scored(InputFile(path, records=list(texts.values())))
+            text = str(row[f"text_{side}"])  # one answer is the word true, without quotes
+            known = {"id": f"{row['id']}-{side}", "group": group, "context": group}
+            yield line, {**known, "system": row[f"system_{side}"], "text": text}
 
 
 def _join_published(root: Path | str, people: Path, download: bool) -> Iterator[dict[str, Any]]:

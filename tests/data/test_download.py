@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from data.download import PUBLIC_FILES, DownloadFault, PublicFile, fetch
+from core.faults import InputFaults
+from data.download import PUBLIC_FILES, PublicFile, fetch, require_file
 
 BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -53,7 +54,7 @@ def published(url: str, sha256: str = SHA256) -> PublicFile:
 
 def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) -> str:
     """The message of a failed fetch that left no file behind."""
-    with pytest.raises(DownloadFault) as found:
+    with pytest.raises(InputFaults) as found:
         fetch(published(url, sha256), root, timeout=timeout)
     assert not [each for each in root.rglob("*") if each.is_file()]
     message = str(found.value)
@@ -62,11 +63,12 @@ def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) ->
     return message
 
 
-def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: Path):
-    assert fetch(published(f"{server}/x"), tmp_path) == tmp_path / NAME
+def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for path in ("x", "missing"):
+        monkeypatch.setattr("data.download.PUBLIC_FILES", {NAME: published(f"{server}/{path}")})
+        assert require_file(tmp_path, NAME, download=True) == tmp_path / NAME
     assert (tmp_path / NAME).read_bytes() == BODY
     assert [each.name for each in (tmp_path / "fed").iterdir()] == ["x.txt"]
-    assert fetch(published(f"{server}/missing"), tmp_path) == tmp_path / NAME
 
 
 @pytest.mark.parametrize(
@@ -90,8 +92,8 @@ def test_a_file_that_does_not_end_is_not_fetched_whole(server: str, tmp_path: Pa
 
 def test_what_has_no_known_checksum_is_placed_by_hand(tmp_path: Path):
     file = PUBLIC_FILES["dialogue/personachat_valid.txt"]
-    with pytest.raises(DownloadFault, match=r"no origin with a known checksum") as found:
-        fetch(file, tmp_path)
+    with pytest.raises(InputFaults, match=r"no checksum of its original is known") as found:
+        require_file(tmp_path, file.name, download=True)
     line = f"curl -L --create-dirs -o '{tmp_path}/dialogue/clean_valid.txt' '{file.originals['clean_valid.txt']}'"
     assert str(found.value).splitlines()[-1] == line
 
