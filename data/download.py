@@ -29,7 +29,7 @@ class PublicFile:
     originals: Mapping[str, str] = field(default_factory=dict, hash=False)
     # the checksum of the file if it can be fetched; `originals` then has its address alone
     sha256: str | None = None
-    # the function of `data.sets` that makes the lines of the file from the folder with the originals; its arguments
+    # the function of `data.sets.originals` that makes the lines of the file, and its arguments besides the folder
     reader: str | None = None
     arguments: Mapping[str, str | int] = field(default_factory=dict, hash=False)
     # a file that is read as well, to leave out its texts
@@ -64,7 +64,7 @@ def _make(path: Path, file: PublicFile | None) -> bool:
         try:
             if file.first:
                 find_file(path.parent, file.first)
-            lines = resolve_name(f"data.sets.{file.reader}")(path.parent, **file.arguments)
+            lines = resolve_name(f"data.sets.originals:{file.reader}")(path.parent, **file.arguments)
             with open_atomically(path) as made:
                 made.writelines((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
         except FileNotFoundError:

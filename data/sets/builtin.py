@@ -28,16 +28,12 @@ class Source(NamedTuple):
 
     # `generate(n, seed=, exclude=)` makes `n` texts, none with a key in `exclude`
     generate: Callable[..., Texts]
-    # `rate(n, seed=)` makes `n` rated texts
-    rate: Callable[..., Texts]
-    # what tells two texts apart; training texts and held-out ones share none
+    # `rate(n, seed=)` makes `n` rated texts; None if the corpus has none
+    rate: Callable[..., Texts] | None
+    # what no text shares with a rated one and, unless they are `in_order`, no training text with a held-out one
     key: Key = TEXT
     # whether the last texts are held out, instead of those that `split_by` chooses
     in_order: bool = True
-
-
-def _rate_none(n: int, seed: int) -> Texts:
-    return ()
 
 
 SOURCES: Mapping[str, Source] = {
@@ -49,7 +45,7 @@ SOURCES: Mapping[str, Source] = {
     "builtin_news": Source(partial(generate_texts, NEWS), partial(rated_texts, NEWS)),
     "builtin_remarks": Source(generate_remarks, rated_remarks),
     # the held-out poems are new, but have the same twelve tunes
-    "builtin_verse": Source(generate_verse, _rate_none, in_order=False),
+    "builtin_verse": Source(generate_verse, None, in_order=False),
 }
 
 
@@ -68,7 +64,9 @@ def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: i
     check(one_of(tuple(SOURCES)), name=name)
     check(Size, train=train, held_out=held_out, rated=rated)
     source = SOURCES[name]
-    rated_texts = source.rate(0 if choices.get("labels") == "topic" else rated, seed=seed)
-    texts = source.generate(train + held_out, seed=seed, exclude=set(map(source.key, rated_texts)), **choices)
+    rate = None if choices.get("labels") == "topic" or not rated else source.rate
+    sets = () if rate is None else (ScoredSet(name, rate(rated, seed=seed), synthetic=True),)
+    known = {source.key(example) for each in sets for example in each.examples}
+    texts = source.generate(train + held_out, seed=seed, exclude=known, **choices)
     parts = (texts[:train], texts[train:]) if source.in_order else split_by(texts, source.key, held_out, seed)
-    return Corpus(name, *parts, (ScoredSet(name, rated_texts, synthetic=True),) * bool(rated_texts), synthetic=True)
+    return Corpus(name, *parts, sets, synthetic=True)

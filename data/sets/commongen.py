@@ -18,8 +18,6 @@ from data.download import require_file
 from data.files import load_examples
 from meta_eval.scored_set import ScoredSet
 
-KINDS = ("index", "src_alpha", "tgt")  # of the original files
-LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
 # The language models of G-Eval, by their rows in tables: the key of their scores, and part of the original file's name.
 JUDGES = {
     "g_eval_gpt4": ("geval_gpt4", ""),
@@ -91,43 +89,3 @@ def _to_record(name: str, concepts: list[str], sentence: str) -> dict[str, Any]:
 def _same(example: Example) -> tuple[str, ...]:
     """The concepts without their order."""
     return tuple(sorted(example.turns[0].split(", ")))
-
-
-def read_concept_sets(folder: Path, part: str) -> Iterator[dict[str, Any]]:
-    """Every concept set of a part (train, dev) with its references."""
-    files = (f"commongen.{part}.{kind}.txt" for kind in KINDS)
-    columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
-    sets: dict[str, dict[str, Any]] = {}
-    for index, concepts, sentence in zip(*columns, strict=True):
-        found = {"id": f"commongen-{part}-{index}", "concepts": concepts.split(), "references": []}
-        sets.setdefault(index, found)["references"].append(sentence)
-    yield from sets.values()
-
-
-def read_trinity(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every sentence of CommonGen-trinity with its label and the three scores of G-Eval.
-
-    Block k of a file belongs to line k of the keys; most blocks have two sentences.
-    """
-    keys = (folder / "commongen_keys.txt").read_text("utf-8").splitlines()
-    blocks = {
-        (level, judge): _blocks(folder / f"commongen_test{part}{suffix}.txt")
-        for level, (part, _) in LEVELS.items()
-        for judge, suffix in JUDGES.values()
-    }
-    for i, concepts in enumerate(keys):
-        for level, (_, label) in LEVELS.items():
-            scored = {judge: blocks[level, judge][i] for judge, _ in JUDGES.values()}
-            for k, rows in enumerate(zip(*scored.values(), strict=True)):
-                yield {
-                    "id": f"trinity-{i:04d}-{level}-{k}",
-                    "concepts": concepts.split(", "),
-                    "label_raw": label,
-                    "label_binary": float(label == 1.0),
-                    "sentence": rows[0].split("\t")[0],
-                    **{judge: float(row.split("\t")[-1]) for judge, row in zip(scored, rows, strict=True)},
-                }
-
-
-def _blocks(path: Path) -> list[list[str]]:
-    return [block.splitlines() for block in path.read_text("utf-8").strip().split("\n\n")]

@@ -20,7 +20,7 @@ from data.download import require_file
 from data.numeric import parse_number
 from data.records import String, Text, check_records, layout, require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
-from data.sets.stories import load_roc_plain
+from data.sets.public import load_roc_plain
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.text_files import iterate_lines
 from meta_eval.scored_set import ScoredSet

@@ -5,32 +5,32 @@ dialogue per line, every utterance followed by `</UTT>`; a rated one ends with i
 that holds `fed/`, `dstc9/`, `convai2/` and `dialogue/`, or one of these folders itself.
 """
 
-import json
 import logging
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 from core.example import Example
-from core.faults import InputFaults, blame_file, fault, read_all
+from core.faults import InputFaults, blame_file, fault, format_value, read_all
 from data.cells import UTTERANCE_END
 from data.corpus import Corpus, fold_text, read_own, score_published
-from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import find_file, require_file
-from data.files import read_examples
-from data.records import require_none
+from data.files import iterate_examples, read_examples
+from data.numeric import parse_finite
+from data.records import check_example, require_none
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.table_files import read_rows
+from data.text_files import form_of, iterate_lines
 from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
 TURNS = attrgetter("turns")
 ASPECTS = ("coherence", "overall")
+FORMS = (".jsonl", ".csv", ".tsv", ".txt")
 DSTC9_FORMS = ("test_{}_averaged", "sample_{}")
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
 # PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
@@ -158,31 +158,40 @@ def _read_scores(path: Path, n: int) -> dict[int, float]:
     return scores
 
 
-def read_part(folder: Path, start: int, stop: int) -> Iterator[str]:
-    """Lines of `clean_valid.txt`, where Topical-Chat comes first and PersonaChat follows."""
-    yield from _read_lines(folder / "clean_valid.txt")[start:stop]
+def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
+    """The dialogues of a .jsonl, .csv, .tsv or .txt file with their line numbers.
+
+    Raises InputFaults with all faults of the file. Each dialogue needs two turns and, with `rated`, a rating.
+    """
+    if form_of(path, FORMS) == ".txt":
+        return read_utt_lines(path, scored=rated)
+    return tuple(iterate_examples(path, ("turns", "ratings") if rated else ("turns",)))
 
 
-def read_topical_chat(folder: Path) -> Iterator[str]:
-    """The dialogues of `test_freq.json` and `test_rare.json`."""
-    for name in ("test_freq.json", "test_rare.json"):
-        for dialogue in json.loads((folder / name).read_text("utf-8")).values():
-            turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
-            yield "".join(f"{turn}{UTTERANCE_END}" for turn in turns)
+def read_utt_lines(
+    path: Path | str, scored: bool, aspect: str = "rating", drop_empty: bool = False
+) -> list[tuple[int, Example]]:
+    """The dialogues of a file of `</UTT>` lines, with the ids `<stem>-<line>`, each with the number of its line.
 
+    With `scored`, the human score of the dialogue follows the last `</UTT>`. Empty utterances are faults, or left out
+    with `drop_empty`.
 
-def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
-    """The dialogues of a file of DailyDialog, where utterances end with `__eou__`."""
-    for line in _read_lines(folder / original):
-        yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
-
-
-def read_deam_scores(folder: Path, original: str, column: str) -> Iterator[str]:
-    """The scores at the ends of the lines of a file of predictions, by line number from 0."""
-    yield f"{column}\tdeam_score"
-    for number, line in enumerate(_read_lines(folder / original)):
-        yield f"{number}\t{line.split(UTTERANCE_END)[-1]}"
-
-
-def _read_lines(path: Path) -> list[str]:
-    return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+    Raises InputFaults with all faults of the file: a dialogue of one turn, an empty utterance, a score that is no
+    number or missing, a last utterance without `</UTT>`, bytes that are not UTF-8.
+    """
+    path = Path(path)
+    faults: list[str] = []
+    examples: list[tuple[int, Example]] = []
+    for line, content in iterate_lines(path, faults):
+        *utterances, end = content.split(UTTERANCE_END)
+        turns = [utterance for utterance in utterances if utterance.strip() or not drop_empty]
+        score, after = parse_finite(end), f"after the last {UTTERANCE_END}, found {format_value(end)}"
+        values, problems = check_example({"id": f"{path.stem}-{line}", "turns": turns}, ("turns",))
+        if scored and score is None:
+            problems.append(f"a finite score is needed {after}")
+        elif not scored and end.strip():
+            problems.append(f"an unrated dialogue must have nothing {after}")
+        faults += [fault(path, line, problem) for problem in problems]
+        if not problems:
+            examples.append((line, Example.of_checked(values | ({"ratings": {aspect: score}} if scored else {}))))
+    return list(require_none(examples, faults))

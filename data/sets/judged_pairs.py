@@ -3,7 +3,6 @@
 `root` is the folder that holds `pandalm/` or `alpaca_eval/`, or one of them itself.
 """
 
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from data.files import InputFile, read_objects
 from data.formats.found import Rows, list_objects, of_tool
 from data.preferences import check_preferences
 from data.scored import ScoredFile, read_scored
-from data.text_files import parse_json, read_json, read_json_lines
+from data.text_files import read_json, read_json_lines
 from meta_eval.preferences import Preferences
 
 PAIRS, PEOPLE = "pandalm/pairs.jsonl", "pandalm/testset-v1.json"
@@ -23,7 +22,6 @@ SIDES = {"0": "tie", "1": "a", "2": "b", "Tie": "tie", "tie": "tie"}
 VERDICTS = "alpaca_eval/verdicts.csv"
 COLUMNS = {"group": "instruction", "system_a": "model", "system_b": "baseline", "winner": "judge_prefers_model"}
 COLUMNS |= {"length_a": "model_length", "length_b": "baseline_length"}
-ARCHIVE, ANNOTATIONS = "alpaca_eval.tar.gz", "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
 
 
 def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences, ScoredFile]:
@@ -82,19 +80,3 @@ def load_alpaca_eval(root: Path | str, download: bool = False) -> tuple[Preferen
     faults: list[str] = []
     rows = ((line, row) for line, row in read_objects(InputFile(path), faults) if row["model"] != row["baseline"])
     return check_preferences(path, rows, faults, freeze_columns(COLUMNS)), None
-
-
-def read_verdicts(folder: Path) -> Iterator[str]:
-    """The lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
-    yield "instruction,model,baseline,judge_prefers_model,model_length,baseline_length"
-    numbers: dict[str, int] = {}
-    with tarfile.open(folder / ARCHIVE) as archive:
-        members = [each for each in archive.getmembers() if each.isfile() and each.name.endswith(ANNOTATIONS)]
-        for member in sorted(members, key=lambda each: each.name):
-            if (file := archive.extractfile(member)) is not None:
-                for row in parse_json(folder / ARCHIVE, file.read()):
-                    if row["preference"] is not None:
-                        number = numbers.setdefault(row["instruction"], len(numbers))
-                        share = round(row["preference"] - 1, 6)
-                        lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
-                        yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"

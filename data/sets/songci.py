@@ -3,7 +3,6 @@
 `root` is the folder that holds `songci/`, or this folder itself.
 """
 
-import json
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -19,8 +18,6 @@ from data.splits import HELD_OUT_FRACTION, split_share
 
 log = logging.getLogger(__name__)
 
-CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
-SHORTEST, LONGEST = 16, 240  # characters without punctuation
 MARKS = "，。、！？；："
 UNCLEAR = re.compile(f"(?:^|[{MARKS}])[{MARKS}]")
 
@@ -55,25 +52,3 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
     if len(clear) < len(poems):
         log.info("%s: left out %d poems whose form is unclear", path, len(poems) - len(clear))
     return clear
-
-
-def read_poems(folder: Path) -> Iterator[dict[str, Any]]:
-    """The distinct complete poems of `ci.song.*.json`; tunes in `cipai.txt` get the names from there."""
-    known = set((folder / "cipai.txt").read_text("utf-8").split())
-    seen: set[str] = set()
-    paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))
-    poems = [poem for path in paths for poem in json.loads(path.read_text("utf-8"))]
-    for number, poem in enumerate(poems):
-        text, tune = "".join(poem["paragraphs"]), poem["rhythmic"]
-        bare = re.sub("[，。、]", "", text)
-        is_whole = SHORTEST <= len(bare) <= LONGEST and text.endswith("。") and tune.strip()
-        if is_whole and bare not in seen and CHINESE.fullmatch(bare):
-            seen.add(bare)
-            names = tune.split("・")
-            yield {
-                "id": f"ci-{number:05d}",
-                "author": poem["author"],
-                "rhythmic": tune,
-                "cipai": next((name for name in names if name in known), names[0]),
-                "lines": poem["paragraphs"],
-            }

@@ -13,10 +13,8 @@ from core.faults import InputFaults
 from data.download import require_file
 from data.sets.attributes import load_labelled
 from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
-from data.sets.public import public_corpus
-from data.sets.qa_ratings import ANSWERS, load_qa_ratings
+from data.sets.public import ANSWERS, load_newsroom, load_qa_ratings, public_corpus
 from data.sets.songci import load_songci
-from data.sets.summaries import load_newsroom
 
 
 def write(path: Path, *lines: str) -> Path:

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from core.faults import InputFaults
-from data.dialogue_files import read_utt_lines
 from data.documents import read_documents
 from data.files import read_examples, write_examples
 from data.scored import read_scored
+from data.sets.dialogues import read_utt_lines
 from data.text_files import read_texts
 from models.encoders import WordVectors
 

@@ -42,7 +42,7 @@ KINDS = {
     "concepts": Kind(
         generate_concept_sentences, rated_concept_sentences, "group", ("5e609d74a309e1c0", "1b78f1ef7e753ec4")
     ),
-    "verse": Kind(generate_verse, None, "text", ("89225ca0ed2e9441",)),
+    "verse": Kind(generate_verse, None, "text", ("ff0323e63a9e8a4e",)),
 }
 
 

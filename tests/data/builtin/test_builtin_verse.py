@@ -30,7 +30,7 @@ def tone(word: str) -> str:
 def phrases(poem: Example) -> list[str]:
     """The phrases of a poem with their marks, cut by the form of its tune."""
     found, at = [], 0
-    for length, _ in TUNES[str(poem.group)]:
+    for length, _ in TUNES[str(poem.prefix)]:
         found.append(poem.text[at : at + length + 1])
         at += length + 1
     assert at == len(poem.text)

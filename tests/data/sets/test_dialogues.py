@@ -6,10 +6,9 @@ import pytest
 
 from core.example import Example
 from core.faults import InputFaults
-from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import PUBLIC_FILES, PublicFile
 from data.files import write_examples
-from data.sets.dialogues import load_dstc9, load_fed, own_dialogues
+from data.sets.dialogues import load_dstc9, load_fed, located_dialogues, own_dialogues, read_utt_lines
 from data.sets.public import public_corpus
 from tests.data.sets import small_files
 

@@ -13,11 +13,8 @@ from core.faults import InputFaults, SettingFault
 from data.sets.attributes import load_labelled
 from data.sets.ctrleval import ctrleval
 from data.sets.dialogues import own_dialogues
-from data.sets.public import public_corpus
-from data.sets.qa_ratings import load_mocha
+from data.sets.public import load_mans_roc, load_mocha, load_newsroom, load_roc_plain, public_corpus
 from data.sets.songci import load_songci
-from data.sets.stories import load_mans_roc, load_roc_plain
-from data.sets.summaries import load_newsroom
 from tests.data.sets.small_files import faults_of, write
 
 roc_stories = partial(public_corpus, "mans_roc", plain_stories=True)

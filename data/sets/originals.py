@@ -1,0 +1,290 @@
+"""Files of public sets, made of their originals: each function yields the lines of a file (`public_files.toml`).
+
+A line is a text or a JSON object.
+"""
+
+import csv
+import html
+import json
+import pickle
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
+from pathlib import Path, PurePosixPath
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from data.cells import UTTERANCE_END
+from data.corpus import fold_text
+from data.sets.attributes import AG_NEWS_LABELS
+from data.sets.commongen import JUDGES
+from data.sets.public import NEWSROOM_ASPECTS as ASPECTS
+from data.text_files import parse_json
+
+Rows: TypeAlias = Iterator[dict[str, Any]]
+
+
+KINDS = ("index", "src_alpha", "tgt")  # of the original files
+LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
+GROUP_LABELS: Mapping[str, str] = {
+    "comp": "computers",
+    "talk.politics": "politics",
+    "soc.religion": "religion",
+    "talk.religion": "religion",
+    "alt.atheism": "religion",
+    "sci": "science",
+}
+ARCHIVE, ANNOTATIONS = "alpaca_eval.tar.gz", "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
+CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
+SHORTEST, LONGEST = 16, 240  # characters without punctuation
+TABLES = {  # the original table, the system that answers, and the column of the ratings
+    "semeval_mhpg": ("semeval_mhpgm.csv", "mhpg", "reference2"),  # its header is shifted
+    "narrativeqa_mhpg": ("nrqa_mhpgm.csv", "mhpg", "scores"),
+    "msmarco": ("marco_all.csv", None, "scores"),
+    "avsd": ("avsd_all.csv", None, "scores"),
+}
+
+
+def _read_lines(path: Path) -> list[str]:
+    return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+
+
+def _read_rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in _read_lines(path)]
+
+
+def read_part(folder: Path, start: int, stop: int) -> Iterator[str]:
+    """Lines of `clean_valid.txt`, where Topical-Chat comes first and PersonaChat follows."""
+    yield from _read_lines(folder / "clean_valid.txt")[start:stop]
+
+
+def read_topical_chat(folder: Path) -> Iterator[str]:
+    """The dialogues of `test_freq.json` and `test_rare.json`."""
+    for name in ("test_freq.json", "test_rare.json"):
+        for dialogue in json.loads((folder / name).read_text("utf-8")).values():
+            turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
+            yield "".join(f"{turn}{UTTERANCE_END}" for turn in turns)
+
+
+def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
+    """The dialogues of a file of DailyDialog, where utterances end with `__eou__`."""
+    for line in _read_lines(folder / original):
+        yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
+
+
+def read_deam_scores(folder: Path, original: str, column: str) -> Iterator[str]:
+    """The scores at the ends of the lines of a file of predictions, by line number from 0."""
+    yield f"{column}\tdeam_score"
+    for number, line in enumerate(_read_lines(folder / original)):
+        yield f"{number}\t{line.split(UTTERANCE_END)[-1]}"
+
+
+def read_concept_sets(folder: Path, part: str) -> Rows:
+    """Every concept set of a part (train, dev) with its references."""
+    files = (f"commongen.{part}.{kind}.txt" for kind in KINDS)
+    columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
+    sets: dict[str, dict[str, Any]] = {}
+    for index, concepts, sentence in zip(*columns, strict=True):
+        found = {"id": f"commongen-{part}-{index}", "concepts": concepts.split(), "references": []}
+        sets.setdefault(index, found)["references"].append(sentence)
+    yield from sets.values()
+
+
+def read_trinity(folder: Path) -> Rows:
+    """Every sentence of CommonGen-trinity with its label and the three scores of G-Eval.
+
+    Block k of a file belongs to line k of the keys; most blocks have two sentences.
+    """
+    keys = (folder / "commongen_keys.txt").read_text("utf-8").splitlines()
+    blocks = {
+        (level, judge): _blocks(folder / f"commongen_test{part}{suffix}.txt")
+        for level, (part, _) in LEVELS.items()
+        for judge, suffix in JUDGES.values()
+    }
+    for i, concepts in enumerate(keys):
+        for level, (_, label) in LEVELS.items():
+            scored = {judge: blocks[level, judge][i] for judge, _ in JUDGES.values()}
+            for k, rows in enumerate(zip(*scored.values(), strict=True)):
+                yield {
+                    "id": f"trinity-{i:04d}-{level}-{k}",
+                    "concepts": concepts.split(", "),
+                    "label_raw": label,
+                    "label_binary": float(label == 1.0),
+                    "sentence": rows[0].split("\t")[0],
+                    **{judge: float(row.split("\t")[-1]) for judge, row in zip(scored, rows, strict=True)},
+                }
+
+
+def _blocks(path: Path) -> list[list[str]]:
+    return [block.splitlines() for block in path.read_text("utf-8").strip().split("\n\n")]
+
+
+def read_rt_polarity(folder: Path) -> Rows:
+    """The distinct sentences of `rt-polarity.pos` and `.neg` that are not in `sentiment_sst2_dev.jsonl`.
+
+    Both sets come from the same reviews.
+    """
+    seen = {_remove_blanks(row["text"]) for row in _read_rows(folder / "sentiment_sst2_dev.jsonl")}
+    for label in ("positive", "negative"):
+        for i, line in enumerate(_read_lines(folder / f"rt-polarity.{label[:3]}")):
+            words = _remove_blanks(line)
+            if words and words not in seen:
+                seen.add(words)
+                yield {"id": f"rt-{label[:3]}-{i:04d}", "text": line.strip(), "label": label}
+
+
+def _remove_blanks(text: str) -> str:
+    return "".join(text.split()).casefold()
+
+
+def read_sst2(folder: Path) -> Rows:
+    """The sentences of `test.tsv`, which is the SST-2 development set."""
+    for i, line in enumerate((folder / "test.tsv").read_text("utf-8").splitlines()[1:]):
+        text, number = line.rsplit("\t", 1)
+        yield {"id": f"sst2-{i:04d}", "text": text.strip(), "label": ("negative", "positive")[int(number)]}
+
+
+def read_ag_news(folder: Path) -> Rows:
+    """The news of `dev.tsv` of 8 to 80 words, without markup."""
+    number = 0
+    for line in (folder / "dev.tsv").read_text("utf-8").splitlines():
+        text, label = line.rsplit("\t", 1)
+        text = re.sub(r"(?<![&\w])(#\d+|quot|amp|lt|gt);", r"&\1;", text.replace("\\", " "))
+        words = re.sub("<[^>]*>", " ", html.unescape(text)).split()
+        if 8 <= len(words) <= 80 and label.lower() in AG_NEWS_LABELS:
+            yield {"id": f"ag-{number:04d}", "text": " ".join(words), "label": label.lower()}
+            number += 1
+
+
+def read_newsgroups(folder: Path) -> Rows:
+    """The first 200 words of each post of `newsgroups.tar.gz`, without headers, quotations, signature and addresses."""
+    with tarfile.open(folder / "newsgroups.tar.gz") as archive:
+        members = [m for m in archive.getmembers() if m.isfile() and "/mini_newsgroups/" in m.name]
+        for member in sorted(members, key=lambda member: PurePosixPath(member.name)):
+            path = PurePosixPath(member.name)
+            group = path.parent.name
+            label = next((label for start, label in GROUP_LABELS.items() if group.startswith(start)), None)
+            file = archive.extractfile(member)
+            if label is None or file is None:
+                continue
+            body = TextIOWrapper(file, encoding="latin-1").read().partition("\n\n")[2].partition("\n-- \n")[0]
+            lines = [line for line in body.splitlines() if not re.match(r"\s*[>|:]", line)]
+            words = [re.sub(r"\S+@\S+", "<email>", word) for line in lines for word in line.split()][:200]
+            if len(words) >= 20:
+                yield {"id": f"ng-{group}-{path.name}", "text": " ".join(words), "label": label, "group": group}
+
+
+def read_rated(folder: Path) -> Rows:
+    """Every continuation of `mans_roc.json` with its ratings."""
+    for key, story in json.loads((folder / "mans_roc.json").read_text("utf-8")).items():
+        for system, continuation in story["gen"].items():
+            yield {
+                "id": f"mans-roc-{key}-{system}",
+                "prompt": story["prompt"],
+                "reference": story["gold_response"],
+                "system": system,
+                "text": continuation["text"],
+                "mean_rating": fmean(continuation["score"]),
+            }
+
+
+def read_plain(folder: Path) -> Iterator[str]:
+    """The distinct stories of `reference.txt` that are not references in `mans_roc.jsonl`, the rated set."""
+    rated = {fold_text(f"{row['prompt']} {row['reference']}") for row in _read_rows(folder / "mans_roc.jsonl")}
+    stories = dict.fromkeys(line.strip() for line in _read_lines(folder / "reference.txt"))
+    return (story for story in stories if story and fold_text(story) not in rated)
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads dictionaries, lists, texts and numbers; refuses everything else, because a pickle may run code."""
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """Raises UnpicklingError for any class or function."""
+        raise pickle.UnpicklingError(f"refused: {module_name}.{global_name}")
+
+
+def read_articles(folder: Path) -> Rows:
+    """Every article of `data.pkl` with the summaries of its systems."""
+    with (folder / "data.pkl").open("rb") as file:
+        articles: dict[str, Any] = PlainUnpickler(file).load()
+    for key, article in articles.items():
+        systems: dict[str, Any] = {}
+        for name, summary in article["sys_summs"].items():
+            ratings = {aspect: summary["scores"][aspect] for aspect in ASPECTS}
+            mean = sum(ratings.values()) / len(ASPECTS)
+            systems[name] = {"text": summary["sys_summ"], **ratings, "mean": mean}
+        yield {
+            "id": f"newsroom-{key}",
+            "source": article["src"],
+            "reference": article["ref_summ"],
+            "systems": systems,
+        }
+
+
+def read_answers(folder: Path, name: str) -> Rows:
+    """Every row of the original table of a set; those of semeval_mhpg with a passage of the same question and answer.
+
+    Of several such passages it is that of the row before, because the rows of a passage stand together.
+    """
+    table, system, score = TABLES[name]
+    passages: dict[tuple[str, str], list[str | None]] = {}
+    if name == "semeval_mhpg":
+        asked, answered = (_read_rows(folder / f"mcscript_dev_{kind}.jsonl") for kind in ("questions", "answers"))
+        correct = {answer["id"]: answer["references"] for answer in answered}
+        for one in asked:
+            for answer in correct.get(one["id"], ()):
+                passages.setdefault((one["question"].lower(), answer.lower()), []).append(one["context"])
+    context: str | None = None
+    with (folder / table).open(encoding="utf-8", newline="") as file:
+        for i, row in enumerate(csv.DictReader(file)):
+            columns = [column for column in row if column.startswith("reference") and column != score]
+            found = passages.get((row["question"].lower(), row[columns[0]].lower()), [None])
+            context = context if context in found else found[0]
+            yield {
+                "id": f"{name}-{i:04d}",
+                "system": system,
+                "context": context,
+                "question": row["question"],
+                "candidate": row["answer"],
+                "references": list(dict.fromkeys(row[column] for column in columns if row[column].strip())),
+                "score": float(row[score]),
+            }
+
+
+def read_verdicts(folder: Path) -> Iterator[str]:
+    """The lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
+    yield "instruction,model,baseline,judge_prefers_model,model_length,baseline_length"
+    numbers: dict[str, int] = {}
+    with tarfile.open(folder / ARCHIVE) as archive:
+        members = [each for each in archive.getmembers() if each.isfile() and each.name.endswith(ANNOTATIONS)]
+        for member in sorted(members, key=lambda each: each.name):
+            if (file := archive.extractfile(member)) is not None:
+                for row in parse_json(folder / ARCHIVE, file.read()):
+                    if row["preference"] is not None:
+                        number = numbers.setdefault(row["instruction"], len(numbers))
+                        share = round(row["preference"] - 1, 6)
+                        lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
+                        yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
+
+
+def read_poems(folder: Path) -> Rows:
+    """The distinct complete poems of `ci.song.*.json`; tunes in `cipai.txt` get the names from there."""
+    known = set((folder / "cipai.txt").read_text("utf-8").split())
+    seen: set[str] = set()
+    paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))
+    poems = [poem for path in paths for poem in json.loads(path.read_text("utf-8"))]
+    for number, poem in enumerate(poems):
+        text, tune = "".join(poem["paragraphs"]), poem["rhythmic"]
+        bare = re.sub("[，。、]", "", text)
+        is_whole = SHORTEST <= len(bare) <= LONGEST and text.endswith("。") and tune.strip()
+        if is_whole and bare not in seen and CHINESE.fullmatch(bare):
+            seen.add(bare)
+            names = tune.split("・")
+            yield {
+                "id": f"ci-{number:05d}",
+                "author": poem["author"],
+                "rhythmic": tune,
+                "cipai": next((name for name in names if name in known), names[0]),
+                "lines": poem["paragraphs"],
+            }
