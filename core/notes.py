@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from core.faults import InputFaults, fault, printable
+from core.templates import read_template
 
 FILE, LONGEST = "note.txt", 500
 TINY = "tiny model of synthetic text: shows how it works, is no judgement"  # of models that learned built-in text
@@ -23,12 +24,7 @@ def read_note(name: Path | str) -> tuple[str, ...]:
         if path.is_symlink() or path.exists():
             raise InputFaults([fault(path, 0, "must be a file of its own, but is a link or a folder")])
         return ()
-    with path.open("rb") as file:
-        content = file.read(4 * LONGEST + 2)
-    try:
-        note = content.decode("utf-8").strip()
-    except UnicodeDecodeError:
-        raise InputFaults([fault(path, 0, f"must be text in UTF-8 of at most {LONGEST} characters")]) from None
+    note = read_template(path, 4 * LONGEST).strip()
     if len(note) > LONGEST or printable(note) != note:
         what = f"must be text of at most {LONGEST} characters without control characters"
         raise InputFaults([fault(path, 0, what)])

@@ -74,11 +74,9 @@ class Scores:
         object.__setattr__(self, "reasons", tuple(self.reasons) or (None,) * n)
         object.__setattr__(self, "dropped_tokens", tuple(int(d) for d in self.dropped_tokens) or (0,) * n)
         object.__setattr__(self, "explanations", tuple(self.explanations))
-        for name, got in (("reasons", self.reasons), ("dropped_tokens", self.dropped_tokens)):
-            if len(got) != n:
-                raise ValueError(f"{name} must have one entry per example ({n}), but has {len(got)}")
-        if self.explanations and len(self.explanations) != n:
-            raise ValueError(f"explanations must have one entry per example ({n}), but has {len(self.explanations)}")
+        for name in ("reasons", "dropped_tokens", "explanations"):
+            if (got := len(getattr(self, name))) != n and (got or name != "explanations"):
+                raise ValueError(f"{name} must have one entry per example ({n}), but has {got}")
         for aspect, array in self.values.items():
             if array.ndim != 1:
                 raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
@@ -87,9 +85,9 @@ class Scores:
                 raise ValueError(
                     f"a score must be finite, or NaN with a reason, but {aspect} of example {where} is not"
                 )
-            unexplained = [int(i) for i in np.flatnonzero(np.isnan(array)) if self.reasons[int(i)] is None]
-            if unexplained:
-                raise ValueError(f"a NaN needs a reason, but {aspect} of example {unexplained[0]} has none")
+            for i in np.flatnonzero(np.isnan(array)):
+                if self.reasons[i] is None:
+                    raise ValueError(f"a NaN needs a reason, but {aspect} of example {i} has none")
 
     def __len__(self) -> int:
         return len(self.reasons)

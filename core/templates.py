@@ -10,14 +10,14 @@ LONGEST = 1_000_000  # bytes of a file
 NAME = re.compile(r"\{([a-z_]+)\}")
 
 
-def read_template(file: Path) -> str:
-    """The text of a file. Raises InputFaults for one that is missing, longer than LONGEST bytes or not UTF-8."""
+def read_template(file: Path, longest: int = LONGEST) -> str:
+    """The text of a file. Raises InputFaults for one that is missing, has more bytes than `longest` or is not UTF-8."""
     if not file.is_file():
         raise InputFaults([fault(file, 0, "no such file")])
     with file.open("rb") as opened:
-        found = opened.read(LONGEST + 1)
-    if len(found) > LONGEST:
-        raise InputFaults([fault(file, 0, f"a template must have at most {LONGEST} bytes, found more")])
+        found = opened.read(longest + 1)
+    if len(found) > longest:
+        raise InputFaults([fault(file, 0, f"must have at most {longest} bytes, found more")])
     try:
         return found.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -32,7 +32,7 @@ def test_names_are_found_as_they_are_filled() -> None:
     ("content", "message"),
     [
         (b"{text}\nna\xffme", r"x.txt:2: must be UTF-8, found byte 0xff"),
-        (b"x" * (LONGEST + 1), r"x.txt: a template must have at most 1000000 bytes, found more"),
+        (b"x" * (LONGEST + 1), r"x.txt: must have at most 1000000 bytes, found more"),
         (None, r"x.txt: no such file"),
     ],
 )

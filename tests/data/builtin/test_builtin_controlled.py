@@ -8,23 +8,19 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from data.builtin.controlled import (
-    SYSTEMS,
-    World,
-    rated_texts,
-)
+from data.builtin.controlled import SYSTEMS, World, rated_texts
 from data.builtin.damage import damage_labels
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
 from tests.data.builtin.kinds import rate
 
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
-WORLDS = pytest.mark.parametrize("world", [REVIEWS, NEWS], ids=["reviews", "news"])
+WORLDS = pytest.mark.parametrize(("name", "world"), [("builtin_reviews", REVIEWS), ("builtin_news", NEWS)])
 
 
 @WORLDS
-def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(world: World) -> None:
-    examples = rate(world.name, 0)
+def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(name: str, world: World) -> None:
+    examples = rate(name, 0)
     assert len({e.text for e in examples}) == len({e.id for e in examples}) == 400
     for start in range(0, 400, 4):
         four = examples[start : start + 4]
@@ -42,9 +38,9 @@ def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(wor
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @WORLDS
-def test_no_aspect_tells_the_quality_in_another(world: World, seed: int) -> None:
+def test_no_aspect_tells_the_quality_in_another(name: str, world: World, seed: int) -> None:
     for a, b in combinations(ASPECTS, 2):
-        one, other = ([e.ratings[aspect] for e in rate(world.name, seed)] for aspect in (a, b))
+        one, other = ([e.ratings[aspect] for e in rate(name, seed)] for aspect in (a, b))
         assert abs(float(np.asarray(spearmanr(one, other))[0])) < 0.15
 
 

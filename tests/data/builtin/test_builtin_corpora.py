@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import astuple
 from functools import cache
-from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -15,16 +14,25 @@ from core.example import Example
 from core.faults import SettingFault
 from data.builtin import damage
 from data.sets.builtin import SOURCES, TEXT, builtin_corpus
-from tests.data.builtin.kinds import KINDS, rate
+from tests.data.builtin.kinds import rate
 
-ALL = pytest.mark.parametrize("name", KINDS)
-RATED = pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.rate])
+DIGESTS = {  # of 50 generated and of 40 rated texts
+    "builtin": ("cdf56b08f78e794d", "0686111f1c402a59"),
+    "builtin_stories": ("60bdb4a72063788f", "db61d89af530260b"),
+    "builtin_concepts": ("5e609d74a309e1c0", "1b78f1ef7e753ec4"),
+    "builtin_reviews": ("72c43c04383c6c42", "8a463efdbc455128"),
+    "builtin_news": ("0fe8860fd13689f1", "345a359fa73fbc54"),
+    "builtin_remarks": ("e7b53859aeb4803e", "91e0eb3656c5038f"),
+    "builtin_verse": ("ff0323e63a9e8a4e",),
+}
+ALL = pytest.mark.parametrize("name", SOURCES)
+RATED = pytest.mark.parametrize("name", [name for name, source in SOURCES.items() if source.rate])
 SEEDS = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 
 
 @cache
 def texts(name: str) -> tuple[Example, ...]:
-    return KINDS[name].generate(2000, seed=1)
+    return SOURCES[name].generate(2000, seed=1)
 
 
 def digest(examples: Sequence[Example]) -> str:
@@ -34,38 +42,38 @@ def digest(examples: Sequence[Example]) -> str:
 
 @ALL
 def test_the_same_seed_gives_the_same_bytes(name: str) -> None:
-    kind, verdicts = KINDS[name], {"verdicts": 0.5} if name in ("review", "news", "remarks") else {}
-    made = [kind.generate(50, seed=1, **verdicts)]
-    made += [kind.rate(40, seed=1)] if kind.rate else []
-    assert tuple(map(digest, made)) == kind.digests
+    verdicts = {"verdicts": 0.5} if name in ("builtin_reviews", "builtin_news", "builtin_remarks") else {}
+    rate = SOURCES[name].rate
+    made = [SOURCES[name].generate(50, seed=1, **verdicts), *([rate(40, seed=1)] if rate else [])]
+    assert tuple(map(digest, made)) == DIGESTS[name]
 
 
 @ALL
 def test_the_first_texts_stay_when_more_are_asked_for(name: str) -> None:
-    kind = KINDS[name]
-    assert kind.generate(10, seed=3) == kind.generate(30, seed=3)[:10]
-    assert kind.generate(0, seed=3) == ()
-    assert kind.generate(5, seed=3) != kind.generate(5, seed=4)
+    generate = SOURCES[name].generate
+    assert generate(10, seed=3) == generate(30, seed=3)[:10]
+    assert generate(0, seed=3) == ()
+    assert generate(5, seed=3) != generate(5, seed=4)
     assert len({(e.text, e.turns) for e in texts(name)}) == 2000
 
 
 @RATED
 def test_training_texts_are_made_without_damage(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    kind = KINDS[name]
-    assert kind.rate is not None
-    expected = kind.generate(20, seed=1)
+    generate, rate = SOURCES[name][:2]
+    assert rate is not None
+    expected = generate(20, seed=1)
     for function in [each for each in vars(damage) if each.islower() and not each.startswith("_")]:
         monkeypatch.delattr(damage, function)
-    assert kind.generate(20, seed=1) == expected
+    assert generate(20, seed=1) == expected
     with pytest.raises(AttributeError):
-        kind.rate(20, seed=1)
+        rate(20, seed=1)
 
 
 @SEEDS
 @RATED
 def test_no_seed_trains_on_a_rated_text(name: str, seed: int) -> None:
-    key = attrgetter(KINDS[name].field)
-    train = {key(e) for e in (*texts(name), *KINDS[name].generate(1000, seed=0))}
+    generate, _, key, _ = SOURCES[name]
+    train = {key(e) for e in (*texts(name), *generate(1000, seed=0))}
     assert train.isdisjoint(map(key, rate(name, seed)))
 
 

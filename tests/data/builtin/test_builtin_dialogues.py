@@ -102,7 +102,7 @@ def test_damages_by_hand(damage: Damage, expected: set[Turns | None]) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_level_is_the_number_of_damages_on_different_turns(seed: int) -> None:
-    examples = rate("dialogues", seed)
+    examples = rate("builtin", seed)
     assert Counter(e.ratings["quality"] for e in examples) == dict.fromkeys((0.0, 0.25, 0.5, 0.75, 1.0), 80)
     assert [e.id for e in examples[:2]] == [f"builtin-rated-{seed}-0", f"builtin-rated-{seed}-1"]
     assert len({e.group for e in examples}) == 400

@@ -18,7 +18,7 @@ def sentiments_of(text: str) -> set[str]:
 
 
 def test_ratings_say_how_many_sentences_have_the_label() -> None:
-    rated = rate("remarks", 0)
+    rated = rate("builtin_remarks", 0)
     levels = Counter((remark.label, remark.ratings["attribute_relevance"]) for remark in rated)
     assert set(levels.values()) == {68}
     for remark in rated:

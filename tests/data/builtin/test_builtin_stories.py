@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from data.builtin.stories import (
-    GOALS,
-    OBSTACLES,
-    RESULTS,
-    SOLUTIONS,
-    Ending,
-    Story,
-    word_counts,
-)
+from data.builtin.stories import GOALS, OBSTACLES, RESULTS, SOLUTIONS, Ending, Story, word_counts
 from tests.data.builtin.kinds import rate
 
 
@@ -40,7 +32,7 @@ def find_clause(text: str, variants: dict[str, tuple[str, ...]]) -> tuple[str, i
 
 @pytest.mark.parametrize("seed", range(2))
 def test_rated_endings_are_what_their_labels_say(seed: int) -> None:
-    for e in rate("stories", seed)[:150]:
+    for e in rate("builtin_stories", seed)[:150]:
         for kind, variants in (("solution", SOLUTIONS), ("result", RESULTS)):
             told, right = find_clause(e.text, variants), find_clause(e.references[0], variants)
             assert (told[0] != right[0]) == (kind in (e.label or ""))
@@ -51,7 +43,7 @@ def test_rated_endings_are_what_their_labels_say(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_shared_words_do_not_tell_the_quality(seed: int) -> None:
-    examples = rate("stories", seed)
+    examples = rate("builtin_stories", seed)
     quality = [e.ratings["quality"] for e in examples]
     for others in ([e.references[0] for e in examples], [str(e.context) for e in examples]):
         overlap = [shared(e.text, other) / e.word_count for e, other in zip(examples, others, strict=True)]

@@ -6,13 +6,7 @@ import pytest
 from pypinyin import Style, lazy_pinyin
 
 from core.example import Example
-from data.builtin.verse import (
-    MODIFIERS,
-    RHYMES,
-    THEMES,
-    TUNES,
-    generate_verse,
-)
+from data.builtin.verse import MODIFIERS, RHYMES, THEMES, TUNES, generate_verse
 
 RHYME_OF = {word: final for final, words in RHYMES.items() for word in words}
 
