@@ -78,7 +78,6 @@ def check_preferences(
 ) -> Preferences:
     """The judgements of numbered rows; raises InputFaults for `faults` and all that are found here."""
     found: list[tuple[str, PreferenceRecord, float]] = []
-    unknown: list[tuple[int, PreferenceRecord]] = []
     renamed = ((line, _rename(row, columns)) for line, row in rows)
     for line, record in check_records(path, renamed, PreferenceRecord, faults):
         name, systems = record.group or record.id, (record.system_a, record.system_b)
@@ -92,18 +91,13 @@ def check_preferences(
         if "tie" in systems:
             problems.append('no system may be called "tie"')
         problems += [f"the verdict of {name} must be a system, a, b or tie" for name in others]
-        faults += [fault(path, line, problem) for problem in problems]
         if outcome is None:
-            unknown.append((line, record))
-        elif not problems:
+            rule = f'"winner" must be {format_value(systems[0])}, {format_value(systems[1])}, "a", "b" or "tie"'
+            hint = suggest_similar(str(record.winner), systems)
+            problems.append(f"{rule}, found {format_value(record.winner)}{hint}")
+        faults += [fault(path, line, problem) for problem in problems]
+        if outcome is not None and not problems:
             found.append((str(name), record, outcome))
-    if unknown:
-        line, record = unknown[0]
-        systems = (record.system_a, record.system_b)
-        rule = f'"winner" must be {format_value(systems[0])}, {format_value(systems[1])}, "a", "b" or "tie"'
-        more = f" (the first of {len(unknown)} lines with another winner)" if len(unknown) > 1 else ""
-        shown = f"found {format_value(record.winner)}{suggest_similar(str(record.winner), systems)}"
-        faults.append(fault(path, line, f"{rule}, {shown}{more}"))
     if not found and not faults:
         faults.append(fault(path, 0, "the file needs at least one judgement, but has only a header"))
     require_none((), faults)

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
 from core.settings import Fraction, Size, checked_dataclass
+from data.corpus import split_by
 from data.files import iterate_examples
-from data.splits import split_by
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
 from discriminators.texts import LabelledText

@@ -13,11 +13,10 @@ from core.example import Example
 from core.faults import SettingFault, fault, format_value, suggest_similar
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
-from data.corpus import Corpus, read_own
+from data.corpus import HELD_OUT_FRACTION, Corpus, read_own, split_share
 from data.download import require_file
 from data.files import iterate_examples, load_examples
 from data.records import require_none
-from data.splits import HELD_OUT_FRACTION, split_share
 
 TEXT = attrgetter("text")
 AG_NEWS_LABELS = ("business", "sci/tech", "sports", "world")

@@ -15,8 +15,7 @@ from data.builtin.remarks import generate_remarks, rated_remarks
 from data.builtin.reviews import REVIEWS
 from data.builtin.stories import generate_stories, rated_stories
 from data.builtin.verse import generate_verse
-from data.corpus import Corpus
-from data.splits import Key, split_by
+from data.corpus import Corpus, Key, split_by
 from meta_eval.scored_set import ScoredSet
 
 Texts: TypeAlias = tuple[Example, ...]

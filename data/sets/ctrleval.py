@@ -15,13 +15,12 @@ from pydantic import BeforeValidator, Field
 from core.example import Example
 from core.faults import SettingFault, fault, format_value, read_all
 from core.settings import Several, check, one_of
-from data.corpus import Corpus
+from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
 from data.download import require_file
 from data.numeric import parse_number
 from data.records import String, Text, check_records, layout, require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
 from data.sets.public import load_roc_plain
-from data.splits import HELD_OUT_FRACTION, split_share
 from data.text_files import iterate_lines
 from meta_eval.scored_set import ScoredSet
 

@@ -16,12 +16,11 @@ from pathlib import Path
 from core.example import Example
 from core.faults import InputFaults, blame_file, fault, format_value, read_all
 from data.cells import UTTERANCE_END
-from data.corpus import Corpus, fold_text, read_own, score_published
+from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, read_own, score_published, split_share
 from data.download import find_file, require_file
 from data.files import iterate_examples, read_examples
 from data.numeric import parse_finite
 from data.records import check_example, require_none
-from data.splits import HELD_OUT_FRACTION, split_share
 from data.table_files import read_rows
 from data.text_files import form_of, iterate_lines
 from meta_eval.scored_set import ScoredSet

@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 from core.example import Example
 from core.faults import fault, format_value, read_all
 from core.settings import Several, check, one_of
-from data.corpus import Corpus, fold_text, refuse_shared
+from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share
 from data.download import find_file, require_file
 from data.files import load_examples
 from data.records import check_rows, layout, require_none
 from data.sentences import split_at_marks
 from data.sets.dialogues import TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
-from data.splits import HELD_OUT_FRACTION, split_share
 from data.text_files import iterate_lines, read_json
 from meta_eval.scored_set import ScoredSet
 

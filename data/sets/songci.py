@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from data.corpus import Corpus
+from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
 from data.download import require_file
 from data.files import load_examples
-from data.splits import HELD_OUT_FRACTION, split_share
 
 log = logging.getLogger(__name__)
 

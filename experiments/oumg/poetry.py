@@ -15,10 +15,9 @@ from core.example import Example
 from core.faults import SettingFault
 from core.settings import Count, NonNegative, check, checked_dataclass
 from core.stages import fingerprint
-from data.corpus import Corpus
+from data.corpus import Corpus, split_by
 from data.damage import permute
 from data.files import read_examples, write_examples
-from data.splits import split_by
 from discriminators.guides import load_guide
 from discriminators.texts import LabelledText
 from discriminators.training import kept_point

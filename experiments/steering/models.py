@@ -10,8 +10,7 @@ import numpy as np
 
 from core.example import Example
 from core.faults import InputFaults
-from data.corpus import Corpus
-from data.splits import split_share
+from data.corpus import Corpus, split_share
 from discriminators.discriminator import Discriminator
 from discriminators.texts import LabelledText
 from experiments.contracts import Run

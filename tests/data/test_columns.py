@@ -13,11 +13,7 @@ from core.stages import file_sha256
 from data.columns import name_fields
 from data.files import InputFile, read_examples
 from data.scored import read_scored
-
-
-def lines(path: Path, *records: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
+from tests.data.sets.small_files import write as lines
 
 
 def faults_of(path: Path | None = None, **settings: Any) -> list[str]:

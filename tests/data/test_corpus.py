@@ -6,8 +6,7 @@ import pytest
 
 from core.example import Example
 from core.faults import SettingFault
-from data.corpus import Corpus, refuse_shared
-from data.splits import Key, split_by, split_share
+from data.corpus import Corpus, Key, refuse_shared, split_by, split_share
 from meta_eval.scored_set import ScoredSet
 
 EXAMPLES = [Example(str(i), text=f"t{i}", turns=(f"u{i // 3}", "v"), group=f"g{i // 3}") for i in range(60)]

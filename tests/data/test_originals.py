@@ -15,12 +15,7 @@ from data.sets.attributes import load_labelled
 from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
 from data.sets.public import ANSWERS, load_newsroom, load_qa_ratings, public_corpus
 from data.sets.songci import load_songci
-
-
-def write(path: Path, *lines: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
-    return path
+from tests.data.sets.small_files import write
 
 
 def write_table(path: Path, *rows: list[str]) -> None:
