@@ -64,11 +64,11 @@ def _make(path: Path, file: PublicFile | None) -> bool:
         try:
             if file.first:
                 find_file(path.parent, file.first)
-            lines = resolve_name(f"data.sets.originals:{file.reader}")(path.parent, **file.arguments)
-            with open_atomically(path) as made:
-                made.writelines((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+            lines = list(resolve_name(f"data.sets.originals:{file.reader}")(path.parent, **file.arguments))
         except FileNotFoundError:
             return False
+        with open_atomically(path) as made:
+            made.writelines((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     log.info("made %s", path)
     return True
 

@@ -127,17 +127,13 @@ def test_forms_of_cells(tmp_path: Path):
 
 # Each case: the lines of a JSONL file, and its faults.
 JSONL: list[tuple[str | bytes, list[str]]] = [
-    ("", [" the file is empty"]),
     (" \n\r\n", [" the file is empty"]),
-    ('{"text": "a"', ["1: broken JSON at column 13: Expecting ',' delimiter, found \"\""]),
     ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
     ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
-    ('{"text": ""}', ['1: an example needs "text" or "turns" that say something, found ""']),
     ('{"text": " \\n"}', ['1: an example needs "text" or "turns" that say something, found " \\n"']),
     ('{"id": "a"}', ['1: an example needs "text" or "turns" that say something, found null']),
     ('{"text": 3}', ['1: "text" must be a valid string, found 3']),
-    ('{"text": "a", "label": ["x"]}', ['1: "label" must be a valid string, found ["x"]']),
     ('{"id": 7, "text": "a"}', ['1: "id" must be a valid string, found 7']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
     ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
@@ -147,24 +143,17 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ]),
     ('{"text": "a", "references": [null]}', ['1: number 1 of "references" must be a valid string, found null']),
     ('{"text": "a", "ratings": 3}', ['1: "ratings" must be an object, found 3']),
-    ('{"text": "a", "ratings": {"q": "3"}}', ['1: "q" of "ratings" must be a valid number, found "3"']),
     ('{"text": "a", "ratings": {"q": "good"}}', ['1: "q" of "ratings" must be a valid number, found "good"']),
     ('{"text": "a", "ratings": {"q": NaN}}', ['1: "q" of "ratings" must be a finite number, found NaN']),
-    ('{"text": "a", "ratings": {"q": -Infinity}}', ['1: "q" of "ratings" must be a finite number, found -Infinity']),
     ('{"text": "a", "ratings": {"q": 1e999}}', ['1: "q" of "ratings" must be a finite number, found Infinity']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
         '1: "q" of "ratings" must be a valid number, found null',
         '1: the key of " " of "ratings" must not be blank, found " "',
     ]),
-    ('{"text": "", "scores": [1]}', [
-        '1: "scores" must be an object, found [1]',
-        '1: an example needs "text" or "turns" that say something, found ""',
-    ]),
     ('{"text": "a", "scores": {"m": "high", " ": 1}}', [
         '1: "m" of "scores" must be a valid number, found "high"',
         '1: the key of " " of "scores" must not be blank, found " "',
     ]),
-    ('{"text": "a", "text": "b"}', ['1: a key must occur once, but "text" is repeated']),
     ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
     ('{"id": "a", "text": "a"}\n{"id": "b", "text": "a"}\n{"id": "a", "text": "c"}',
         ['3: ids must be unique, but "a" is the id of line 1 too']),
@@ -184,7 +173,6 @@ def test_faults_of_jsonl(tmp_path: Path, content: str | bytes, expected: list[st
 CSV: list[tuple[str | bytes, list[str]]] = [
     ("text\n", [" the file needs at least one example, but has only a header"]),
     ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
-    ("id,text\na,b\n\nc,d\n", ["3: a row must have 2 cells, found 0"]),
     ('id,text\na,"b\nb\nb"\nc,\n', ['5: an example needs "text" or "turns" that say something, found null']),
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
     ("id,label\na,b\n", [
@@ -202,9 +190,6 @@ CSV: list[tuple[str | bytes, list[str]]] = [
         '2: number 2 of "turns" must not be blank, found ""',
     ]),
     ("turns\nHi\n", ['2: "turns" must be a list, found "Hi"']),
-    ('id,text\na,"b" c\n', [
-        "2: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
-        "found: ',' expected after '\"'"]),
     ('id,text\na,b\nc,"d\ne\n', [
         "3: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
         "found: unexpected end of data"]),
@@ -313,7 +298,6 @@ def test_reading_ends_after_many_faults(tmp_path: Path, monkeypatch: pytest.Monk
     ("examples", "message"),
     [
         ([Example("a", turns=("u", " "))], 'number 2 of "turns" must not be blank, found " "'),
-        ([Example("a", text="t", ratings={"q": math.nan})], '"q" of "ratings" must be a valid number, found null'),
         ([Example("a", text="t"), Example("a", text="u")], "ids must be unique"),
         ([Example("a", text="t", system="\ud83d")], "half of a surrogate pair"),
     ],
