@@ -85,7 +85,7 @@ class Scores:
                 raise ValueError(
                     f"a score must be finite, or NaN with a reason, but {aspect} of example {where} is not"
                 )
-            for i in np.flatnonzero(np.isnan(array)):
+            for i in map(int, np.flatnonzero(np.isnan(array))):
                 if self.reasons[i] is None:
                     raise ValueError(f"a NaN needs a reason, but {aspect} of example {i} has none")
 

@@ -31,12 +31,7 @@ def sample(number: int, text: str = "yes", **more: Any) -> dict[str, Any]:
 def choose(number: int, likely: Sequence[float], target: Any) -> dict[str, Any]:
     asked = {f"gen_args_{i}": {"arg_0": "Q", "arg_1": f" {name}"} for i, name in enumerate("xyz")}
     found = [[str(each), "False"] for each in likely]
-    return sample(number) | {
-        "arguments": asked,
-        "target": target,
-        "resps": [[each] for each in found],
-        "filtered_resps": found,
-    }
+    return sample(number, target=target, arguments=asked, resps=[[each] for each in found], filtered_resps=found)
 
 
 def annotate(preference: Any, first: str = "base", **more: Any) -> dict[str, Any]:
@@ -50,14 +45,8 @@ def prompt(side: str = "") -> str:
 
 
 def pair(one: str, other: str, number: int = 1) -> dict[str, Any]:
-    models = {"model_1": "old", "model_2": "new", "g1_winner": one, "g2_winner": other}
-    return {
-        "question_id": number,
-        **models,
-        "g1_user_prompt": prompt(" A") + prompt(" B"),
-        "turn": 1,
-        "judge": ["j", "v"],
-    }
+    models = {"model_1": "old", "model_2": "new", "g1_winner": one, "g2_winner": other, "judge": ["j", "v"]}
+    return {"question_id": number, **models, "g1_user_prompt": prompt(" A") + prompt(" B"), "turn": 1}
 
 
 def inspect(**scores: Any) -> dict[str, Any]:
@@ -83,11 +72,16 @@ def result(test: int, provider: str, output: Any, **more: Any) -> dict[str, Any]
 
 HH = "\n\nHuman: Hi\n\nAssistant: Yes?\n\nHuman: Go\n\nAssistant:"
 ESA = "ann,{},{},{},eng,ces,{},news,False,[],1,2\n"
+ESA_ROWS = ("x 1 TGT 9", "x 1 TGT 80", "y 1 TGT 70", "y 2 BAD 1", "t-tutorial 3 TGT 0")
 MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\n"
+GAMES = [{"score": "A>>B"}, {"score": "A>B"}]
+JUDGED = {"metric_input": {"user_input": "Q", "response": "A"}, "metric_output": 1, "prompts": {}}
+CACHED = {"cached_metrics_data": [{"metric_data": {"name": "M", "score": 1}}]}
+ASKED = {"role": "user", "content": [{"type": "text", "value": "Q"}]}
 Content = str | list[dict[str, Any]] | dict[str, Any]
-TEXTS: Mapping[
-    str, tuple[str, Content, str, dict[str, Any]]
-] = {  # file, what it holds, the line, parts of the first text
+Case = tuple[str, Content, str, Any, list[str]]  # file, what it holds, the line, judgements, texts
+# the same with parts of the first text
+TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
     "generation": (
         "samples_t_1.jsonl",
         [sample(0, em=1.0, metrics=["em"]), sample(1, em=float("nan"), metrics=["em"], other=3)],
@@ -137,13 +131,7 @@ TEXTS: Mapping[
         "results.json",
         {"results": {"version": 3, "results": [result(1, "a", {"x": 1}), result(0, "a", "t"), result(0, "b", None)]}},
         "promptfoo results, 2 texts, score, pass, tone as scores, 1 without a text left out",
-        {
-            "text": "t",
-            "context": "Say",
-            "system": "a",
-            "group": "0",
-            "scores": {"score": 1.0, "pass": 1.0, "tone": 0.5},
-        },
+        {"text": "t", "context": "Say", "system": "a", "scores": {"score": 1.0, "pass": 1.0, "tone": 0.5}},
     ),
     "deepeval": (
         "run.json",
@@ -153,13 +141,7 @@ TEXTS: Mapping[
     ),
     "deepeval cache": (
         "cache.json",
-        {
-            "test_cases_lookup_map": {
-                '{"input": "Q", "actual_output": "A"}': {
-                    "cached_metrics_data": [{"metric_data": {"name": "M", "score": 1}}]
-                }
-            }
-        },
+        {"test_cases_lookup_map": {'{"input": "Q", "actual_output": "A"}': CACHED}},
         "DeepEval test run, 1 text, M as score",
         {"text": "A", "scores": {"M": 1.0}},
     ),
@@ -177,17 +159,7 @@ TEXTS: Mapping[
     ),
     "ragas, judged": (
         "annotated.json",
-        {
-            "m": [
-                {
-                    "metric_input": {"user_input": "Q", "response": "A"},
-                    "metric_output": 1,
-                    "is_accepted": no,
-                    "prompts": {},
-                }
-                for no in (False, True)
-            ]
-        },
+        {"m": [{**JUDGED, "is_accepted": accepted} for accepted in (False, True)]},
         "ragas annotated verdicts, 2 texts, m as score, m as rating",
         {"text": "A", "scores": {"m": 1.0}, "ratings": {"m": 0.0}},
     ),
@@ -205,9 +177,7 @@ TEXTS: Mapping[
         {"text": 'Ha"', "context": "Hi", "system": "s", "group": "1", "ratings": {"mqm": {"r1": -5.1, "r2": 0.0}}},
     ),
 }
-PAIRS: Mapping[
-    str, tuple[str, Content, str, list[tuple[str, str, float]], list[str]]
-] = {  # the same, judgements, texts
+PAIRS: Mapping[str, Case] = {
     "annotations": (
         "annotations.json",
         [annotate(1.25), annotate(0, instruction="Go."), annotate(None, instruction="Stop.", annotator="j")],
@@ -234,19 +204,7 @@ PAIRS: Mapping[
     ),
     "games": (
         "judgment.jsonl",
-        [
-            {
-                "uid": "u",
-                "model": "m",
-                "judge": "j",
-                "baseline": "b",
-                "games": [
-                    {"score": "A>>B"},
-                    {"score": "A>B"},
-                ][:n],
-            }
-            for n in (1, 2)
-        ],
+        [{"uid": "u", "model": "m", "judge": "j", "baseline": "b", "games": GAMES[:n]} for n in (1, 2)],
         "Arena-Hard judgments, 3 judgements of 2 systems",
         [("b", "m", 1.0), ("b", "m", 1.0), ("m", "b", 1.0)],
         [],
@@ -260,13 +218,7 @@ PAIRS: Mapping[
     ),
     "messages": (
         "dpo.json",
-        [
-            {
-                "conversations": [{"from": "human", "value": "Q"}],
-                "chosen": {"from": "gpt", "value": "A"},
-                "rejected": {"from": "gpt", "value": "B"},
-            }
-        ],
+        [{"conversations": [{"from": "human", "value": "Q"}], "chosen": {"value": "A"}, "rejected": {"value": "B"}}],
         "chosen and rejected answers, 2 texts, 1 judgements of 2 systems",
         [("chosen", "rejected", 1.0)],
         ["A", "B"],
@@ -275,10 +227,7 @@ PAIRS: Mapping[
         "v1.jsonl",
         [
             {
-                f"{side}_messages": [
-                    {"role": "user", "content": [{"type": "text", "value": "Q"}]},
-                    {"role": "assistant", "content": [{"type": "text", "value": side}]},
-                ]
+                f"{side}_messages": [ASKED, {"role": "assistant", "content": [{"type": "text", "value": side}]}]
                 for side in ("chosen", "rejected")
             }
         ],
@@ -295,16 +244,7 @@ PAIRS: Mapping[
     ),
     "esa": (
         "esa.csv",
-        "".join(
-            ESA.format(*row)
-            for row in (
-                ("x", 1, "TGT", 9),
-                ("x", 1, "TGT", 80),
-                ("y", 1, "TGT", 70),
-                ("y", 2, "BAD", 1),
-                ("t-tutorial", 3, "TGT", 0),
-            )
-        ),
+        "".join(ESA.format(*row.split()) for row in ESA_ROWS),
         "WMT ESA ratings, 1 judgements of 2 systems, 2 rows for quality control left out",
         [("x", "y", 1.0)],
         [],

@@ -29,14 +29,10 @@ def root(tmp_path: Path) -> Path:
 
 def test_concepts_and_captions_are_two_turns(root: Path) -> None:
     found = commongen(root)
-    assert [e.turns for e in found.train] == [
-        ("dog, run", "a dog runs"),
-        ("dog, run", "dogs run"),
-        ("cat, sit", "the cat sits"),
-    ]
-    assert [(e.id, e.text, e.group) for e in found.held_out] == [
-        ("commongen-dev-0-0", "A boy eats.", "commongen-dev-0")
-    ]
+    expected = [("dog, run", "a dog runs"), ("dog, run", "dogs run"), ("cat, sit", "the cat sits")]
+    assert [e.turns for e in found.train] == expected
+    (held_out,) = found.held_out
+    assert (held_out.id, held_out.text, held_out.group) == ("commongen-dev-0-0", "A boy eats.", "commongen-dev-0")
     assert len(commongen(root, train=2).train) == 2
 
 

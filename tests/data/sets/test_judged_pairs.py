@@ -17,18 +17,9 @@ LABELS = [(1, 2, 1), (0, 0, 2), (1, 2, 0)]  # of three people: a, a tie, no majo
 
 
 def write_published(folder: Path) -> None:
-    people = [
-        {
-            "idx": i,
-            "cmp_key": "x_y-7B",
-            "instruction": "Do.",
-            "input": float("nan"),
-            "response1": "one",
-            "response2": True,
-        }
-        | {f"annotator{k}": label for k, label in enumerate(labels, 1)}
-        for i, labels in enumerate(LABELS)
-    ]
+    row = {"cmp_key": "x_y-7B", "instruction": "Do.", "input": float("nan"), "response1": "one", "response2": True}
+    by_person = [{f"annotator{k}": label for k, label in enumerate(labels, 1)} for labels in LABELS]
+    people = [{"idx": i, **row, **labels} for i, labels in enumerate(by_person)]
     verdicts = {"gpt-3.5-turbo": ["1", "Tie", "garbage"], "pandalm-7b": [2, 0, 1]}
     folder.mkdir()
     (folder / "testset-v1.json").write_text(json.dumps(people))
@@ -42,10 +33,8 @@ def test_the_published_files_of_pandalm_are_joined(tmp_path: Path) -> None:
     given, texts = load_pandalm(tmp_path)
     assert given.outcomes.tolist() == [1, 0, 1, 0.5, 0.5, 0, 1, 0, 0.5]
     assert given.raters == ("1", "2", "3") * 3
-    assert [(each.system, each.text, each.context) for each in texts.examples] == [
-        ("x", "one", "Do."),
-        ("y-7B", "True", "Do."),
-    ]
+    shown = [(each.system, each.text, each.context) for each in texts.examples]
+    assert shown == [("x", "one", "Do."), ("y-7B", "True", "Do.")]
     judged = given.by_majority()  # all three pairs are the same two texts: nine votes are one judgement
     assert judged.outcomes.tolist() == [0.5]
 
@@ -53,11 +42,9 @@ def test_the_published_files_of_pandalm_are_joined(tmp_path: Path) -> None:
 def test_the_majority_of_raters(tmp_path: Path) -> None:
     row = {"instruction": "Do.", "input": "", "system_a": "x", "system_b": "y", "text_a": "a", "text_b": "b"}
     sides = {0: "tie", 1: "a", 2: "b"}
-    rows = [
-        row
-        | {"id": str(i), "input": str(i), "people": [sides[label] for label in labels], "judges": {"j": "a", "k": None}}
-        for i, labels in enumerate(LABELS)
-    ]
+    people = [[sides[label] for label in labels] for labels in LABELS]
+    judges = {"j": "a", "k": None}
+    rows = [{**row, "id": str(i), "input": str(i), "people": each, "judges": judges} for i, each in enumerate(people)]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     judged = load_pandalm(tmp_path)[0].by_majority()
     assert judged.outcomes.tolist() == [1, 0.5, 0.5]
