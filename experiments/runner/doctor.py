@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +21,7 @@ from core.faults import InputFaults, SettingFault
 from data.corpus import Corpus
 from data.sentences import make_splitter
 from experiments.runner.configuration import complete_experiment
-from experiments.runner.execution import BAD_INPUT, FINE, set_library_defaults
+from experiments.runner.execution import BAD_INPUT, FINE, name_settings, set_library_defaults
 from experiments.runner.hardware import check_devices, check_trainer
 from experiments.runner.journal import journal, quiet_libraries
 from experiments.runner.terminal import say
@@ -43,22 +42,19 @@ TEXT = 4  # ASCII characters for each token, about; any other character is one
 SPEEDS = {"cpu": 5e10, "32": 1e13, "16": 1e14}  # FLOP/s: of a CPU, of a GPU by precision (a third of an A100's peak)
 
 
-@dataclass
-class Checkpoint:
-    """A pretrained model that a configuration names."""
+class Use(NamedTuple):
+    """What an experiment does with a pretrained model at one place."""
 
-    name: str
     # bytes of a weight where the model is read
     itemsize: int
-    # the settings that name it
-    places: list[str]
-    # the plans that train it
-    plans: list[Mapping[str, Any]] = field(default_factory=list)
-    # bytes of a weight that LoRA freezes; None where all weights are trained
-    frozen: int | None = None
-    only_tokenizer: bool = False
-    # the setting that leaves it out of this run
-    left_out: str = ""
+    # the plan that trains it
+    plan: Mapping[str, Any] | None
+    only_tokenizer: bool
+
+    @property
+    def frozen(self) -> int:
+        """Bytes of a weight that LoRA freezes; 0 where all weights are trained."""
+        return self.itemsize if self.plan and (self.plan.get("schedule") or {}).get("lora") else 0
 
 
 def examine(configs: Sequence[DictConfig]) -> int:
@@ -73,21 +69,21 @@ def examine(configs: Sequence[DictConfig]) -> int:
 def _examine(config: DictConfig) -> int:
     set_library_defaults(network=config.network)
     plain: Any = OmegaConf.to_container(config)
-    complete_experiment(plain)  # checks targets and their settings
+    experiment = complete_experiment(plain)  # checks targets and their settings
     quiet_libraries()
+    judges = experiment.get("discriminators") or {}  # of OUMG, of which a run takes some kinds
+    for kind in {*judges.get("judges", ())}.difference(judges.get("kinds", ())):
+        del judges["judges"][kind]
     lacking: list[str] = []
     device = _check_hardware(config, plain, lacking)
-    found = find_checkpoints(plain)
-    scratch = [
-        place
-        for place, node in walk(plain.get("model") or {}, "model")
-        if isinstance(node, Mapping) and str(node.get("_target_")).endswith("Plan") and {*node} & TRAINS
-        if not _left_out(place, plain) and not any(node in each.plans for each in found)
-    ]
+    found = find_checkpoints(experiment, (plain.get("model") or {}).get("dtype"))
+    trained = [use.plan for uses in found.values() for use in uses if use.plan is not None]
+    plans = [(place, node) for place, node in walk(experiment) if isinstance(node, Mapping) and {*node} & TRAINS]
+    scratch = [place for place, node in plans if not any(node is plan for plan in trained)]
     trains = f"trains on {_name_device(device)} with precision {plain['trainer']['precision']}"
-    print(f"{plain['name']}: {trains if scratch or any(each.plans for each in found) else 'nothing trains'}")
+    print(f"{plain['name']}: {trains if plans else 'nothing trains'}")
     texts = _read_data(plain, lacking)
-    fetched = sum(_describe(each, plain, texts, device, lacking) for each in found)
+    fetched = sum(_describe(name, uses, plain, texts, device, lacking) for name, uses in found.items())
     for place in scratch:
         print(f"trains from scratch: {place}; its hours are not known")
     print(f"to download: {_size(fetched)} of weights. Hours are of one training or one reading; a run may have several")
@@ -96,57 +92,25 @@ def _examine(config: DictConfig) -> int:
     return BAD_INPUT if lacking else FINE
 
 
-def find_checkpoints(config: Mapping[str, Any]) -> list[Checkpoint]:
-    """The pretrained models that a resolved configuration names, by name."""
-    found: dict[str, Checkpoint] = {}
-    parts = {key: config.get(key) for key in ("model", "metric", "metrics", "generator", "tokens")}
-    for each in _visit(parts, "", (), config):
-        known = found.setdefault(each.name, each)
-        if known is not each:
-            known.places += each.places
-            known.plans += each.plans
-            known.itemsize = max(known.itemsize, each.itemsize)
-            known.only_tokenizer &= each.only_tokenizer
-            known.left_out = known.left_out and each.left_out
-    return list(found.values())
+def find_checkpoints(
+    node: Any, dtype: str | None, plan: Mapping[str, Any] | None = None, found: dict[str, list[Use]] | None = None
+) -> dict[str, list[Use]]:
+    """By name the pretrained models of a completed experiment and what it does with them.
 
-
-def _visit(
-    node: Mapping[str, Any], place: str, above: tuple[Mapping[str, Any], ...], config: Mapping[str, Any]
-) -> Iterator[Checkpoint]:
-    target = node.get("_target_")
+    A metric says its dtype; what experiments load themselves has `dtype`.
+    """
+    found = {} if found is None else found
+    if not isinstance(node, Mapping):
+        return found
+    is_named, plan = node.get("_target_") in NAMED, node if {*node} & TRAINS else plan
     for key, value in node.items():
-        where = f"{place}.{key}" if place else key
+        is_model = key in KEYS or (key == "name" and is_named) or (key in TOKENIZERS and "/" in str(value))
         if isinstance(value, Mapping):
-            yield from _visit(value, where, (*above, node), config)
-        elif not isinstance(value, str) or node.get("base_url") is not None:  # a model behind an address
-            continue
-        elif key in KEYS or (key == "name" and target in NAMED) or (key in TOKENIZERS and "/" in value):
-            plan = next((each for each in above if {*each} & TRAINS), None)
-            lora = plan is not None and (plan.get("schedule") or {}).get("lora")
-            # a metric has a dtype of its own; what experiments load themselves has that of the model settings
-            dtype = node.get("dtype") or ((config.get("model") or {}).get("dtype") if target in NAMED else None)
-            yield Checkpoint(
-                value,
-                BYTES[str(dtype or "float32")],
-                [where],
-                [plan] if plan is not None else [],
-                BYTES[str(node.get("dtype", "float32"))] if lora else None,
-                key in TOKENIZERS,
-                _left_out(where, config),
-            )
-
-
-def _left_out(place: str, config: Mapping[str, Any]) -> str:
-    """The setting by which a run leaves out what it names at this place; empty where it takes it."""
-    match place.split("."):
-        case ["model", "judges", kind, *_] if kind not in config.get("kinds", (kind,)):
-            return f"kinds={config['kinds']}"
-        case ["model", "guides", kind, *_] if kind != config.get("guide", kind):
-            return f"guide={config['guide']}"
-        case ["model", "generator", *_] if config.get("generator") is not None:
-            return f"generator={config['generator']}"
-    return ""
+            find_checkpoints(value, dtype, plan, found)
+        elif is_model and isinstance(value, str) and node.get("base_url") is None:  # no model behind an address
+            itemsize = BYTES[node.get("dtype") or (dtype if is_named else None) or "float32"]
+            found.setdefault(value, []).append(Use(itemsize, plan, key in TOKENIZERS))
+    return found
 
 
 class Texts(NamedTuple):
@@ -159,7 +123,12 @@ class Texts(NamedTuple):
 
 
 def _describe(
-    each: Checkpoint, config: Mapping[str, Any], texts: Texts, device: torch.device | None, lacking: list[str]
+    name: str,
+    uses: Sequence[Use],
+    config: Mapping[str, Any],
+    texts: Texts,
+    device: torch.device | None,
+    lacking: list[str],
 ) -> float:
     """Prints a checkpoint; returns the bytes to download."""
     from models.devices import count_weights, free_memory
@@ -167,57 +136,52 @@ def _describe(
     from models.folders import find_folder, find_weights
     from models.published import PUBLISHED
 
-    places = ", ".join(each.places)
-    if each.left_out:
-        print(f"{each.name} ({places}): left out by {each.left_out}")
+    places = ", ".join(name_settings(config, name))
+    if Path(name).is_file():
+        print(f"{name} ({places}): here, a file of word vectors")
         return 0
-    if Path(each.name).is_file():
-        print(f"{each.name} ({places}): here, a file of word vectors")
-        return 0
+    only_tokenizer = all(use.only_tokenizer for use in uses)
     try:
-        source = encoder_source(each.name)
+        source = encoder_source(name)
         folder, files = find_folder(source), find_weights(source)
-        is_whole = folder is not None and (bool(files) or each.only_tokenizer)
-        known = PUBLISHED.get(each.name)
-        count = count_weights(source) if is_whole or known is None else None
+        is_whole = folder is not None and (bool(files) or only_tokenizer)
+        known = PUBLISHED.get(name)
+        count = count_weights(source) if is_whole or known is None else known.parameters
     except (SettingFault, InputFaults) as fault:
-        lacking.append(f"{places}={each.name}: {fault}")
+        lacking.append(f"{places}={name}: {fault}")
         return 0
-    count = count or (known.parameters if known else None)
-    download = known.download if known and not is_whole and not each.only_tokenizer else 0
+    download = known.download if known and not is_whole and not only_tokenizer else 0
     state = "here" if is_whole else "weights missing" if folder is not None else "missing"
     if not is_whole:
-        can_fetch = config["network"] and not Path(each.name).exists()
-        state = "will be fetched" if can_fetch else state
-        size = "vocabulary alone" if each.only_tokenizer else _size(known.download) if known else "size not known"
-        state += f" ({size})"
+        can_fetch = config["network"] and not Path(name).exists()
+        size = "vocabulary alone" if only_tokenizer else _size(known.download) if known else "size not known"
+        state = f"{'will be fetched' if can_fetch else state} ({size})"
         if not can_fetch:
             hint = "" if config["network"] else "; network=true fetches it, or name a folder"
-            lacking.append(f"{places}={each.name}: {state}{hint}")
-    print(f"{each.name} ({places}): {state}")
-    if each.only_tokenizer:
+            lacking.append(f"{places}={name}: {state}{hint}")
+    print(f"{name} ({places}): {state}")
+    if only_tokenizer:
         return download
     if count is None:
         print("  number of parameters not known here, so neither memory nor hours")
         return download
-    print(f"  {count / 1e6:.0f} M parameters; {_size(count * each.itemsize)} of memory to score or sample")
-    if each.plans:
-        frozen = each.frozen
-        training = count * (frozen or ADAMW)
-        what = "frozen weights, LoRA's matrices besides" if frozen else "weights, gradients and AdamW's state"
+    memory = _size(count * max(use.itemsize for use in uses))
+    print(f"  {count / 1e6:.0f} M parameters; {memory} of memory to score or sample")
+    trained = {id(use.plan): use for use in uses if use.plan is not None}.values()
+    for use in trained:
+        assert use.plan is not None
+        training = count * (use.frozen or ADAMW)
+        what = "frozen weights, LoRA's matrices besides" if use.frozen else "weights, gradients and AdamW's state"
         print(f"  {_size(training)} of memory to train ({what}), and activations")
         if known and known.shape and texts.longest:
-            print(f"  {describe_activations(known.shape, each.plans[0], texts.longest, config)}")
+            print(f"  {describe_activations(known.shape, use.plan, texts.longest, config)}")
         free = None if device is None else free_memory(device)
         fits = free is None or training <= free
         if not fits:
-            lacking.append(
-                f"{places}={each.name}: training needs {_size(training)}, {device} has {_size(free or 0)} free"
-            )
-        for plan in each.plans:
-            can_measure = is_whole and fits and device is not None and not frozen
-            print(f"  {_time(count, plan, config, texts.training, str(source) if can_measure else None, device)}")
-    elif texts.rated:
+            lacking.append(f"{places}={name}: training needs {_size(training)}, {device} has {_size(free or 0)} free")
+        can_measure = is_whole and fits and device is not None and not use.frozen
+        print(f"  {_time(count, use.plan, config, texts.training, str(source) if can_measure else None, device)}")
+    if not trained and texts.rated:
         speed = _speed(config, device)
         hours = _hours(2 * count * texts.rated / speed)
         print(f"  {hours} for each time that it reads the rated texts, computed: {_basis(2, speed)}")
@@ -297,11 +261,9 @@ def _read_data(config: Mapping[str, Any], lacking: list[str]) -> Texts:
         print("data: none of its own")
         return Texts()
     try:
-        asked = {key: value if key != "download" else False for key, value in data.items()}
-        corpus = instantiate({**asked, "_convert_": "all"})
-        find_table = corpus.iwf if isinstance(corpus, Corpus) else None
-        if find_table is not None and not (config["model"] or {}).get("iwf"):
-            find_table()
+        corpus = instantiate({**data, **({"download": False} if "download" in data else {}), "_convert_": "all"})
+        if isinstance(corpus, Corpus) and corpus.iwf is not None and not (config["model"] or {}).get("iwf"):
+            corpus.iwf()
     except (InputFaults, SettingFault, InstantiationException) as error:
         fault = error.__cause__ if isinstance(error, InstantiationException) else error  # Hydra wraps it
         if not isinstance(fault, InputFaults | SettingFault):

@@ -110,10 +110,14 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
 
 def _missing_model(fault: MissingModel, config: DictConfig) -> str:
     """The message for a missing model: the settings that name it, and the setting that fetches it."""
-    settings = [(key, value) for key, value in leaves(OmegaConf.to_container(config)) if value == fault.name]
-    asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith(COPIES))
+    asked = " and ".join(f"{key}={fault.name}" for key in name_settings(OmegaConf.to_container(config), fault.name))
     fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
     return f"{asked or fault.name}: {fault.what}{fetch}"
+
+
+def name_settings(config: Any, value: str) -> list[str]:
+    """The settings that have this value."""
+    return [key for key, found in leaves(config) if found == value and not key.startswith(COPIES)]
 
 
 def set_library_defaults(network: bool) -> None:
