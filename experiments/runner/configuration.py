@@ -12,7 +12,6 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra import initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # has no public name
 from hydra.core.config_store import ConfigStore
@@ -32,7 +31,7 @@ from core.faults import SettingFault, suggest_similar
 from core.settings import Text, check
 from experiments.runner.listing import SCALES, group_options
 from experiments.runner.trust import check_places, check_trusted, given_places, leaves, plugin_targets, walk
-from experiments.runner.words import is_experiment, quote
+from experiments.runner.words import SEVERAL_METRICS, quote
 
 ROOT = "run"
 LONGEST_REASON = 300  # characters of what Hydra says about a setting that it cannot read
@@ -46,9 +45,6 @@ BUILT, LOGGED = ("launcher", "sweeper", "callbacks"), ("job_logging", "hydra_log
 OF_A_RUN = ("runtime", "overrides", "searchpath", "sweeper.params", "job.override_dirname")  # not chosen by a file
 LOGGING_OFF = {"version": 1, "root": None, "disable_existing_loggers": False}  # configs/run.yaml chooses it
 logging.getLogger("hydra.utils").disabled = True  # what it logs, it raises too
-SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
-SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
-ONE_NAME = {"exp": "+exp=score", "metric": f"metric=bleu. {SEVERAL_METRICS}"}
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 # The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`, and
@@ -96,7 +92,6 @@ def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS
     Raises SettingFault.
     """
     with _explained(folders):
-        settings = expand_metrics(settings)
         config, parsed = _load(settings, folders, RunMode.RUN)
         _check_added_keys(parsed, config, folders)
     return config
@@ -176,7 +171,7 @@ def list_files(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) ->
     compose_settings(settings, folders)
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
-        given = [*expand_metrics(settings), *search_path(folders)]
+        given = [*settings, *search_path(folders)]
         files = loader.compute_defaults_list(ROOT, given, RunMode.RUN).defaults
     named = [(str(file.config_path), file.package or "") for file in files]
     named.sort(key=lambda file: (not file[0].startswith("exp/"), file[0] == ROOT))
@@ -200,40 +195,6 @@ def _check_added_keys(parsed: Sequence[Override], config: DictConfig, folders: S
         raise SettingFault(f"{_unknown_key(key, known, folders)}\n{SEVERAL_METRICS}")
 
 
-def gather_systems(settings: Sequence[str]) -> list[str]:
-    """Replaces `old=old.txt new=new.txt`, files of systems, by `data.systems=[...]` where an experiment reads these."""
-    named = {line.lstrip("+").partition("=")[2] for line in settings if is_experiment(line)}
-    systems: list[str] = []
-    if named & SYSTEMS:
-        texts = [(CONFIGS / name).read_text("utf-8") for name in ("run.yaml", *(f"exp/{name}.yaml" for name in named))]
-        known = {*group_options((CONFIGS,)), *(key for text in texts for key in yaml.safe_load(text))}
-        pairs = [(line, *line.partition("=")[::2]) for line in settings]
-        systems = [line for line, key, file in pairs if key.partition(".")[0] not in known and Path(file).is_file()]
-    rest = [line for line in settings if line not in systems]
-    return [*rest, f"data.systems=[{','.join(map(quote, systems))}]"] if systems else rest
-
-
-def expand_metrics(settings: Sequence[str]) -> list[str]:
-    """Replaces `metrics=[bleu]` by Hydra's `+metric@metrics.bleu=bleu`, which `metrics.bleu.order=1` can follow, and
-    adds `data.columns.FIELD=COLUMN`.
-
-    Raises SettingFault for a metric that is named twice, and for a list of names in `metric` or `exp`.
-    """
-    expanded: list[str] = []
-    settings = gather_systems(settings)
-    for line, override in zip(settings, OverridesParser.create().parse_overrides(list(settings)), strict=True):
-        key, names = override.key_or_group, override.value()
-        if key in ONE_NAME and isinstance(names, list):
-            raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key]}")
-        if key != "metrics" or not isinstance(names, list):
-            expanded.append(f"++{line}" if line.startswith("data.columns.") else line)
-            continue
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
-        expanded += [f"+metric@metrics.{name}={name}" for name in names]
-    return expanded
-
-
 @contextmanager
 def _hydra_references(config: DictConfig) -> Iterator[None]:
     """Lets references such as ${hydra:job.num} read this configuration."""
@@ -250,7 +211,6 @@ def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
     Raises SettingFault.
     """
     with _explained(folders):
-        settings = expand_metrics(settings)
         config, parsed = _load(settings, folders, RunMode.MULTIRUN)
         parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
         own = [override.input_line or "" for override in parsed if not override.is_hydra_override()]

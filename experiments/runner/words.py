@@ -5,7 +5,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from core.configs import CONFIGS
 from core.faults import SettingFault, suggest_similar
+from experiments.runner.listing import group_options
 
 
 class Verb(NamedTuple):
@@ -53,6 +55,11 @@ LISTS = frozenset(  # settings that are lists, so that a,b needs no brackets
 )
 
 
+SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
+SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
+ONE_NAME = {"exp": "+exp=score", "metric": f"metric=bleu. {SEVERAL_METRICS}"}
+
+
 def is_experiment(setting: str) -> bool:
     """Whether a setting chooses the experiment."""
     return setting.lstrip("+").startswith("exp=")
@@ -66,21 +73,28 @@ def known_verbs(experiments: Collection[str]) -> dict[str, Verb]:
 def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bool = False) -> list[str]:
     """The words of a command as Hydra takes them; the name of an experiment may take the place of a verb.
 
-    >>> as_settings(["compare", "in.jsonl", "metrics=bleu,ter"], ["compare"])
-    ['+exp=compare', 'data.path="in.jsonl"', 'metrics=[bleu,ter]']
+    >>> as_settings(["compare", "in.jsonl", "metrics=bleu", "costs=1,2"], ["compare"])
+    ['+exp=compare', 'data.path="in.jsonl"', '+metric@metrics.bleu=bleu', 'costs=[1,2]']
     >>> as_settings(["compare", "in.jsonl", "metrics=bleu,ter"], ["compare"], multirun=True)
     ['+exp=compare', 'data.path="in.jsonl"', 'metric=bleu,ter']
 
-    Raises SettingFault for a first word that is neither a verb nor an experiment, and for a file that no setting takes.
+    Raises SettingFault for a first word that is neither a verb nor an experiment, for a file that no setting takes, for
+    a metric that is named twice, and for a list of names in `metric` or `exp`.
     """
-    settings = [_as_list(word, multirun) for word in words if _is_setting(word)]
+    settings = _gather_systems(_name_experiment(words, experiments))
+    return [each for setting in settings for each in _rewrite(setting, multirun)]
+
+
+def _name_experiment(words: Sequence[str], experiments: Collection[str]) -> list[str]:
+    """The words without a verb and a file alone, which become settings."""
+    settings = [word for word in words if _is_setting(word)]
     others = [word for word in words if not _is_setting(word)]
     if not others:
         return settings
     verbs = known_verbs(experiments)
     if others[0] in verbs and verbs[others[0]].experiment is None:
         rest = [word for word in words if word != others[0]]
-        return [*as_settings(rest, experiments, multirun), *verbs[others[0]].settings]
+        return [*_name_experiment(rest, experiments), *verbs[others[0]].settings]
     if any(map(is_experiment, settings)):
         raise SettingFault(f"{others[0]}: with +exp=NAME every setting is key=value; a file alone follows a verb")
     length = 2 if others[0] == "train" else 1
@@ -120,22 +134,47 @@ def complete(line: str, experiments: Collection[str]) -> tuple[str, list[str]]:
         settings = as_settings(words, experiments)
     except SettingFault:
         return "", []
-    known = [setting for setting in settings if not setting.startswith("metrics=")]  # of which Hydra knows no list
-    return program[0] + " ".join([*known, last]), []
+    return program[0] + " ".join([*settings, last]), []
 
 
 def _is_setting(word: str) -> bool:
     return "=" in word or word.startswith("~")
 
 
-def _as_list(setting: str, multirun: bool) -> str:
-    """The setting with the brackets of a list; in a sweep, several values are one for each job."""
+def _gather_systems(settings: Sequence[str]) -> Sequence[str]:
+    """Replaces `old=old.txt new=new.txt`, files of systems, by `data.systems=[...]` where an experiment reads these."""
+    named = {setting.partition("=")[2] for setting in settings if is_experiment(setting)}
+    if not named & SYSTEMS:
+        return settings
+    texts = [(CONFIGS / name).read_text("utf-8") for name in ("run.yaml", *(f"exp/{name}.yaml" for name in named))]
+    known = {*group_options((CONFIGS,)), *re.findall(r"^(\w+):", "\n".join(texts), re.MULTILINE)}
+    pairs = [(setting, *setting.partition("=")[::2]) for setting in settings]
+    systems = [
+        setting for setting, key, file in pairs if re.split(r"[.@]", key)[0] not in known and Path(file).is_file()
+    ]
+    rest = [setting for setting in settings if setting not in systems]
+    return [*rest, f"data.systems=[{','.join(map(quote, systems))}]"] if systems else rest
+
+
+def _rewrite(setting: str, multirun: bool) -> list[str]:
+    """The setting with the brackets of a list, and metrics as choices, which `metrics.bleu.order=1` can follow.
+
+    In a sweep, several values are one for each job.
+    """
     key, _, value = setting.partition("=")
-    if key not in LISTS or not re.fullmatch(r"[\w.,+-]+", value):
-        return setting
-    if multirun and "," in value:
-        return f"metric={value}" if key == "metrics" else setting
-    return f"{key}=[{value}]"
+    if key.lstrip("+") in ONE_NAME and value.startswith("["):
+        raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")
+    if key.startswith("data.columns."):
+        return [f"++{setting}"]
+    is_plain = re.fullmatch(r"[\w.,+-]+", value) is not None
+    if multirun and is_plain and "," in value:
+        return [f"metric={value}"] if key == "metrics" else [setting]
+    if key == "metrics" and (is_plain or value.startswith("[")):
+        names = re.findall(r"[^\[\]\s,'\"]+", value)
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
+        return [f"+metric@metrics.{name}={name}" for name in names]
+    return [f"{key}=[{value}]" if key in LISTS and is_plain else setting]
 
 
 def quote(text: str) -> str:

@@ -21,7 +21,8 @@ from experiments.runner.configuration import (
     list_files,
 )
 from experiments.runner.execution import name_recipe
-from experiments.runner.listing import group_options
+from experiments.runner.listing import descriptions, group_options
+from experiments.runner.words import as_settings
 
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
@@ -87,7 +88,7 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
 )
 def test_faults_name_the_key_and_what_is_allowed(overrides: list[str], words: list[str]) -> None:
     with pytest.raises(SettingFault) as caught:
-        compose_run(overrides)
+        compose_run(as_settings(overrides, descriptions([CONFIGS])))
     message = str(caught.value)
     assert all(word in message for word in words), message
 
@@ -189,7 +190,7 @@ def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]
 
 
 def test_the_files_of_an_experiment_are_listed_with_the_place_of_their_settings() -> None:
-    found = list_files(["+exp=audit", "metrics=[bleu]", "seed=3"], [CONFIGS])
+    found = list_files(["+exp=audit", "+metric@metrics.bleu=bleu", "seed=3"], [CONFIGS])
     assert found[0] == ("exp/audit", "", (CONFIGS / "exp" / "audit.yaml").read_text("utf-8"))
     assert ("metric/bleu", "metrics.bleu") in [each[:2] for each in found]
     assert found[-1][0] == "run"

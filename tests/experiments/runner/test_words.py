@@ -16,12 +16,15 @@ EXPERIMENTS = descriptions((CONFIGS,))
 @pytest.mark.parametrize(
     ("words", "settings"),
     [
-        ("compare in.jsonl metrics=bleu,ter", '+exp=compare data.path="in.jsonl" metrics=[bleu,ter]'),
-        ("metrics=bleu compare in.jsonl", '+exp=compare data.path="in.jsonl" metrics=[bleu]'),
+        (
+            "compare in.jsonl metrics=bleu,ter",
+            '+exp=compare data.path="in.jsonl" +metric@metrics.bleu=bleu +metric@metrics.ter=ter',
+        ),
+        ("metrics=bleu compare in.jsonl", '+exp=compare data.path="in.jsonl" +metric@metrics.bleu=bleu'),
         ("-m compare in.jsonl metrics=bleu,ter", '+exp=compare data.path="in.jsonl" metric=bleu,ter'),
-        ("-m compare metrics=bleu level=0.1,0.2", "+exp=compare metrics=[bleu] level=0.1,0.2"),
+        ("-m compare metrics=bleu level=0.1,0.2", "+exp=compare +metric@metrics.bleu=bleu level=0.1,0.2"),
         ("score metric.aspects=a,b seed=1", "+exp=score metric.aspects=[a,b] seed=1"),
-        ("compare metrics=[bleu] ~metric", "+exp=compare metrics=[bleu] ~metric"),
+        ("compare metrics=[bleu] ~metric", "+exp=compare +metric@metrics.bleu=bleu ~metric"),
         ("compare old=a.txt new=b.txt", "+exp=compare old=a.txt new=b.txt"),
         ("agree in.jsonl", '+exp=meta_eval data.path="in.jsonl"'),
         ("meta_eval in.jsonl", '+exp=meta_eval data.path="in.jsonl"'),
@@ -31,6 +34,7 @@ EXPERIMENTS = descriptions((CONFIGS,))
             "plan in.jsonl pilot.systems=a,b differences=0.1",
             '+exp=plan pilot.path="in.jsonl" pilot.systems=[a,b] differences=[0.1]',
         ),
+        ("score data.columns.text=answer", "+exp=score ++data.columns.text=answer"),
         ("train cdm in.jsonl", '+exp=cdm_dialogue data=dialogues data.train_path="in.jsonl"'),
         ("doctor score in.jsonl metric=bleu", '+exp=score data.path="in.jsonl" metric=bleu dry_run=true'),
         ("doctor +exp=oumg", "+exp=oumg dry_run=true"),
