@@ -1,10 +1,8 @@
 """Judge: the scores of one text by the metrics that a folder of models has, and what explains each score."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
 
 from baselines.rouge import Rouge
 from baselines.sacrebleu_metrics import Bleu
@@ -21,12 +19,6 @@ from experiments.report.explanations import Line, read_explanation
 from judge.inputs import read
 from mars.metric import MARS
 
-Kind = Literal["text", "dialogue", "text and references"]
-USUAL: Mapping[Kind, tuple[str, ...]] = {  # beginnings of names
-    "text": ("CTRLEval", "judge", "word count"),
-    "dialogue": ("CDM", "word count"),
-    "text and references": ("ROUGE", "BLEU", "MARS", "word count"),
-}
 SCALES = {  # what the number of a metric says, by the beginning of its name
     "word count": "words; says nothing about quality",
     "ROUGE-L": "0 to 1; 1 = the words of a reference, in order",
@@ -101,37 +93,26 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     return Judgement(name, score, None, tuple(read_explanation(known, aspect)), scores.notes)
 
 
-def choose_usual_metrics(names: Iterable[str], kind: Kind) -> list[str]:
-    """The metrics that are chosen at first for a kind of input, the most telling one first."""
-    listed = list(names)
-    return [name for beginning in USUAL[kind] for name in listed if name.startswith(beginning)]
-
-
-def name_kind(examples: Sequence[Example]) -> Kind:
-    """The kind of input that all examples are."""
-    if all(example.turns for example in examples):
-        return "dialogue"
-    return "text and references" if all(example.references for example in examples) else "text"
-
-
 def make_example(
-    kind: Kind, text: str, prefix: str, label: str, references: str, context: str, characters: int
+    text: str, is_dialogue: bool, prefix: str, label: str, references: str, context: str, characters: int
 ) -> Example:
-    """The example that a person typed. Raises SettingFault for a text that is blank or too long."""
+    """The example that a person typed; the lines of a dialogue are its turns, each line of `references` is one.
+
+    Raises SettingFault for a text that is blank or too long.
+    """
     for name, value in (("text", text), ("prefix", prefix), ("references", references), ("context", context)):
         check_length(value, characters, name)
     if not text.strip():
         raise SettingFault("text must not be blank")
-    row: dict[str, Any] = {"text": text.strip()}
-    match kind:
-        case "dialogue":
-            row = {"turns": [line.strip() for line in text.splitlines() if line.strip()]}
-        case "text":
-            row |= {"prefix": prefix.strip(), "label": label.strip()}
-        case "text and references":
-            several = [line.strip() for line in references.splitlines() if line.strip()]
-            row |= {"references": several, "context": context.strip()}
-    return read([row]).examples[0]
+    body = {"turns": split_lines(text)} if is_dialogue else {"text": text.strip()}
+    row = {**body, "prefix": prefix.strip(), "label": label.strip(), "context": context.strip()}
+    row["references"] = split_lines(references)
+    return read([{name: value for name, value in row.items() if value}]).examples[0]
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines that are not blank."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def check_length(text: str, characters: int, name: str) -> None:

@@ -32,14 +32,9 @@ def models(
 ) -> Outcome:
     """Trains a model of each kind, or finds it as a stage of an earlier run.
 
-    Args:
-        dialogues: for CDM's pair, pooler and discriminators.
-        remarks: for the infiller of CTRLEval with its word frequencies, the generator, the guides and the judges.
-        topics: the same remarks with their topics as labels, for further guides and judges.
-        stories: for the language model of MARS.
-        cdm: the pair and what learns its negatives.
-        infiller, language_model, generator, guide, judge: the other models.
-        share: of the remarks for the generator; guides and judges halve the others.
+    The dialogues are for CDM. The remarks are for the infiller of CTRLEval with its word frequencies, for the generator
+    (`share` of them), the guides and the judges, which halve the others; `topics` are the same texts with their topics
+    as labels, for further guides and judges. The stories are for the language model of MARS.
     """
     pair = train_pair(run, dialogues, cdm)
     discriminators = train_discriminators(run, get_negatives(run, pair, dialogues, cdm), {}, cdm)

@@ -13,7 +13,7 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
 from experiments.demo.comparing import compare_by_metric, read_outputs
-from experiments.demo.judging import Kind, check_length, choose_usual_metrics, judge_by, make_example, name_kind
+from experiments.demo.judging import check_length, judge_by, make_example
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.settings import DemoModels, DemoSettings
 from experiments.demo.views import show_candidates, show_judgements
@@ -24,8 +24,8 @@ SIDES = ("guided", "unguided")
 STYLE = Path(__file__).with_name("page.css")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROMPT, PROMPTS = "The food", ("Yesterday my sister and I", "On Friday I")  # shown at first, and to click
-SOURCES: dict[Kind, str] = {"text": "texts", "dialogue": "dialogues", "text and references": "summaries"}
-CLICKED, BEGINNING = 3, 24  # examples of each kind, and the characters by which they are named
+SOURCES = ("texts", "dialogues", "summaries")
+CLICKED, BEGINNING = 3, 24  # examples of each file, and the characters by which they are named
 INTRODUCTION = (
     "<b>Steer</b> a language model token by token, <b>judge</b> a text, <b>compare</b> systems: four papers (CDM, "
     "CTRLEval, MARS, OUMG) and the usual metrics, to try by hand. docs/demo.md explains the page."
@@ -148,61 +148,52 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         view.select(on_select(side), state, shown, show_progress="hidden")
 
 
-def name_example(kind: str, example: Example) -> str:
-    """The kind, the rating and the beginning of an example.
+def name_example(source: str, example: Example) -> str:
+    """The file, the rating and the beginning of an example.
 
-    >>> name_example("text", Example("a", text="The soup was cold.", ratings={"quality": 2}))
-    'text, rated 2: The soup was cold.'
+    >>> name_example("texts", Example("a", text="The soup was cold.", ratings={"quality": 2}))
+    'texts, rated 2: The soup was cold.'
     """
     rated = "".join(f", rated {value:g}" for value in list(example.ratings.values())[:1])
-    return f"{kind}{rated}: {shorten(' '.join(example.full_text.split()), BEGINNING)}"
+    return f"{source}{rated}: {shorten(' '.join(example.full_text.split()), BEGINNING)}"
 
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
-    """Scores one text by the chosen metrics."""
-    examples = [
-        (kind, example)
-        for kind, name in SOURCES.items()
-        for example in read_scored(EXAMPLES / f"{name}.jsonl").examples[:CLICKED]
-    ]
+    """Scores one text by the chosen metrics; one that lacks something says so."""
+    examples = [(name, e) for name in SOURCES for e in read_scored(EXAMPLES / f"{name}.jsonl").examples[:CLICKED]]
     first, most = examples[0][1], settings.characters
-    kind = gr.Radio(list(SOURCES), value="text", label="what to judge")
     info = "one turn on each line for a dialogue"
     text = gr.Textbox(first.full_text, label="text", lines=6, max_length=most, info=info)
+    is_dialogue = gr.Checkbox(label="a dialogue")
     with gr.Row():
         prefix = gr.Textbox(first.prefix, label="prefix", max_length=most, info="how the text had to begin")
         label = gr.Textbox(first.label, label="label", max_length=100, info="positive or negative, for CTRLEval")
-    hidden: dict[str, Any] = {"lines": 3, "max_length": most, "visible": False}
-    references = gr.Textbox("", label="references", info="one on each line", **hidden)
-    context = gr.Textbox("", label="context", info="what the text sums up or answers", **hidden)
-    fields = [kind, text, prefix, label, references, context]
+    with gr.Row():
+        references = gr.Textbox("", label="references", max_length=most, lines=3, info="one on each line")
+        context = gr.Textbox("", label="context", max_length=most, lines=3, info="what the text sums up or answers")
+    fields = [text, is_dialogue, prefix, label, references, context]
     clicked = [
-        [kind, e.full_text, e.prefix or "", e.label or "", "\n".join(e.references or ()), e.context or ""]
-        for kind, e in examples
+        [e.full_text, bool(e.turns), e.prefix or "", e.label or "", "\n".join(e.references or ()), e.context or ""]
+        for _, e in examples
     ]
     gr.Examples(clicked, fields, example_labels=[name_example(*each) for each in examples], label="examples to click")
-    chosen = gr.CheckboxGroup(list(models.metrics), value=choose_usual_metrics(models.metrics, "text"), label="metrics")
+    chosen = gr.CheckboxGroup(list(models.metrics), value=list(models.metrics), label="metrics")
     if len(models.metrics) <= 3:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
     score = gr.Button("Score", variant="primary")
     shown = gr.HTML(elem_classes="result")
 
-    def on_kind(kind: Kind) -> tuple[Any, ...]:
-        plain, compares = (gr.update(visible=kind == name) for name in ("text", "text and references"))
-        return plain, plain, compares, compares, choose_usual_metrics(models.metrics, kind)
-
     def on_score(
-        kind: Kind, text: str, prefix: str, label: str, references: str, context: str, chosen: list[str]
+        text: str, is_dialogue: bool, prefix: str, label: str, references: str, context: str, chosen: list[str]
     ) -> str:
         def show() -> str:
-            example = make_example(kind, text, prefix, label, references, context, most)
+            example = make_example(text, is_dialogue, prefix, label, references, context, most)
             if not chosen:
                 raise SettingFault("choose at least one metric")
             return show_judgements([judge_by(name, models.metrics[name], example) for name in chosen])
 
         return answer(show)
 
-    kind.change(on_kind, kind, [prefix, label, references, context, chosen], show_progress="hidden")
     score.click(on_score, [*fields, chosen], shown)
 
 
@@ -213,19 +204,9 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     files = gr.File(label="one file, or one for each system", file_count="multiple", file_types=types, height=140)
     named = ["summaries of ten articles by two systems"]
     gr.Examples([[[str(EXAMPLES / "summaries.jsonl")]]], files, example_labels=named, label="an example to click")
-    info = "a file chooses one of its kind; change it here"
-    metric = gr.Dropdown(list(models.metrics), value="word count", label="metric", info=info)
+    metric = gr.Dropdown(list(models.metrics), value="word count", label="metric")
     button = gr.Button("Compare", variant="primary")
     shown = gr.HTML(elem_classes="result")
-
-    def on_files(files: list[str] | None) -> tuple[Any, str]:
-        if not files:
-            return gr.skip(), ""
-        try:
-            outputs = read_outputs([Path(file) for file in files], settings.outputs)
-        except InputFaults as fault:
-            return gr.skip(), show_fault(fault)
-        return choose_usual_metrics(models.metrics, name_kind(outputs.examples))[0], ""
 
     def on_compare(files: list[str] | None, metric: str) -> str:
         def show() -> str:
@@ -234,5 +215,5 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
 
         return answer(show)
 
-    files.change(on_files, files, [metric, shown], show_progress="hidden")
+    files.change(lambda: "", None, shown, show_progress="hidden")
     button.click(on_compare, [files, metric], shown)

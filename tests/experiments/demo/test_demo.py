@@ -19,21 +19,18 @@ def test_a_port_that_another_program_uses_is_refused() -> None:
     check_port("127.0.0.1", port)
 
 
-def test_the_lines_of_a_dialogue_are_its_turns() -> None:
-    assert make_example("dialogue", "Hi!\n\n Hello. \n", "x", "", "", "", 99).turns == ("Hi!", "Hello.")
-    text = make_example("text", " A text. ", "A", "", "", "", 99)
-    assert (text.text, text.prefix, text.label) == ("A text.", "A", None)
-    compared = make_example("text and references", "A", "", "", "one\n\ntwo\n", " ", 99)
-    assert (compared.references, compared.context) == (("one", "two"), None)
+def test_an_example_has_what_was_typed() -> None:
+    talk = make_example("Hi!\n\n Hello. \n", True, "", "", "", "", 99)
+    assert (talk.turns, talk.references) == (("Hi!", "Hello."), None)
+    text = make_example(" A text. ", False, "A", "", "one\n\ntwo\n", " ", 99)
+    assert (text.text, text.turns, text.prefix, text.label) == ("A text.", None, "A", None)
+    assert (text.references, text.context) == (("one", "two"), None)
 
 
 @pytest.mark.parametrize(
-    ("text", "references", "message"),
-    [
-        (" ", "", "text must not be blank"),
-        ("x" * 11, "", "text must have at most 10 characters, but has 11"),
-    ],
+    ("text", "message"),
+    [(" ", "text must not be blank"), ("x" * 11, "text must have at most 10 characters, but has 11")],
 )
-def test_texts_that_are_blank_or_too_long_are_refused(text: str, references: str, message: str) -> None:
+def test_texts_that_are_blank_or_too_long_are_refused(text: str, message: str) -> None:
     with pytest.raises(SettingFault, match=message):
-        make_example("text and references", text, "", "", references, "", 10)
+        make_example(text, False, "", "", "", "", 10)
