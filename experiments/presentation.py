@@ -34,7 +34,6 @@ def present(
     folders: Mapping[str, Path] | None = None,
     files: Sequence[Path] = (),
     drawn: Sequence[ScoredSet] | None = None,
-    shown: Sequence[ScoredSet] = (),
     synthetic: bool = False,
 ) -> Outcome:
     """The outcome: what every experiment shows of its sets and models, and what it adds.
@@ -43,20 +42,8 @@ def present(
     set; held-out loss and curve (`training_curves`) of each language model that was trained here, and its folder; a
     signature with settings, models, seed and libraries.
 
-    Args:
-        run: from the runner.
-        sets: with the scores of every metric.
-        models: by name, trained here or not.
-        tables: other than agreement with ratings.
-        notes: warnings, each shown once.
-        settings: for the signature, such as the name of the data.
-        plots: more of them.
-        figures: more numbers by name; one that a model has too replaces it.
-        folders: models beside `models`, by name.
-        files: that the experiment wrote.
-        drawn: the sets to plot, where these are not all rated ones with all their metrics.
-        shown: sets that the page shows, though their scores are not kept.
-        synthetic: whether this project generated some of the training or rated text.
+    `models` and `folders` are by name, trained here or not; a figure replaces that of a model; `settings` are for the
+    signature. `drawn` are the sets to plot, where these are not all rated ones with all their metrics.
     """
     models = models or {}
     learned = {name: model for name, model in models.items() if model.is_language_model}
@@ -78,7 +65,6 @@ def present(
         ),
         tables=[*([replace(tabulate_agreement(rows), finding=name_best(rows))] if rows else []), *tables],
         scored=sets,
-        shown=shown,
         plots={
             **({"training_curves": training_curves(curves)} if curves else {}),
             **{f"scores_{each.name}": scores_against_ratings(each) for each in drawn},

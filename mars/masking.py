@@ -1,22 +1,18 @@
 """Masking: which words of a human reference become blanks (MARS, section 2.1 and Appendix A). No model here."""
 
 import itertools
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
-from core.faults import InputFaults, fault
 from core.settings import Count, Positive, checked_dataclass
 from data.documents import DocumentFrequencies, count_documents, read_documents
-from data.text_files import open_atomically, read_text
 from data.words import Word, fold, is_punctuation, split_words
 from mars.english import PartOfSpeech, Tagger
 
@@ -76,28 +72,9 @@ def count_corpus(texts: Sequence[str]) -> DocumentFrequencies:
     return count_documents(texts, fold_words)
 
 
-def save_documents(frequencies: DocumentFrequencies, path: Path) -> None:
-    """Writes a table for `load_documents`."""
-    with open_atomically(path) as file:
-        file.write(json.dumps(asdict(frequencies), ensure_ascii=False) + "\n")
-
-
 def load_documents(path: Path | str) -> DocumentFrequencies:
-    """Reads a table that `save_documents` wrote (.json), or counts a corpus (`read_documents`).
-
-    Raises InputFaults for what is wrong with the file.
-    """
-    path = Path(path)
-    if path.suffix != ".json":
-        return count_corpus(read_documents(path))
-    faults: list[str] = []
-    text = read_text(path, faults)
-    if faults:
-        raise InputFaults(faults)
-    try:
-        return TypeAdapter(DocumentFrequencies).validate_json(text)
-    except ValidationError:
-        raise InputFaults([fault(path, 0, "must be a table that judge idf wrote, but cannot be read")]) from None
+    """Counts a corpus (`read_documents`). Raises InputFaults for what is wrong with the file."""
+    return count_corpus(read_documents(path))
 
 
 def priorities(

@@ -110,7 +110,7 @@ class MARS(BaseMetric):
             augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
             kept: a folder of stages with a cache of augmented references; None keeps none.
             ratios, q: as the fields.
-            documents: a corpus or a saved table for the IDF of Eq. 1 (`load_documents`); None takes the references of
+            documents: the file of a corpus for the IDF of Eq. 1 (`read_documents`); None takes the references of
                 each call.
             masking: which words are masked first, and at what cost.
             augmentation: how blanks are filled.

@@ -41,7 +41,6 @@ from data.corpus import Corpus
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm.plans import CdmPlan, DiscrepancyPlan, NegativesPlan, PoolerPlan
-from experiments.cdm.plots import plot_momentum
 from experiments.cdm.tables import (
     CONTRAST_CAPTION,
     list_contrasts,
@@ -104,9 +103,6 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             "strategy": plan.negatives.strategy,
             "gamma": plan.negatives.sampling.gamma,
             "pooler": plan.pooler.negatives,
-        },
-        plots={
-            **{f"momentum_{each.name}": plot_momentum(each, found) for each, found in zip(scored, steps, strict=True)},
         },
         folders={"pooler": pooler},
         figures=list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),

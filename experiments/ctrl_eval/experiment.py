@@ -25,7 +25,7 @@ from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
-from experiments.ctrl_eval.plots import plot_analyses
+from experiments.ctrl_eval.plots import plot_number_of_evaluators
 from experiments.ctrl_eval.tables import AnalysisSettings, Evaluated, tabulate_analyses
 from experiments.presentation import present
 from experiments.training import (
@@ -71,9 +71,8 @@ def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: AnalysisSetti
 
     `data` has labelled texts, and rated ones with prefix and label.
 
-    Raises InputFaults for a rated set without the example to show and for a missing table, SettingFault for a table
-    that cannot fit the backbone, a missing sentence splitter, `iwf=count` without texts and an unknown aspect of
-    quality drift.
+    Raises InputFaults for a missing table, SettingFault for a table that cannot fit the backbone, a missing sentence
+    splitter, `iwf=count` without texts and an unknown aspect of quality drift.
     """
     analyses.check(data.rated)
     make_splitter(plan.metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
@@ -81,11 +80,8 @@ def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: AnalysisSetti
     metrics = make_metrics(plan, models["infiller"], table)
     scored = score_sets(run, data, metrics, make_baselines(plan, models, metrics["ctrleval"]))
     tables = {each.name: tabulate_analyses(each, evaluated, analyses, run.seed) for each, evaluated in scored}
-    plots = {
-        f"{figure}_{each.name}": drawn
-        for each, evaluated in scored
-        for figure, drawn in plot_analyses(each, evaluated, tables[each.name], analyses, run.seed).items()
-    }
+    name = "number_of_evaluators"
+    curves = {f"{name}_{each}": plot_number_of_evaluators(of[name].rows) for each, of in tables.items() if name in of}
     discriminators = {name: model for name, model in models.items() if name.startswith(DISCRIMINATOR)}
     frequencies = metrics["ctrleval"].frequencies
     notes = explain_frequencies(data, frequencies)
@@ -98,7 +94,7 @@ def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: AnalysisSetti
         [table for found in tables.values() for table in found.values()],
         notes,
         settings={"data": data.name, "iwf": None if frequencies is None else frequencies.name},
-        plots=plots,
+        plots=curves,
         figures={
             f"{name} held-out AUC": max(point["val/auc"] for point in model.curve if "val/auc" in point)
             for name, model in discriminators.items()

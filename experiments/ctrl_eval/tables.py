@@ -1,13 +1,12 @@
-"""Tables of CTRLEval beside the agreement with ratings: Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
+"""Tables of CTRLEval beside the agreement with ratings: Figures 2 to 4 as numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
-from scipy.stats import rankdata
 
-from core.faults import InputFaults, SettingFault
-from core.settings import Count, Several, Size, Text, checked_dataclass
+from core.faults import SettingFault
+from core.settings import Count, Several, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
 from experiments.presentation import list_agreement_of_parts
@@ -26,27 +25,21 @@ class AnalysisSettings:
 
     aspect: Text = "coherence"  # of quality drift (the paper: coherence), left out where few texts are rated for it
     numbers: Several[Count] = (1, 2, 4, 8, 16, 24, 32)  # how many evaluators are drawn at random for Figure 4
-    example: Size = 0  # the index of the text whose evaluators are shown (Figure 5)
 
     def check(self, rated: Sequence[ScoredSet]) -> None:
-        """Raises InputFaults for sets that lack the example to show, SettingFault for an unknown aspect."""
+        """Raises SettingFault for an unknown aspect."""
         known = {aspect for each in rated for example in each.examples for aspect in example.ratings}
         if self.aspect not in {*get_args(Aspect), *known}:
             named = ", ".join(sorted(known)) or "nothing"
             raise SettingFault(
                 f"analyses.aspect must be an aspect of CTRLEval or a rated one ({named}), but is {self.aspect}"
             )
-        if short := [each for each in rated if len(each.examples) <= self.example]:
-            raise InputFaults(
-                f"analyses.example must be below the {len(each.examples)} texts of {each.name}, but is {self.example}"
-                for each in short
-            )
 
 
 def tabulate_analyses(
     scored: ScoredSet, evaluated: Evaluated, analyses: AnalysisSettings, seed: int
 ) -> dict[str, Table]:
-    """The tables by the names of their plots; one without rows, because the set lacks what it needs, is left out."""
+    """The tables by name; one without rows, because the set lacks what it needs, is left out."""
     compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
     r = "Pearson's r with its 95 % interval; n texts"
     tables = {
@@ -62,11 +55,6 @@ def tabulate_analyses(
             f"Number of evaluators on {scored.name}",
             f"Pearson's r of attribute relevance, n = {len(scored)}: mean and deviation of 20 draws (Figure 4)",
             list_agreement_by_number(scored, evaluated, analyses.numbers, seed),
-        ),
-        "cases": Table(
-            f"Cases of {scored.name}",
-            "the two texts of one input whose ratings differ most; (rank) among all texts (Figures 6 and 7)",
-            [row for aspect in scored.aspects for row in list_cases(compared, aspect)],
         ),
     }
     return {name: table for name, table in tables.items() if table.rows}
@@ -107,41 +95,3 @@ def list_agreement_by_number(scored: ScoredSet, evaluated: Evaluated, numbers: S
                 for number, (mean, deviation) in curve.items()
             ]
     return rows
-
-
-def list_cases(scored: ScoredSet, aspect: str) -> list[Row]:
-    """The two texts of one group whose ratings differ most, the better one first (Figures 6 and 7).
-
-    No score decides which pair is shown. Empty where no group has two different ratings.
-    """
-    ratings = scored.ratings(aspect)
-    groups: dict[str, list[int]] = {}
-    for i in np.flatnonzero(~np.isnan(ratings)).tolist():
-        if group := scored.examples[i].group:
-            groups.setdefault(group, []).append(i)
-    widest = max(groups.values(), key=lambda group: np.ptp(ratings[group]), default=[])
-    if not widest or np.ptp(ratings[widest]) == 0:
-        return []
-    best, worst = (pick(widest, key=ratings.__getitem__) for pick in (max, min))
-    columns = {metric: scored.values(metric, aspect) for metric in scored.scores}
-    ranks, rating_ranks = {metric: best_first(values) for metric, values in columns.items()}, best_first(ratings)
-    return [
-        {
-            "aspect": aspect,
-            "id": scored.examples[i].id,
-            "label": scored.examples[i].label or "",
-            "rating": f"{ratings[i]:.3g} ({rating_ranks[i]})",
-            **{metric: f"{values[i]:.4g} ({ranks[metric][i]})" for metric, values in columns.items()},
-            "text": scored.examples[i].full_text,
-        }
-        for i in (best, worst)
-    ]
-
-
-def best_first(values: Sequence[float] | np.ndarray) -> list[int]:
-    """The rank of each value, 1 for the highest. Equal values share the better rank; NaN comes last.
-
-    >>> best_first([0.5, 2.0, 0.5])
-    [2, 1, 2]
-    """
-    return [int(rank) for rank in rankdata(-np.nan_to_num(values, nan=-np.inf), method="min")]

@@ -171,15 +171,3 @@ def list_notes(found: MarsScores) -> Iterator[str]:
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
     if "retrieve" not in found.adversaries:
         yield f"no Retrieve for {name}: not every text has a context"
-    elif (shared := count_shared_texts(found.adversaries["retrieve"].examples))[0]:
-        yield f"Retrieve for {name}: {shared[0]} of {shared[1]} inputs have one retrieved sentence for all systems"
-
-
-def count_shared_texts(examples: Sequence[Example]) -> tuple[int, int]:
-    """For how many inputs with several texts all texts are equal, and how many such inputs there are."""
-    by_group: dict[str, list[str]] = {}
-    for example in examples:
-        if example.group is not None:
-            by_group.setdefault(example.group, []).append(example.text)
-    several = [group for group in by_group.values() if len(group) > 1]
-    return sum(len(set(group)) == 1 for group in several), len(several)

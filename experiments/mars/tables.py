@@ -1,6 +1,5 @@
 """Tables of MARS beside the agreement with ratings: gains, within systems, by masking ratio, under adversaries."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,6 @@ import numpy as np
 
 from data.words import split_words
 from experiments.presentation import list_agreement_of_parts
-from experiments.report.texts import find_worst
 from judge.tables import Table
 from mars.masking import Blank, Kept
 from mars.metric import Compared
@@ -25,11 +23,6 @@ ALTERED = " altered: the share of the augmented references of mars with a blank;
 LENGTH_CAPTION = (
     "Table 2 of MARS: how many words and marks contexts and references have on average. omega: context over reference; "
     "a low one means an open-ended task." + ALTERED
-)
-DISAGREEMENT_CAPTION = (
-    "Table 6 of MARS: the texts that mars ranks furthest from their rating. difference: rank of the score minus rank "
-    "of the rating, as shares; below 0 mars is too strict. copied: the text stands in the context (confusion). "
-    "unknown: it has an unknown token (OOV)." + ALTERED
 )
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
@@ -47,7 +40,6 @@ ADVERSARY_CAPTION = (
     "Table 4 of MARS: Pearson's correlation with the ratings of the originals for adversaries in their place, and how "
     "much lower it is (fall). below: the share of adversaries that score below their originals."
 )
-SHOWN = 160  # characters of a text in a table
 Row = dict[str, Any]
 
 
@@ -92,14 +84,13 @@ class MarsScores:
 
 
 def make_tables(found: Sequence[MarsScores]) -> list[Table]:
-    """Tables 2 to 6. Table 3 is the gains of mars and, for sets with systems, the agreement within them."""
+    """Tables 2 to 5. Table 3 is the gains of mars and, for sets with systems, the agreement within them."""
     made: dict[str, tuple[str, Callable[[MarsScores], Iterable[Row]]]] = {
         "Lengths": (LENGTH_CAPTION, lambda one: [measure_lengths(one.originals)]),
         "Gains of mars": (GAIN_CAPTION, lambda one: list_gains(one.originals)),
         "Within systems": (SYSTEM_CAPTION, lambda one: list_agreement_within_systems(one.originals)),
         "Masking ratios": (RATIO_CAPTION, list_ratios),
         "Adversaries": (ADVERSARY_CAPTION, list_falls),
-        "Disagreements": (DISAGREEMENT_CAPTION, lambda one: list_disagreements(one.originals)),
     }
     tables = []
     for title, (caption, list_rows) in made.items():
@@ -217,32 +208,3 @@ def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> d
         "fall": difference(a, b, originals.ratings(aspect), groups=originals.groups, statistic=pearson),
         "below": below,
     }
-
-
-def list_disagreements(texts: ScoredSet, count: int = 6) -> Iterable[Row]:
-    """The texts whose rank by `mars` differs most from their rank by rating, the largest difference first (Table 6).
-
-    copied: whether the text stands in the context (the paper's confusion errors). unknown: whether it has an unknown
-    token, `UNK` (the paper's out-of-vocabulary errors).
-    """
-    ratings, scores = texts.ratings(texts.aspects[0]), texts.values("mars", texts.aspects[0])
-    for i, rating_rank, score_rank in find_worst(ratings, scores, count):
-        example = texts.examples[i]
-        text, context = example.full_text, example.context or ""
-        yield {
-            "set": texts.name,
-            "id": example.id,
-            "context": _cut_beginning(context),
-            "reference": _cut_beginning(" / ".join(example.references)),
-            "text": _cut_beginning(text),
-            "rating": float(ratings[i]),
-            "mars": float(scores[i]),
-            "difference": score_rank - rating_rank,
-            "copied": "yes" if text.strip() in context else "no",
-            "unknown": "yes" if re.search(r"\b[Uu][Nn][Kk]\b", text) else "no",
-        }
-
-
-def _cut_beginning(text: str) -> str:
-    """The end of a long text, which is nearest to what follows it."""
-    return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"

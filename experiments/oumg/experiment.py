@@ -6,7 +6,7 @@ from core.signature import Setting
 from core.stages import fingerprint
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.findings import Contest, JudgesPlan, find_misjudged, judge_systems, score_origins
+from experiments.oumg.findings import Contest, JudgesPlan, judge_systems, score_origins
 from experiments.oumg.plots import plot_logits
 from experiments.presentation import present
 from experiments.training import Trained
@@ -46,7 +46,6 @@ def compare_systems(
         settings=settings,
         plots=plot_logits(first),
         figures={**{name: len(each) for name, each in pairs.items()}, **(figures or {})},
-        shown=[find_misjudged(first, synthetic)],
         synthetic=synthetic,
     )
 

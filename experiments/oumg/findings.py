@@ -2,8 +2,7 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.example import Example
@@ -11,9 +10,7 @@ from core.scores import Scores
 from core.settings import Seed, Several, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from discriminators.discriminator import Discriminator
-from discriminators.explanations import explain_parts
 from experiments.contracts import Run
-from experiments.report.texts import find_worst
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import JudgedPairs, OutputPair, PairedOutputs, judge_pairs, label_pairs
@@ -70,8 +67,6 @@ class KindFindings:
 
     # by seed
     discriminators: Mapping[int, Trained]
-    # that of the first seed, which explains its logits
-    first: Discriminator
     # the logits of all
     judged: JudgedPairs
     # of the test pairs
@@ -109,11 +104,10 @@ def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> SystemFinding
         }
         with run.timed(f"judging by {kind}"):
             loaded = (Discriminator.from_pretrained(each.source, plan.device) for each in trained.values())
-            first = next(loaded)
-            judged = judge_pairs(comparison.test, chain([first], loaded))
+            judged = judge_pairs(comparison.test, loaded)
         human_inputs = [name for name in inputs for _ in range(2)]
         scores = relative_scores(judged.human, judged.first, judged.second, inputs, human_inputs)
-        kinds[kind] = KindFindings(trained, first, judged, scores)
+        kinds[kind] = KindFindings(trained, judged, scores)
     return SystemFindings(contest, kinds)
 
 
@@ -143,29 +137,6 @@ def score_origins(found: SystemFindings, synthetic: bool = False) -> list[Scored
         }
         sets.append(ScoredSet(name, tuple(texts.values()), scores, synthetic))
     return sets
-
-
-def find_misjudged(found: SystemFindings, synthetic: bool = False) -> ScoredSet:
-    """The test texts, rated 1 for human and 0 for machine, with the logits of the first discriminator of each kind.
-
-    The texts that a discriminator misclassifies most clearly are explained: what each sentence adds to the logit.
-    """
-    pairs = found.contest.comparison.test
-    texts = distinct_texts(pairs, range(4))
-    rated = [replace(text, ratings={"human": float(place < 2)}) for (_, place), text in texts.items()]
-    segments = [tuple(pairs[i].segments[place]) for i, place in texts]
-    scores: dict[str, Scores] = {}
-    for kind, each in found.kinds.items():
-        seed, trained = next(iter(each.discriminators.items()))
-        logits = each.judged.logits_of(texts)[0]
-        explanations: list[dict[str, Any]] = [{} for _ in texts]
-        ratings = ScoredSet("human or machine", tuple(rated), {}).ratings("human")
-        if worst := [i for i, *_ in find_worst(ratings, logits)]:
-            explained_texts = explain_parts(each.first.logits_or_nan, [segments[i] for i in worst], "sentence")
-            for i, explained in zip(worst, explained_texts, strict=True):
-                explanations[i] = explained
-        scores[f"{kind}_seed_{seed}"] = Scores({"logit": logits}, sign_logits(trained), explanations=explanations)
-    return ScoredSet("human or machine", tuple(rated), scores, synthetic)
 
 
 def sign_logits(discriminator: Trained) -> str:

@@ -1,6 +1,5 @@
 """Poems of a small SongNet under discriminators: G1 against G2, guided against unguided ones (OUMG, section 4)."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,6 @@ from core.faults import SettingFault
 from core.settings import Count, NonNegative, check, checked_dataclass
 from core.stages import fingerprint
 from data.corpus import Corpus, split_by
-from data.damage import permute
 from data.files import read_examples, write_examples
 from discriminators.guides import load_guide
 from discriminators.texts import LabelledText
@@ -108,13 +106,10 @@ def oumg_poetry(
     discriminators: JudgesPlan,
     g1_k: int = 32,
     g2_k: int = 32,
-    shuffled: bool = False,
 ) -> Outcome:
     """G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1; G1 is also compared with itself.
 
-    Each has a k of its own; the paper's 32 for both. With `shuffled`, a control, the characters of every poem, human
-    ones too, are put in a random order after all poems are written, so that discriminators see how often each character
-    occurs and nothing else.
+    Each has a k of its own; the paper's 32 for both.
 
     Raises SettingFault where the generator has too few characters for one of them, or there are too few poems.
     """
@@ -131,8 +126,6 @@ def oumg_poetry(
         "G2": write("G2", human, Decoder(partial(ShiftedRanks, g2_k), {"shifted_ranks": g2_k})),
         "G1 again": write("G1 again", human, top_k(g1_k), draws=1),
     }
-    if shuffled:
-        origins = {origin: shuffle_characters(poems, f"{run.seed}/{origin}") for origin, poems in origins.items()}
     contests = [
         pair_poems(plan, origins, ("G1", "G2")),
         replace(pair_poems(plan, origins, ("G1", "G1 again")), about="G1 against itself: "),
@@ -146,7 +139,7 @@ def oumg_poetry(
         models={"generator": generator},
         further=[score_forms(run, data, shown)],
         notes=notes,
-        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k, **({"shuffled": True} if shuffled else {})},
+        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
         synthetic=data.synthetic,
     )
 
@@ -207,16 +200,6 @@ def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]
     """How far the poems of each origin keep their forms."""
     with run.timed("form scores"):
         return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
-
-
-def shuffle_characters(poems: Sequence[Example], seed: str) -> tuple[Example, ...]:
-    """The poems with the characters of each in a random order; marks, and so the form, stay."""
-    found: list[Example] = []
-    for poem in poems:
-        places = [i for i, character in enumerate(poem.text) if character not in MARKS]
-        text = "".join(permute(tuple(poem.text), places, random.Random(f"{seed}/{poem.id}")))
-        found.append(replace(poem, text=text))
-    return tuple(found)
 
 
 def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> Contest:

@@ -91,23 +91,6 @@ def draw_line(axes: Axes, x: Sequence[float], estimates: Sequence[Estimate], **s
 
 
 @styled
-def trade_off(lines: Mapping[str, Sequence[tuple[str, Estimate, Estimate]]], x: str, y: str) -> Figure:
-    """`y` against `x`: a line for each name, its points with their labels and the intervals of `y`."""
-    figure = make_figure(6.5)
-    axes = figure.subplots()
-    for name, points in lines.items():
-        at, up = [x.value for _, x, _ in points], [y for _, _, y in points]
-        draw_line(axes, at, up, marker="o", label=wrap(name) or None)
-        for label, x_value, each in points:
-            axes.annotate(label, (x_value.value, each.value), xytext=(3, 3), textcoords="offset points", fontsize=6)
-    axes.set(xlabel=wrap(x, TITLE), ylabel=wrap(y, SIDE))
-    if any(lines):
-        figure.legend(loc="outside upper center", ncols=2)
-    figure.set_label(f"{y} against {x}, with the intervals of {y}.")
-    return figure
-
-
-@styled
 def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figure:
     """One panel per metric: scores by rating, with jittered points and a colour for each of a few systems.
 

@@ -1,4 +1,4 @@
-"""Texts of a scored set with their scores: those that fit into the page, and the worst disagreements with ratings."""
+"""Texts of a scored set with their scores: those that fit into the page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from experiments.report.explanations import read_explanation
-from meta_eval.correlation import average_ranks
 from meta_eval.scored_set import ScoredSet
 
 MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
@@ -80,19 +76,3 @@ def _row(scored: ScoredSet, columns: ScoredSet, i: int) -> Mapping[str, Any]:
 
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def find_worst(
-    ratings: NDArray[np.float64], values: NDArray[np.float64], count: int = 3
-) -> list[tuple[int, float, float]]:
-    """The index of each of the worst disagreements with its ranks in the ratings and in the values.
-
-    Empty if the ratings or the values of the examples with both are all equal.
-    """
-    known = np.flatnonzero(~np.isnan(values + ratings))
-    if len(known) < 2 or np.ptp(values[known]) == 0 or np.ptp(ratings[known]) == 0:
-        return []
-    below_rating, below_score = (average_ranks(each[known]) - 1 for each in (ratings, values))
-    worst = np.argsort(-np.abs(below_score - below_rating), kind="stable")[:count]
-    others = len(known) - 1
-    return [(int(known[at]), float(below_rating[at]) / others, float(below_score[at]) / others) for at in worst]

@@ -18,11 +18,10 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.joint import joint_rows, plot_joint, plot_trade_off, seed_rows, varied_settings
-from experiments.report.plots import save_figure
-from experiments.report.results import ENDINGS, claim_folder, write_json
+from experiments.report.joint import joint_rows, seed_rows, varied_settings
+from experiments.report.results import claim_folder, write_json
 from experiments.runner import terminal
-from experiments.runner.configuration import ROOT, expand_metrics, search_path
+from experiments.runner.configuration import ROOT, search_path
 from experiments.runner.execution import FAILED, FINE, execute
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.terminal import open_streams
@@ -71,7 +70,7 @@ def run_sweep(
         if ended:
             command = redact_leaves([*terminal.program(), "-m", *words])
             write_json({"command": command, "jobs": ended}, folder / "sweep.json")
-            show(ended, configs[0].trade_off or (), folder)
+            show(ended, folder)
     if lost is not None:
         if os.environ.get("HYDRA_FULL_ERROR"):
             terminal.say("".join(traceback.format_exception(lost)))
@@ -91,7 +90,7 @@ def launch(
     """Lets Hydra's launcher run the jobs; returns their exit codes. Raises what the launcher raises."""
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
-        given = [*expand_metrics(settings), *search_path(folders), f"hydra.sweep.dir={quote(str(folder))}"]
+        given = [*settings, *search_path(folders), f"hydra.sweep.dir={quote(str(folder))}"]
         config = loader.load_configuration(ROOT, given, RunMode.MULTIRUN, from_shell=False)
         launcher = Plugins.instance().instantiate_launcher(HydraContext(loader, Callbacks()), job, config)
         return [done.return_value for done in launcher.launch(jobs, initial_job_idx=0)]
@@ -115,11 +114,11 @@ def read_job(number: int, settings: Sequence[str], folder: Path, exit_code: int)
     return redact_leaves({**job, "exit_code": exit_code} | {key: found[key] for key in KEPT if key in found})
 
 
-def show(jobs: Sequence[dict[str, Any]], columns: Sequence[str], folder: Path) -> None:
-    """Prints the joint table of all jobs; writes it as joint.md and a plot where jobs have different settings."""
+def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
+    """Prints the joint table of all jobs; writes it as joint.md where jobs have different settings."""
     varied = varied_settings(jobs)
     numbered = [{**job, "settings": {**job["settings"], "job": job["number"]}} for job in jobs]
-    rows = joint_rows(numbered, ["job", *varied], columns)
+    rows = joint_rows(numbered, ["job", *varied])
     tables = [Table(f"{len(jobs)} jobs", "", rows)]
     if "seed" in varied and (means := seed_rows(rows, varied)):
         tables.append(Table("Over seeds", "mean and spread (standard deviation)", means))
@@ -131,8 +130,4 @@ def show(jobs: Sequence[dict[str, Any]], columns: Sequence[str], folder: Path) -
             out.print(literal(f"job {job['number']} failed ({job['exit_code']}): {job['folder']}/run.log"))
     if varied and len(rows) > 1:
         (folder / "joint.md").write_text("\n".join(table.to_markdown() for table in tables), encoding="utf-8")
-        if columns or "set" in rows[0]:
-            figure = plot_trade_off(rows, varied, columns) if columns else plot_joint(rows, varied)
-            for ending in ENDINGS:
-                save_figure(figure, folder / f"joint.{ending}")
     out.print(literal(f"{folder}/sweep.json"))

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from data.files import write_examples
-from experiments.report.plots import trade_off
+from experiments.report.plots import SIDE, TITLE, draw_line, make_figure, styled, wrap
 from experiments.steering.findings import SteeredSetting, SteeredTexts
 from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
@@ -61,14 +61,23 @@ def steering_row(
     }
 
 
+@styled
 def plot_trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Accuracy by perplexity: a line for each k, a point for each strength."""
-    lines = {
-        f"k = {k}": [(f"{row['strength']:g}", row["perplexity"], row["accuracy"]) for row in rows if row["k"] == k]
-        for k in dict.fromkeys(row["k"] for row in rows)
-    }
-    x = "perplexity under the unguided generator (lower is likelier)"
-    return trade_off(lines, x, "accuracy by separate judges, strength by strength")
+    """Accuracy with its intervals by perplexity: a line for each k, a point for each strength."""
+    figure = make_figure(6.5)
+    axes = figure.subplots()
+    for k in dict.fromkeys(row["k"] for row in rows):
+        points = [row for row in rows if row["k"] == k]
+        at = [row["perplexity"].value for row in points]
+        draw_line(axes, at, [row["accuracy"] for row in points], marker="o", label=f"k = {k}")
+        for x, row in zip(at, points, strict=True):
+            place = (x, row["accuracy"].value)
+            axes.annotate(f"{row['strength']:g}", place, xytext=(3, 3), textcoords="offset points", fontsize=6)
+    x, y = "perplexity under the unguided generator (lower is likelier)", "accuracy by separate judges"
+    axes.set(xlabel=wrap(x, TITLE), ylabel=wrap(y, SIDE))
+    figure.legend(loc="outside upper center", ncols=2)
+    figure.set_label(f"{y.capitalize()} against {x}, strength by strength, with the intervals of accuracy.")
+    return figure
 
 
 def write_samples(path: Path, found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> None:

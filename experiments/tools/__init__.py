@@ -1,1 +1,1 @@
-"""Tools: score, compare, audit and augment your own files, evaluate metrics, rank by preferences, plan studies."""
+"""Tools: score, compare and audit your own files, evaluate metrics, rank by preferences, plan studies."""

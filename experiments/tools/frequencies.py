@@ -1,23 +1,13 @@
-"""Word frequencies of your corpus: for the masking of MARS (`judge idf`), for the weights of CTRLEval (`judge iwf`)."""
+"""Word frequencies of your corpus for the weights of CTRLEval (`judge iwf`)."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ctrl_eval.frequency import count_frequencies
-from data.documents import DocumentFrequencies
 from data.files import read_examples
 from data.sentences import make_splitter
 from data.text_files import read_texts
 from experiments.contracts import Outcome, Run
-from mars.masking import save_documents
 from models.loading import load_tokenizer
-
-
-def idf(run: Run, output: Path, documents: DocumentFrequencies) -> Outcome:
-    """Writes the document frequencies of a corpus (Eq. 1 of MARS)."""
-    save_documents(documents, output)
-    figures = {"documents": documents.documents, "words": len(documents.containing)}
-    return Outcome(signature=f"{run.name}|corpus={documents.corpus}", figures=figures, files=[output])
 
 
 def corpus_texts(path: str) -> list[str]:
@@ -33,20 +23,12 @@ def corpus_texts(path: str) -> list[str]:
 
 def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:
     """Writes in how many sentences each token of the model occurs (Eq. 7 of CTRLEval); `model` names any tokenizer."""
-
     split = make_splitter(sentence_split)
-    sentences = [sentence for text in texts for sentence in split(text)]
-    with run.timed("counting"), run.progress("counting sentences", len(sentences)) as advance:
-        table = count_frequencies(_advance_each(sentences, advance), load_tokenizer(model))
+    with run.timed("counting"):
+        table = count_frequencies((sentence for text in texts for sentence in split(text)), load_tokenizer(model))
     table.save(output)
     return Outcome(
         signature=f"iwf|corpus={table.corpus}|tokenizer={model}",
         figures={"sentences": table.sentences, "tokens seen": int((table.iwf > 0).sum()), "tokens": len(table.iwf)},
         files=[output],
     )
-
-
-def _advance_each(sentences: list[str], advance: Callable[[int], None]) -> Iterator[str]:
-    for sentence in sentences:
-        yield sentence
-        advance(1)

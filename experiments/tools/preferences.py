@@ -30,16 +30,8 @@ def preferences(
 ) -> Outcome:
     """Ranks systems by preferences; see `judge.preferring.study_preferences`.
 
-    Args:
-        run: from the runner.
-        files: preferences and the systems' outputs.
-        metrics: to run on the outputs.
-        metric: a judge of pairs, or None.
-        resampling: of the intervals.
-        level: of significance.
-        margin: of equality, see `judge.preferring.prefer`.
-        family: the systems of the judge's own family, or by judge those of each.
-        human_labels: see `judge.preferring.prefer`.
+    `metrics` run on the outputs; `metric` is a judge of pairs, or None; `human_labels` and `margin` are those of
+    `judge.preferring.prefer`.
     """
     given, outputs = files
     if metrics and outputs is None:

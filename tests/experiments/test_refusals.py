@@ -42,7 +42,6 @@ MODELS = [
     (f"score metric=mars metric.language_model=no/such {OWN}", f"metric.language_model=no/such: {HUB}"),
     (f"score metric=ctrleval {OWN}", f"metric.model=google/pegasus-large: {HUB}"),
     ("score metric=cdm_discriminative metric.models=nowhere data.path=3.jsonl output=out.jsonl", "nowhere/amateur"),
-    (f"augment {OWN}", f"metric.language_model=openai-community/gpt2-large: {HUB}"),
 ]
 LATER = [  # known once the run has begun, and before anything is trained
     (
@@ -56,7 +55,6 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"{PILOT} pilot.systems=[a,c]", "5 inputs for which a and c have ratings of overall, but pilot.jsonl has 0 (0"),
     (PILOT, "but they differ by 1 on all 5 inputs of pilot.jsonl"),
     (f"mars_story {FEW} ratios=[0.2]", "ratios must ascend from 0, but is [0.2]"),
-    (f"ctrleval_sentiment {FEW} analyses.example=16", "analyses.example must be below the 16 texts of builtin_reviews"),
     (f"ctrleval_sentiment {FEW} analyses.aspect=fluency", f"{DRIFT}, but is fluency"),
     (f"cdm_dialogue {FEW} model.negatives.strategy=exchange", "sentences that mention two of their concepts, which"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),

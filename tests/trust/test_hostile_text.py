@@ -19,11 +19,9 @@ from experiments.report.plots import save_figure
 from experiments.report.results import write_tables
 from experiments.run import main
 from experiments.runner.journal import journal
-from experiments.tools.steer import print_colored
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
-from oumg.generation import WrittenToken
 
 TITLE, CLEAR, EIGHT_BIT, MIRROR = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J", "\u202e"
 CONTROL = TITLE + CLEAR + EIGHT_BIT + MIRROR
@@ -118,13 +116,6 @@ def test_the_title_the_columns_and_the_cells_of_a_table_are_text() -> None:
     found = printed(other.to_terminal(200))
     assert not OBEYED.search(found)
     assert all(mark in found for mark in ("[b]", "[i]", "[red]", "[u]"))
-
-
-def test_a_token_that_a_model_writes_is_not_obeyed() -> None:
-    console = Console(file=StringIO(), force_terminal=True, color_system=None)
-    with console.capture() as captured:
-        print_colored(console, "name", CONTROL, [WrittenToken(CONTROL, 0, 0.0, ())])
-    assert not OBEYED.search(captured.get())
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\t=1", "\n=1", "＝1"])

@@ -69,8 +69,6 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     assert drift == {(metric, aspect, system) for metric in compared for aspect in ASPECTS for system in systems}
     curves = {row["metric"] for row in results["table"] if "evaluators" in row}
     assert curves == {"ctrleval", "ctrleval_bartscore_pf", "ctrleval_ppl_pf"}
-    cases = [row for row in results["table"] if "rating" in row]
-    assert [row["aspect"] for row in cases] == [aspect for aspect in ASPECTS for _ in range(2)]
     stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
     leave_out_plots()
     second = run(*command, f"run_dir={tmp_path}/second")

@@ -1,12 +1,8 @@
-"""Tables of CTRLEval: agreement by system and on biased subsets, and the pair of texts that is shown."""
+"""Tables of CTRLEval: agreement by system and on biased subsets."""
 
 import pytest
 
-from experiments.ctrl_eval.tables import (
-    draw_biased_subsets,
-    list_agreement_by_system,
-    list_cases,
-)
+from experiments.ctrl_eval.tables import draw_biased_subsets, list_agreement_by_system
 from experiments.presentation import list_agreement_of_parts
 from meta_eval.scored_set import ScoredSet
 from tests.meta_eval.sets import make_set
@@ -36,11 +32,3 @@ def test_agreement_by_quality_is_that_of_subsets_with_their_own_quartile() -> No
     assert [(row["subset"], row["n"]) for row in found] == [(part.name, len(part)) for part in parts] * 2
     assert [row["pearson"].value for row in found] == pytest.approx([1.0] * 4 + [-1.0] * 4)
     assert draw_biased_subsets(rate(ratings[:15], same=ratings[:15]), "coherence", 0) == []
-
-
-def test_the_cases_are_the_two_texts_of_one_group_that_people_tell_apart_best() -> None:
-    rated = rate([3.0, 5.0, 2.0, 1.0], groups=2, metric=[0.1, 0.4, float("nan"), 0.2])  # g0: 3 and 2, g1: 5 and 1
-    shown = [(row["id"], row["rating"], row["metric"]) for row in list_cases(rated, "coherence")]
-    assert shown == [("1", "5 (1)", "0.4 (1)"), ("3", "1 (4)", "0.2 (2)")]
-    assert list_cases(rate([3.0, 3.0], groups=1), "coherence") == []
-    assert list_cases(rate([3.0, 1.0], groups=2), "coherence") == []

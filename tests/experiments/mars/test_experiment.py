@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.example import Example
 from core.scores import Scores
-from experiments.mars.experiment import ABLATIONS, count_shared_texts, to_raw_perplexity
+from experiments.mars.experiment import ABLATIONS, to_raw_perplexity
 
 TOY = """
 model.language_model.model.hidden_size=16 model.language_model.model.num_hidden_layers=1
@@ -56,13 +55,11 @@ def test_every_row_and_figure_is_there_and_references_are_kept(run: Callable[...
     assert len([*(tmp_path / "stages").glob("augmented_references-*/values.tsv")]) == 5
 
 
-def test_raw_perplexity_and_shared_texts() -> None:
+def test_raw_perplexity() -> None:
     scores = Scores({"quality": np.array([-math.log(75.0), math.nan])}, "perplexity", [None, "blank"])
     raw = to_raw_perplexity(scores)
     assert raw.values["quality"] == pytest.approx([75.0, math.nan], nan_ok=True)
     assert raw.reasons == (None, "blank")
-    examples = [Example(str(i), text, group=str(i // 2)) for i, text in enumerate("yxxxxx")]
-    assert count_shared_texts(examples) == (2, 3)
 
 
 @pytest.mark.slow

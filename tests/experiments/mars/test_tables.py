@@ -11,7 +11,6 @@ from core.example import Example
 from core.scores import Scores
 from experiments.mars.tables import (
     MarsScores,
-    list_disagreements,
     make_tables,
     measure_deviation,
     measure_fall,
@@ -99,14 +98,3 @@ def test_lengths_are_those_of_inputs() -> None:
     other = Example("c", "x", context="a b", references=("a b c",))
     found = measure_lengths(ScoredSet("r", (one, replace(one, id="b"), other), {}))
     assert list(found.values()) == ["r", 3, 2, 3, 3, 1]
-
-
-def test_disagreements_are_the_largest_differences_of_ranks() -> None:
-    texts = scored_texts([1.0, 4.0, 2.0, 3.0, 5.0], [None] * 5, mars=[0.9, 0.5, 0.1, 0.7, math.nan])
-    copied = replace(texts.examples[0], text="a cat", context="It was a cat .")
-    unknown = replace(texts.examples[1], text="an UNK token " + "x" * 200)
-    first, second = list_disagreements(replace(texts, examples=(copied, unknown, *texts.examples[2:])), count=2)
-    assert (first["id"], first["rating"], first["mars"], first["difference"]) == ("0", 1.0, 0.9, 1.0)
-    assert [(row["copied"], row["unknown"]) for row in (first, second)] == [("yes", "no"), ("no", "yes")]
-    assert second["difference"] == pytest.approx(-2 / 3)
-    assert second["text"] == "…" + "x" * 160

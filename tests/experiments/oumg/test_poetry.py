@@ -15,7 +15,6 @@ from experiments.oumg.poetry import (
     choose_poems,
     find_characters,
     halve_inputs,
-    shuffle_characters,
 )
 from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
@@ -59,23 +58,6 @@ def test_g1_against_g2_and_against_itself(
     assert run_here(*command, f"run_dir={tmp_path}/second") == 0
     assert poem_runs.tables(tmp_path / "second") == (relative, forms)
     assert poem_runs.stages(tmp_path) == before
-    assert run_here(*command, "shuffled=true", f"run_dir={tmp_path}/shuffled") == 0
-    (row, _), shuffled = poem_runs.tables(tmp_path / "shuffled")
-    assert (row["n"], shuffled["human"]["form_kept"]) == (12, 1.0)
-    assert shuffled["human"]["rhyme"] < 1.0
-    assert len(poem_runs.written(tmp_path)) == 3  # the same poems
-    assert "|shuffled=true|" in json.loads((tmp_path / "shuffled/results.json").read_text("utf-8"))["signature"]
-
-
-def test_shuffled_poems_keep_their_form_and_their_characters() -> None:
-    poems = [Example(str(i), text="春花秋月何时了，往事知多少。", prefix="甲", group="甲") for i in range(3)]
-    found = shuffle_characters(poems, "0")
-    assert {sum(map(len, poem.text.split("，"))) for poem in found} == {13}
-    for poem, before in zip(found, poems, strict=True):
-        assert sorted(poem.text) == sorted(before.text)
-        assert [i for i, c in enumerate(poem.text) if c in "，。"] == [7, 13]
-    assert len({poem.text for poem in (*poems, *found)}) == 4
-    assert shuffle_characters(poems, "0") == found
 
 
 def test_guided_against_unguided(

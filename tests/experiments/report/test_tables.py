@@ -36,11 +36,6 @@ def test_agreement_is_ranked_and_keeps_whole_numbers_on_a_narrow_terminal() -> N
     assert lines[-1] == "on the page: unscored"
 
 
-PAIR = {"metric": "rouge_l", "system_a": "transformer", "system_b": "baseline", "n": 100, "better": "baseline"}
-PAIR |= {f: Estimate(0.5, 0.25, 0.75) for f in ("effect", "win_rate", "difference")} | {"wins": 3, "losses": 4}
-PAIR |= {"p_value": 0.0123, "reason": ""}
-
-
 def test_a_latex_table_has_equal_rows_of_escaped_text_and_no_sentences() -> None:
     rows = [
         {"metric": "[a_b", "set": "50 % & more", "r": Estimate(-0.5, -0.75, 0.25), "note": "long " * 20},

@@ -8,7 +8,7 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from experiments.report import texts
-from experiments.report.texts import find_worst, list_texts
+from experiments.report.texts import list_texts
 from meta_eval.scored_set import ScoredSet
 
 EXAMPLES = (
@@ -40,12 +40,3 @@ def test_a_page_holds_as_many_texts_as_fit(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(texts, "MOST_CHARACTERS", len(list_texts(SCORED).rows[0]))
     found = list_texts(SCORED)
     assert (len(found.rows), found.total) == (1, 2)
-
-
-def test_the_worst_disagreements_are_the_largest_differences_of_ranks() -> None:
-    ratings = np.array([1.0, 2.0, 3.0, 4.0])
-    assert [i for i, *_ in find_worst(ratings, np.array([1.0, 2.0, 4.0, 3.0]))] == [2, 3, 0]
-    worst = find_worst(ratings, np.array([9.0, 2.0, np.nan, 1.0]))
-    assert [i for i, *_ in worst] == [0, 3, 1]
-    assert worst[0][1:] == (0.0, 1.0)
-    assert find_worst(ratings, np.zeros(4)) == []
