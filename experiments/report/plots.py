@@ -83,13 +83,6 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
     return figure
 
 
-def draw_line(axes: Axes, x: Sequence[float], estimates: Sequence[Estimate], **style: Any) -> None:
-    """A line through the estimates with their intervals."""
-    values = [estimate.value for estimate in estimates]
-    ends = np.array([(estimate.low, estimate.high) for estimate in estimates]).T
-    axes.errorbar(x, values, np.abs(ends - values), **style)
-
-
 @styled
 def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figure:
     """One panel per metric: scores by rating, with jittered points and a colour for each of a few systems.

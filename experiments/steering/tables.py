@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from data.files import write_examples
-from experiments.report.plots import SIDE, TITLE, draw_line, make_figure, styled, wrap
+from experiments.report.plots import SIDE, TITLE, make_figure, styled, wrap
 from experiments.steering.findings import SteeredSetting, SteeredTexts
 from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
@@ -68,10 +68,11 @@ def plot_trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
     axes = figure.subplots()
     for k in dict.fromkeys(row["k"] for row in rows):
         points = [row for row in rows if row["k"] == k]
-        at = [row["perplexity"].value for row in points]
-        draw_line(axes, at, [row["accuracy"] for row in points], marker="o", label=f"k = {k}")
-        for x, row in zip(at, points, strict=True):
-            place = (x, row["accuracy"].value)
+        at, found = [row["perplexity"].value for row in points], [row["accuracy"] for row in points]
+        values = np.array([each.value for each in found])
+        ends = np.array([(each.low, each.high) for each in found]).T
+        axes.errorbar(at, values, np.abs(ends - values), marker="o", label=f"k = {k}")
+        for place, row in zip(zip(at, values, strict=True), points, strict=True):
             axes.annotate(f"{row['strength']:g}", place, xytext=(3, 3), textcoords="offset points", fontsize=6)
     x, y = "perplexity under the unguided generator (lower is likelier)", "accuracy by separate judges"
     axes.set(xlabel=wrap(x, TITLE), ylabel=wrap(y, SIDE))

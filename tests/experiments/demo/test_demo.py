@@ -21,9 +21,9 @@ def test_a_port_that_another_program_uses_is_refused() -> None:
 
 def test_an_example_has_what_was_typed() -> None:
     talk = make_example("Hi!\n\n Hello. \n", True, "", "", "", "", 99)
-    assert (talk.turns, talk.references) == (("Hi!", "Hello."), None)
+    assert (talk.turns, talk.references) == (("Hi!", "Hello."), ())
     text = make_example(" A text. ", False, "A", "", "one\n\ntwo\n", " ", 99)
-    assert (text.text, text.turns, text.prefix, text.label) == ("A text.", None, "A", None)
+    assert (text.text, text.turns, text.prefix, text.label) == ("A text.", (), "A", None)
     assert (text.references, text.context) == (("one", "two"), None)
 
 

@@ -59,10 +59,10 @@ def compose(command: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("command", [*PAPERS, *OF_METRICS])
 def test_every_hub_name_of_a_configuration_is_listed(command: str) -> None:
-    config = compose(command)
-    values = [value for part in ("model", "metric", "generator") for _, value in leaves(config.get(part))]
+    experiment = complete_experiment(compose(command))
+    values = [value for part, node in experiment.items() if part != "data" for _, value in leaves(node)]
     named = {value for value in values if isinstance(value, str) and HUB_NAME.fullmatch(value)}
-    found = {*find_checkpoints(complete_experiment(config), None)}
+    found = {*find_checkpoints(experiment, None)}
     assert named <= found
     assert named or "oumg" in command or "bertscore" in command or "mars" in command
     assert {name for name in found - set(PUBLISHED) if name != "offline"} <= {"google/some"}
@@ -84,7 +84,7 @@ def test_all_that_is_missing_is_named_at_once(run: Run, empty_cache: Path, tmp_p
     starts = """
         model.device: device=cuda:99|model.metric.sentence_split: |data: CACHE/ctrleval/data_senti
         model.infiller.name=google/pegasus-large: missing (2.28 GB)|model.causal.name=openai-community/gpt2:
-        model.bart=facebook/bart-large-cnn: |model.discriminator.build.encoder=google-bert/bert-base-uncased
+        model.discriminator.build.encoder=google-bert/bert-base-uncased|model.bart=facebook/bart-large-cnn:
     """
     expected = [start.strip().replace("CACHE", str(empty_cache)) for start in re.split(r"[|\n]", starts.strip())]
     found = [line[2 : 2 + len(start)] for line, start in zip(lines, expected, strict=True)]
