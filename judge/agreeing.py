@@ -16,7 +16,6 @@ from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Result, Table, format_cell, join_names, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
-from meta_eval.correlation import CORRELATIONS
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
@@ -216,7 +215,7 @@ def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
     statistic, agreement = ranking.comparison.statistic, ranking.agreement
     best, *others = sorted(agreement, key=lambda name: -agreement[name].value)
     found = agreement[best]
-    shown = f"({statistic.replace('_', ' ')} {format_cell(found)})"
+    shown = f"({statistic} {format_cell(found)})"
     equal = [name for name in others if math.isclose(agreement[name].value, found.value, abs_tol=1e-9)]
     own = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     open_ = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in own if pair.better != best]
@@ -234,7 +233,7 @@ def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
         said += "; the tests separate it from every other ranked metric"
     if math.isnan(found.low):
         said += "; without an interval its agreement may be chance"
-    elif statistic in CORRELATIONS and found.low <= 0:
+    elif found.low <= 0:
         said += "; no agreement above 0 is shown by its interval"
     own = (best, ranking.aspect, "global")
     beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == own)
@@ -262,10 +261,10 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
             }
             for name, each in sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
         ]
+    level = rankings[0].comparison.level
     caption = (
         "On the n examples that all metrics scored. Clusters are of permutation tests at "
-        f"{rankings[0].comparison.level:g}, adjusted for all pairs. Accuracy calibrates ties for each metric on these "
-        "ratings."
+        f"{level:g}, adjusted for all pairs."
     )
     return Table("Ranking", caption, rows)
 

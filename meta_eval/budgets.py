@@ -82,10 +82,8 @@ def plan_budget(
     """The cheapest labels and verdicts that are enough, and the labels that are enough alone.
 
     `texts` is how many there are; at most so many are labelled and judged. At least `FEWEST_UNITS` are labelled, which
-    intervals need. Raises ValueError for verdicts without cost if `texts` is None.
+    intervals need. Verdicts without cost are limited by `texts` only.
     """
-    if verdict_cost == 0 and texts is None:
-        raise ValueError("verdicts without cost are limited by the number of texts only, which is not given")
     most = texts or LARGEST
     n = find_least(lambda labels: is_enough(labels, 0), FEWEST_UNITS, most)
     few = f"more than {most:,} labels are needed"

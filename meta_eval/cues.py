@@ -47,10 +47,6 @@ class Cues:
     names: tuple[str, ...]
     values: Floats
 
-    def __post_init__(self) -> None:
-        if self.values.shape[1:] != (len(self.names),):
-            raise ValueError(f"values must have the shape (n, {len(self.names)}), but have {self.values.shape}")
-
     def join(self, other: "Cues") -> "Cues":
         """These cues, then the other ones of the same texts."""
         return Cues((*self.names, *other.names), np.hstack([self.values, other.values]))

@@ -18,12 +18,7 @@ of equally good ones in .01 of studies in place of .06, and of unequal ones in .
 All permutations are computed together. With s = 1 (kept) or -1 (swapped) for each output:
 
 - the sums of Pearson's r, and of Spearman's rho on ranks, are linear in s;
-- Kendall's balance of pairs, and pairwise accuracy, are quadratic forms in s, one matrix product for all permutations.
-
-Metrics whose ties are calibrated have different thresholds. Each score takes half of its metric's threshold along when
-it is swapped: two scores tie if they differ by at most the sum of their halves. So pairs of one metric keep its
-threshold, and nothing is calibrated again. mt-metrics-eval either calibrates every permutation anew or swaps the
-results of single pairs (`PairwisePermutationSigDiff`), which takes pairs as independent.
+- Kendall's balance of pairs is a quadratic form in s, one matrix product for all permutations.
 """
 
 import logging
@@ -43,9 +38,9 @@ from meta_eval.step_down import list_swaps, smallest_p, step_down
 
 log = logging.getLogger(__name__)
 
-Statistic = Literal["pearson", "spearman", "kendall", "accuracy"]
+Statistic = Literal["pearson", "spearman", "kendall"]
 Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
-Compared = Callable[["Standardised", "Standardised", slice], NDArray[np.float32]]  # of columns -> (n, columns)
+Compared = Callable[[Floats, Floats, slice], NDArray[np.float32]]  # of columns -> (n, columns)
 
 # Swaps held at once: few enough for the caches, but for pairs many enough that the n x n matrices are seldom rebuilt.
 BATCH, BATCH_OF_PAIRS = 1_000_000, 10_000_000
@@ -72,18 +67,6 @@ class PermutationTests:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
-class Standardised:
-    """A metric's scores or their ranks, and half of the threshold below which two of them tie; of shape (n,)."""
-
-    values: Floats
-    halves: Floats
-
-    def take(self, members: NDArray[np.intp]) -> "Standardised":
-        """These examples."""
-        return Standardised(self.values[members], self.halves[members])
-
-
 def permutation_tests(
     scores: Mapping[str, ArrayLike],
     ratings: ArrayLike,
@@ -94,7 +77,6 @@ def permutation_tests(
     grouping: Grouping = "global",
     permutations: int = 10_000,
     seed: int = 0,
-    epsilons: Mapping[str, float] | None = None,
 ) -> PermutationTests:
     """The tests of `pairs` of metrics, by default all of them. Scores, by metric, and ratings have the shape (n,).
 
@@ -102,7 +84,7 @@ def permutation_tests(
     `permutations` swaps exist, each is made once.
 
     The statistic of a pair is its difference in standard deviations of its swapped differences, so that all pairs are
-    on one scale. Kendall is tau-b. Accuracy ties scores within the metric's threshold in `epsilons`.
+    on one scale. Kendall is tau-b.
 
     Raises ValueError for infinities, arrays that do not have the layout's shape, and fewer than one permutation.
     """
@@ -117,24 +99,23 @@ def permutation_tests(
         return PermutationTests(len(y), nothing, nothing, math.nan, reason)
     if kind in ("spearman", "kendall"):
         *columns, y = (_rank(each, present, grouping) for each in (*columns, y))
+    # ranks of Kendall stay as they are: equal ranks of two metrics tie, also after rounding
     metrics = {
-        name: Standardised(each, np.zeros(len(each)))  # equal ranks of two metrics tie, also after rounding
-        if kind == "kendall"
-        else _standardise(each, (epsilons or {}).get(name, 0.0), present, grouping)
+        name: each if kind == "kendall" else _standardise(each, present, grouping)
         for name, each in zip(scores, columns, strict=True)
     }
-    of_pairs, groups = kind in ("kendall", "accuracy"), present.groups(grouping)
+    of_pairs, groups = kind == "kendall", present.groups(grouping)
     if of_pairs:
         seconds = PER_PAIR * len(pairs) * permutations * sum(len(members) ** 2 for members in groups)
         if seconds > LONG:
             log.warning("tests of %d pairs of metrics will take about %.0f minutes", len(pairs), seconds / 60)
 
-    def compare(a: Standardised, b: Standardised, swaps: Swaps) -> Floats:
+    def compare(a: Floats, b: Floats, swaps: Swaps) -> Floats:
         """The difference of the statistics of a and b after each swap, of shape (swaps,)."""
         found = []
         for members in groups:
-            if len(members) > 1 and (kind == "accuracy" or np.ptp(y[members]) > 0):
-                permuted = PERMUTED[kind](a.take(members), b.take(members), y[members], swaps[:, members])
+            if np.ptp(y[members]) > 0:
+                permuted = PERMUTED[kind](a[members], b[members], y[members], swaps[:, members])
                 found.append(np.subtract(*np.nan_to_num(permuted)))
         return np.mean(found, axis=0)
 
@@ -157,9 +138,9 @@ def permutation_tests(
     )
 
 
-def permuted_pearson(a: Standardised, b: Standardised, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
     """Pearson's r of a and of b with y after each swap, both of shape (permutations,), as in the functions below."""
-    x, z, n, centred = a.values, b.values, len(y), y - y.mean()
+    x, z, n, centred = a, b, len(y), y - y.mean()
     moved = swaps.astype(np.float64) @ np.stack([(z - x) * centred, z - x, z**2 - x**2], axis=1)
     spread = np.sqrt(float((centred**2).sum()))
 
@@ -170,15 +151,15 @@ def permuted_pearson(a: Standardised, b: Standardised, y: Floats, swaps: Swaps) 
     return r(x, moved), r(z, -moved)
 
 
-def permuted_kendall(a: Standardised, b: Standardised, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+def permuted_kendall(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
     """Kendall's tau-b after each swap."""
 
-    def concord(first: Standardised, second: Standardised, block: slice) -> NDArray[np.float32]:
-        return order_pairs(first.values, second.values[block]) * order_pairs(y, y[block])
+    def concord(first: Floats, second: Floats, block: slice) -> NDArray[np.float32]:
+        return order_pairs(first, second[block]) * order_pairs(y, y[block])
 
     balances, n = _sum_pairs(concord, a, b, swaps), len(y)
     untied_y = n**2 - float((np.unique(y, return_counts=True)[1] ** 2).sum())
-    values, place = np.unique([a.values, b.values], return_inverse=True)
+    values, place = np.unique([a, b], return_inverse=True)
     held, own = np.zeros((2, len(values))), place.reshape(2, n)  # how often each value is held by a and by b
     for counts, at in zip(held, own, strict=True):
         np.add.at(counts, at, 1)
@@ -192,30 +173,10 @@ def permuted_kendall(a: Standardised, b: Standardised, y: Floats, swaps: Swaps) 
     return of_a, of_b
 
 
-def permuted_accuracy(a: Standardised, b: Standardised, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
-    """Pairwise accuracy with ties after each swap."""
-    n = len(y)
-
-    def is_right(first: Standardised, second: Standardised, block: slice) -> NDArray[np.float32]:
-        gap = np.subtract.outer(first.values, second.values[block])
-        gap[np.abs(gap) <= np.add.outer(first.halves, second.halves[block])] = 0
-        right = (np.sign(gap) == order_pairs(y, y[block])).astype(np.float32)
-        right[np.arange(n)[block], np.arange(right.shape[1])] = 0  # no example is compared with itself
-        return right
-
-    of_a, of_b = _sum_pairs(is_right, a, b, swaps)
-    return of_a / (n * (n - 1)), of_b / (n * (n - 1))
+PERMUTED = {"pearson": permuted_pearson, "spearman": permuted_pearson, "kendall": permuted_kendall}
 
 
-PERMUTED = {
-    "pearson": permuted_pearson,
-    "spearman": permuted_pearson,
-    "kendall": permuted_kendall,
-    "accuracy": permuted_accuracy,
-}
-
-
-def _sum_pairs(compare: Compared, a: Standardised, b: Standardised, swaps: Swaps) -> tuple[Floats, Floats]:
+def _sum_pairs(compare: Compared, a: Floats, b: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
     """The sums over ordered pairs of examples of a comparison M of their scores, for a and for b after each swap.
 
     Let M_ab[i, j] compare a_i with b_j, and s = 1 (kept) or -1 (swapped). The sum is c + l's + s'Qs for the permuted a,
@@ -252,19 +213,12 @@ def _rank(x: Floats, layout: Layout, grouping: Grouping) -> Floats:
     return found
 
 
-def _standardise(x: Floats, epsilon: float, layout: Layout, grouping: Grouping) -> Standardised:
-    """Standardises x to mean 0 and standard deviation 1, without overflow, where its correlation is computed.
-
-    Half of the threshold `epsilon` is divided by the same deviation, for each example.
-    """
-    largest = np.abs(x).max()
-    x, found, half = x / largest, np.zeros(len(x)), np.zeros(len(x))
+def _standardise(x: Floats, layout: Layout, grouping: Grouping) -> Floats:
+    """Standardises x to mean 0 and standard deviation 1, without overflow, where its correlation is computed."""
+    x, found = x / np.abs(x).max(), np.zeros(len(x))
     for members in layout.groups(grouping):
         if np.ptp(x[members]) > 0:
             centred = x[members] - x[members].mean()
-            size = np.abs(centred).max()  # squares of tiny numbers would vanish
-            deviation = np.sqrt(((centred / size) ** 2).mean())
-            found[members] = centred / size / deviation
-            if epsilon > 0:  # a distance that equals epsilon must tie after rounding too
-                half[members] = epsilon / largest / size / deviation * (0.5 + 1e-9)
-    return Standardised(found, half)
+            centred /= np.abs(centred).max()  # squares of tiny numbers would vanish
+            found[members] = centred / np.sqrt((centred**2).mean())
+    return found

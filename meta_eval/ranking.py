@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.settings import Count, Fraction, checked_dataclass
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import CORRELATIONS, Floats, calibrate_ties, pairwise_accuracy
+from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, group, restrict
 from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped
 from meta_eval.permutation import Statistic, permutation_tests
@@ -51,8 +51,6 @@ class Measured:
     draws: Draws
     # with its interval
     estimate: Estimate
-    # the threshold for a tie, where the statistic is accuracy
-    epsilon: float
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Ranking:
 class Comparison:
     """How metrics are compared."""
 
-    # the correlation with the ratings; or accuracy of pairs, with ties calibrated for each metric
+    # the correlation with the ratings
     statistic: Statistic = "spearman"
     # over all examples, or within systems or inputs, or between systems; or all of them that there are
     grouping: Literal["global", "per_system", "per_input", "system_means", "all"] = "global"
@@ -118,21 +116,12 @@ def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping
     return found
 
 
-def find_epsilon(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> float:
-    """The calibrated threshold of scores `x` with ratings `y`; 0 for system means, which are too few to choose it."""
-    if not len(x) or grouping == "system_means":
-        return 0.0
-    return calibrate_ties(x, y, layout.groups(grouping))
-
-
 def measure(x: Floats, y: Floats, layout: Layout, comparison: Comparison, resampling: Resampling) -> Measured:
     """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN."""
-    kind, grouping = comparison.statistic, comparison.one_grouping
-    epsilon = find_epsilon(x, y, layout, grouping) if kind == "accuracy" else 0.0
-    statistic = partial(pairwise_accuracy, epsilon=epsilon) if kind == "accuracy" else CORRELATIONS[kind]
-    of = partial(group, statistic, x, y, layout, grouping)
+    grouping = comparison.one_grouping
+    of = partial(group, CORRELATIONS[comparison.statistic], x, y, layout, grouping)
     draws = draw_grouped(of, layout, resampling)
-    return Measured(draws, estimate_grouped(of, layout, grouping, resampling, draws), epsilon)
+    return Measured(draws, estimate_grouped(of, layout, grouping, resampling, draws))
 
 
 def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampling: Resampling) -> Ranking:
@@ -205,7 +194,6 @@ def _compare(
         grouping=comparison.one_grouping,
         permutations=comparison.permutations,
         seed=resampling.seed,
-        epsilons={name: each.epsilon for name, each in measured.items()},
     )
     unreachable = None
     if tests.smallest >= comparison.level:

@@ -78,7 +78,6 @@ NOISY = [value + (-1) ** k * 0.3 + 0.01 * k for k, value in enumerate(EQUAL)]
         ({"a": EQUAL, "b": HIGH}, None, "By m, b scores higher than a (p 0.0005)."),
         ({"a": EQUAL, "b": HIGH}, 2, "By m, b scores higher than a (p 0.0005), and b is within 2 of a."),
         ({"a": EQUAL, "b": EQUAL}, 1, "By m, a and b score the same on every input."),
-        ({"a": EQUAL, "b": NOISY}, None, "By m, the tests do not separate b from a (p 0.541)."),
         ({"a": EQUAL, "b": NOISY}, 1, "By m, b and a are equal within 1."),
         (
             {"a": HIGH, "b": [v + (-1) ** k for k, v in enumerate(HIGH)], "c": EQUAL},

@@ -14,7 +14,15 @@ from baselines.sacrebleu_metrics import Bleu
 from core.configs import CONFIGS
 from core.example import Example
 from core.faults import SettingFault
-from judge.metrics import FunctionMetric, build, complete_settings, load_metric, metric_names, read_config
+from judge.metrics import (
+    FunctionMetric,
+    MetricFunction,
+    build,
+    complete_settings,
+    load_metric,
+    metric_names,
+    read_config,
+)
 
 TEXTS = [Example("a", "one two"), Example("b", "three")]
 
@@ -56,8 +64,15 @@ def test_settings_of_inner_objects_change_one_by_one() -> None:
     assert read_config("mars")["masking"]["noun"] == 2.0
 
 
+def returns(value: Any) -> MetricFunction:
+    def wrong(examples: Sequence[Example]) -> Any:
+        return value
+
+    return wrong
+
+
 @pytest.mark.parametrize(
-    ("name", "settings", "said"),
+    ("metric", "settings", "said"),
     [
         ("blue", {}, "did you mean bleu"),
         ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: lowercase, order, "),
@@ -66,11 +81,19 @@ def test_settings_of_inner_objects_change_one_by_one() -> None:
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),
         (Bleu(), {"order": 2}, "takes no settings, but got order"),
         (3, {}, "is a name, a metric or a function, but got 3"),
+        (count_letters, {"n": 2}, "unexpected keyword argument 'n'"),
+        ("function", {"name": "no_such_module.f"}, "No module named 'no_such_module'"),
+        ("function", {"name": "core.example.UNSPACED"}, "must be a function"),
+        ("function", {"name": "len"}, "must be MODULE.FUNCTION"),
+        ("function", {"name": "builtins.len"}, "cannot be read"),
+        (returns([1.0]), {}, "an array of shape (2,), but returned the shape (1,)"),
+        (returns(["good", "bad"]), {}, "wrong must return numbers, but returned ['good', 'bad']"),
+        (returns({}), {}, "returned an empty mapping"),
     ],
 )
-def test_a_wrong_name_or_setting_is_told_with_the_known_ones(name: Any, settings: dict[str, Any], said: str) -> None:
+def test_wrong_metrics_settings_and_results_are_refused(metric: Any, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingFault) as fault:
-        load_metric(name, **settings)
+        load_metric(metric, **settings).score(TEXTS)
     assert said in str(fault.value)
 
 
@@ -110,48 +133,9 @@ def test_nan_and_infinity_are_missing_with_a_reason() -> None:
     assert second.endswith("returned nan for b")
 
 
-@pytest.mark.parametrize(
-    ("returned", "said"),
-    [
-        ([1.0], "an array of shape (2,), but returned the shape (1,)"),
-        (["good", "bad"], "must return numbers, but returned ['good', 'bad']"),
-        (None, "but returned"),
-        ({}, "returned an empty mapping"),
-    ],
-)
-def test_a_wrong_result_is_told_in_words(returned: Any, said: str) -> None:
-    def wrong(examples: Sequence[Example]) -> Any:
-        return returned
-
-    with pytest.raises(SettingFault) as fault:
-        load_metric(wrong).score(TEXTS)
-    assert said in str(fault.value)
-    assert "wrong" in str(fault.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("no_such_module.f", "No module named 'no_such_module'"),
-        ("core.example.UNSPACED", "must be a function"),
-        ("len", "must be MODULE.FUNCTION"),
-        ("builtins.len", "cannot be read"),
-    ],
-)
-def test_a_function_that_cannot_be_a_metric_is_refused(name: str, said: str) -> None:
-    with pytest.raises(SettingFault) as fault:
-        load_metric("function", name=name)
-    assert said in str(fault.value)
-
-
 def test_a_failing_function_is_named_with_its_error() -> None:
     def divide(examples: Sequence[Example]) -> list[float]:
         return [1 / 0]
 
     with pytest.raises(RuntimeError, match=r"divide failed: ZeroDivisionError: division by zero"):
         load_metric(divide).score(TEXTS)
-
-
-def test_the_function_takes_its_settings() -> None:
-    with pytest.raises(SettingFault, match="unexpected keyword argument 'n'"):
-        load_metric(count_letters, n=2)

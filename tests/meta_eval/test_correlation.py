@@ -111,3 +111,14 @@ def test_properties(pair, random):
         assert plain(correlation, 3 * x - 7, y) == pytest.approx(found, abs=1e-12)
     for correlation in (spearman, kendall):
         assert plain(correlation, np.exp(x), y**3) == plain(correlation, x, y)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sorting_equals_all_pairs(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    x, y = (rng.integers(0, int(rng.integers(1, 9)), n).astype(float) for _ in range(2))
+    weights = rng.multinomial(n, np.full(n, 1 / n), size=5).astype(float)
+    found = kendall(x, y, weights)
+    monkeypatch.setattr("meta_eval.correlation.MOST_IN_PAIRS", 0)
+    np.testing.assert_allclose(kendall(x, y, weights), found, atol=1e-12)

@@ -17,7 +17,6 @@ from meta_eval.labels import (
     assign_labels,
     estimate_kappa,
     find_consensus,
-    find_labels,
     weigh_macro_f1,
 )
 
@@ -78,15 +77,6 @@ def test_no_judge_agrees_with_more_labels_than_what_most_people_say() -> None:
     judges = {str(k): np.array([k >> i & 1 for i in range(6)], dtype=float) for k in range(64)}
     _, *found, most = agree_with_single(table, judges, YES, lay_out(6), FEW)
     assert most.accuracy == max(each.accuracy for each in found)
-
-
-@pytest.mark.parametrize(
-    ("ratings", "labels"),
-    [([0, 1, NAN], [0, 1]), ([1, 5], [1, 5]), ([1, 1], None), ([1, 1.5], None), (list(range(11)), None)],
-)
-def test_ratings_that_are_labels(ratings: list[float], labels: list[float] | None) -> None:
-    found = find_labels(np.array(ratings, dtype=float))
-    assert (None if found is None else found.tolist()) == labels
 
 
 def test_labels_of_scores_and_of_several_people() -> None:

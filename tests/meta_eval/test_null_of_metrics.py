@@ -42,7 +42,7 @@ def draw_study(rng: np.random.Generator, size: Size, noises: Floats | None = Non
     return make_set(ratings.ravel(), {f"m{k}": x.ravel() for k, x in enumerate(scores)}, systems_of, inputs_of)
 
 
-def compare(sample: ScoredSet, comparison: Comparison, seed: int = 0) -> list[MetricPair]:
+def compare(sample: ScoredSet, comparison: Comparison, seed: int = 0) -> tuple[MetricPair, ...]:
     settings = Resampling(resamples=1, seed=seed)
     return compare_metrics(sample, rank_metrics(sample, "q", comparison, settings), settings)
 
@@ -130,24 +130,6 @@ def test_thirty_three_metrics_are_not_too_many_for_the_swaps() -> None:
     sample = draw_study(np.random.default_rng(0), (200, 1), noises=np.r_[0.1, np.full(32, 10.0)])
     found = compare(sample, Comparison(permutations=1000))
     assert all(pair.better == "m0" for pair in found if pair.metric_a == "m0")
-
-
-@pytest.mark.slow
-def test_a_metric_that_ties_on_hard_inputs_is_not_better() -> None:
-    """a equals b on 30 easy inputs and is constant on 30 hard ones, where b agrees with the ratings."""
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        quality = rng.normal(size=(60, 8))
-        b = quality + np.repeat([0.7, 2.0], 30)[:, None] * rng.normal(size=(60, 8))
-        a = np.where(np.arange(60)[:, None] < 30, b, 0.0)
-        sample = make_set(
-            (quality + 0.5 * rng.normal(size=(60, 8))).ravel(),
-            {"a": a.ravel(), "b": b.ravel()},
-            [*range(8)] * 60,
-            np.repeat(np.arange(60), 8).tolist(),
-        )
-        (pair,) = compare(sample, Comparison("spearman", "per_input", 199))
-        assert pair.better == "b"
 
 
 def test_means_of_systems_have_no_test() -> None:

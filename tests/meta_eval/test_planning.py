@@ -91,8 +91,6 @@ def test_one_rater_says_nothing_about_others():
         found = estimate_spread(table)
         assert found == Spread(inputs=2.0, raters=None, pilot=Pilot(inputs=3, with_several_raters=0))
         assert found.of_mean(1) == 2.0
-        with pytest.raises(ValueError, match="spread of raters is unknown, so that of 3 raters' means is too"):
-            found.of_mean(3)
 
 
 def test_reliability_and_attenuation():
@@ -102,40 +100,3 @@ def test_reliability_and_attenuation():
     more = correlation_with_raters(0.3, 1, 5, 0.4)
     assert more == pytest.approx(0.3 * math.sqrt(reliability(5, 0.4) / 0.4))
     assert correlation_with_raters(more, 5, 1, 0.4) == pytest.approx(0.3)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: williams_power(0.5, 0.4, 0.6, 3), "needs at least 4 examples, but n is 3"),
-        (lambda: paired_power(0.5, 0.0, 10), "a spread above 0"),
-        (lambda: reliability(0, 0.5), "raters must be at least 1"),
-        (lambda: reliability(2, -0.1), "correlate by more than 0"),
-        (lambda: n_to_tell_systems(1.0, 1.0, power=80), "power must lie between 0 and 1, but is 80"),
-        (lambda: estimate_spread([[1.0]]), "at least 2 rated inputs"),
-    ],
-)
-def test_faults(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [100, 1000])
-@pytest.mark.parametrize("ranked", [False, True])
-def test_williams_test_of_equal_metrics(n, ranked):
-    """On ranks the test is an approximation that is a little too eager: about 5.9 %."""
-    rng = np.random.default_rng(0)
-    rejected = []
-    for _ in range(5):  # 20,000 rounds, in blocks that fit into memory
-        quality = rng.normal(size=(4000, n))
-        a, b, y = (quality + rng.normal(size=(4000, n)) for _ in range(3))
-        y = np.clip(np.round(y), -2, 2)
-        if ranked:
-            a, b, y = (stats.rankdata(v, axis=1) for v in (a, b, y))
-        a, b, y = ((v - v.mean(axis=1, keepdims=True)) / v.std(axis=1, keepdims=True) for v in (a, b, y))
-        r_a, r_b, r_ab = ((u * v).mean(axis=1) for u, v in ((a, y), (b, y), (a, b)))
-        rejected.append(np.abs(williams_t(r_a, r_b, r_ab, n)) > stats.t.ppf(0.975, n - 3))
-    rate = float(np.mean(rejected))
-    print(f"Williams {'Spearman' if ranked else 'Pearson'} n={n}: {rate:.4f}")
-    assert rate == pytest.approx(0.05, abs=0.01)

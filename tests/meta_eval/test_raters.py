@@ -49,12 +49,6 @@ def test_equal_to_the_published_values(ratings, scale, expected):
     assert krippendorff_alpha(ratings, scale).value == pytest.approx(expected, abs=1e-12)
 
 
-def test_by_hand():
-    """Two raters, units (1, 1), (1, 2), (2, 2): of 6 ordered pairs 2 differ, observed 2; totals 3 and 3, expected
-    (3 * 3 * 2)/5 = 3.6: alpha = 1 - 2/3.6."""
-    assert krippendorff_alpha([[1, 1, 2], [1, 2, 2]], "nominal").value == pytest.approx(1 - 2 / 3.6)
-
-
 def alpha_by_loop(table: np.ndarray, draw: np.ndarray, scale: Scale) -> float:
     """Alpha of the drawn units, from all ordered pairs of ratings but those of a unit and its copy."""
     units = [[float(value) for value in unit if not math.isnan(value)] for unit in table.T[draw]]

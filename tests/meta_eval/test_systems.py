@@ -216,19 +216,3 @@ def test_family_wise_error_of_pairs_of_systems(k, n, kind):
     assert max(rates) <= 0.07
     assert kind != "normal" or rates[0] >= 0.03
     assert np.mean(found) > 0.3 or n == 10 or k == 20
-
-
-def test_ranks_and_clusters():
-    """c is far above a and b, which differ by chance; the mean is over the inputs that all have a score for."""
-    values = np.random.default_rng(6).normal(size=(3, 40)) + np.array([[0.0], [0.0], [3.0]])
-    values[0, 0] = NAN
-    pairs = compare_pairs("abc", values, permutations=999)
-    ranked = rank_systems("abc", values, pairs)
-    assert (ranked[0].system, ranked[0].cluster, ranked[0].n) == ("c", "1", 39)
-    assert {each.cluster for each in ranked[1:]} == {"2"}
-    assert ranked[0].mean.value == pytest.approx(values[2, 1:].mean())
-    assert ranked[0].mean.low < 3.0 < ranked[0].mean.high
-    values[1, :] = NAN
-    nothing = rank_systems("abc", values, compare_pairs("abc", values, permutations=99))
-    assert [(each.system, each.cluster) for each in nothing] == [("c", "1"), ("a", "2"), ("b", "–")]
-    assert nothing[2].mean.reason == "too few inputs have a score of this system and of the others"
