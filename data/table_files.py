@@ -4,7 +4,6 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -104,7 +103,11 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         _check_size(path, size, file.metadata)
         left = _most(TEXTS, size)
         for batch in file.iter_batches(ROWS if size > SMALL else SMALL_ROWS):
-            for row in _list_rows(path, number, batch):
+            try:
+                rows = batch.to_pylist(maps_as_pydicts="strict")
+            except KeyError as error:
+                raise InputFaults([fault(path, 0, f"a key of a map must occur once: {error}")]) from None
+            for row in rows:
                 number += 1
                 left -= _count_characters(row)
                 if left < 0:
@@ -137,19 +140,6 @@ def _count_characters(value: Any) -> int:
     if isinstance(value, Mapping | list):
         return sum(map(_count_characters, value.values() if isinstance(value, Mapping) else value))
     return len(value) if isinstance(value, str | bytes) else 0
-
-
-def _list_rows(path: Path, before: int, batch: Any) -> list[dict[str, Any]]:
-    """The rows of a batch. Raises InputFaults with the row that repeats the key of a map."""
-    try:
-        return batch.to_pylist(maps_as_pydicts="strict")
-    except KeyError as error:
-        for i in range(len(batch)):
-            with suppress(KeyError):
-                batch.slice(i, 1).to_pylist(maps_as_pydicts="strict")
-                continue
-            raise InputFaults([fault(path, before + i + 1, f"a key of a map must occur once: {error}")]) from None
-        raise
 
 
 def write_parquet(

@@ -14,10 +14,9 @@ def test_full_text_is_the_text_where_there_is_one():
     assert Example("a", turns=("u", "v")).full_text == "u\nv"
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t"])
-def test_needs_text_or_turns(text: str):
+def test_needs_text_or_turns():
     with pytest.raises(ValueError, match=r"needs text or turns, but 'a' has neither"):
-        Example("a", text=text)
+        Example("a", text="\n\t")
 
 
 @pytest.mark.parametrize("name", ["turns", "references"])

@@ -23,7 +23,8 @@ from tests.data.builtin.kinds import rate
 
 ALL = range(5)
 TALK = ("do you have a pet?", "i have a cat.", "what does your cat eat?", "my cat eats fish.", "bye.")
-POOL = by_word_count(["it will rain today.", "my cat eats fish.", "rome is in the south of italy."])
+RAIN = "it will rain today."
+POOL = by_word_count([RAIN, "my cat eats fish.", "rome is in the south of italy."])
 CAT, FISH = Fact(1, "pet", "cat", 3), Fact(1, "food", "fish", 3)
 FACTS = [[], [CAT], [CAT], [CAT._replace(position=1), FISH], []]
 PETS = {"pet": ["cat", "dog"], "food": ["fish", "hay"]}
@@ -62,11 +63,8 @@ def change(**turns: str) -> Turns:
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (
-            lambda rng: replace_turn(TALK, rng, ALL, POOL),
-            {change(t1="it will rain today."), change(t3="it will rain today.")},
-        ),
-        (lambda rng: replace_turn(TALK, rng, [4], POOL), {change(t4="it will rain today.")}),
+        (lambda rng: replace_turn(TALK, rng, ALL, POOL), {change(t1=RAIN), change(t3=RAIN)}),
+        (lambda rng: replace_turn(TALK, rng, [4], POOL), {change(t4=RAIN)}),
         (lambda rng: swap_turns(TALK, rng, [1, 3]), {change(t1=TALK[3], t3=TALK[1])}),
         (
             lambda rng: swap_turns(TALK, rng, [0, 1, 3]),  # one is a question
@@ -78,11 +76,7 @@ def change(**turns: str) -> Turns:
         (lambda rng: garble_words(("yes no.",), rng, [0], ["yes"]), {None, ("no yes.",)}),
         (
             lambda rng: contradict_fact(TALK, rng, ALL, FACTS, PETS),
-            {
-                change(t1="i have a dog."),
-                change(t2="what does your dog eat?"),
-                change(t3="my dog eats fish."),
-            },
+            {change(t1="i have a dog."), change(t2="what does your dog eat?"), change(t3="my dog eats fish.")},
         ),
         # Nothing to change: no other turn or word, no free one, no second mention, no other value.
         (lambda rng: replace_turn(TALK, rng, ALL, by_word_count(["bye."])), {None}),
