@@ -1,4 +1,4 @@
-"""Texts with a label: a user's own, the built-in reviews, remarks and news, and public sets of sentiments and topics.
+"""Texts with a label: a user's own, and public sets of sentiments and topics.
 
 `root` is the folder that holds `attributes/`, or this folder itself.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from core.example import Example
 from core.faults import SettingFault, fault, format_value, suggest_similar
@@ -20,21 +20,12 @@ from data.records import require_none
 
 TEXT = attrgetter("text")
 AG_NEWS_LABELS = ("business", "sci/tech", "sports", "world")
-
-
-class LabelledSet(NamedTuple):
-    """A public set of labelled texts: its file and its labels."""
-
-    file: str
-    labels: tuple[str, ...]
-
-
 SENTIMENTS, TOPICS = REVIEWS.labels, NEWS.labels
-SETS: Mapping[str, LabelledSet] = {
-    "rt_polarity": LabelledSet("attributes/sentiment_rt_polarity.jsonl", SENTIMENTS),
-    "sst2_dev": LabelledSet("attributes/sentiment_sst2_dev.jsonl", SENTIMENTS),
-    "newsgroups": LabelledSet("attributes/topic_newsgroups.jsonl", TOPICS),
-    "ag_news": LabelledSet("attributes/topic_ag_news.jsonl", AG_NEWS_LABELS),
+SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
+    "rt_polarity": SENTIMENTS,
+    "sst2_dev": SENTIMENTS,
+    "newsgroups": TOPICS,
+    "ag_news": AG_NEWS_LABELS,
 }
 
 
@@ -93,7 +84,8 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     """
     if name not in SETS:
         raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")
-    file, labels = SETS[name]
+    labels = SETS[name]
+    file = f"attributes/{'sentiment' if labels == SENTIMENTS else 'topic'}_{name}.jsonl"
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if line["label"] not in labels:

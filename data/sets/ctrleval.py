@@ -62,8 +62,9 @@ def ctrleval(
         plain: further training texts of `root`, without their labels: names in `PLAIN`; None for none.
     """
     labels = _labels(part)
-    names = [name for name, each in SETS.items() if each.labels == labels] if sets is None else list(sets)
-    check(Several[one_of([name for name, each in SETS.items() if each.labels == labels])], sets=names)
+    known = [name for name, each in SETS.items() if each == labels]
+    names = known if sets is None else list(sets)
+    check(Several[one_of(known)], sets=names)
     check(Several[one_of(list(PLAIN))] | None, plain=plain)
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
     readers += [partial(_load_plain, root, name, download) for name in plain or ()]

@@ -1,4 +1,4 @@
-"""Chinese verse: the built-in one, and the lyrics (ci) of the Song dynasty.
+"""Chinese verse: the lyrics (ci) of the Song dynasty.
 
 `root` is the folder that holds `songci/`, or this folder itself.
 """
