@@ -6,7 +6,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -37,7 +36,7 @@ PLAIN: Mapping[str, Callable[..., Sequence[Example]]] = {
     **{name: partial(load_labelled, name=name) for name in SETS},
 }
 Score = Annotated[float, BeforeValidator(parse_number), Field(ge=1, le=5)]
-MODELS, SAMPLES = 4, 3  # texts of each label and prefix
+MODELS = 4
 
 
 def ctrleval(
@@ -82,13 +81,12 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     Ids `ctrleval-sentiment-000` and on, by row. `group` names the label and the prefix; twelve texts answer each.
 
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
-    `system` is "model 1" to "model 4" in turn within each group. This is an assumption: in the sentiment part, ratings
-    of coherence and the share of texts with digits differ by row modulo 4 far beyond chance (p below 1e-9), and not by
-    blocks of three rows (p above 0.1). Which model is which is not known.
+    `system` is "model 1" to "model 4" in turn; each group is twelve consecutive rows. This is an assumption: in the
+    sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4 far beyond chance (p
+    below 1e-9), and not by blocks of three rows (p above 0.1). Which model is which is not known.
 
     Raises InputFaults with all faults of the file: a row without a column, an unknown label, a text that does not begin
-    with its prefix, a rating that is no number from 1 to 5; with `assume_system_order`, a group that is not twelve
-    consecutive rows.
+    with its prefix, a rating that is no number from 1 to 5.
     """
     labels = _labels(part)
     path = require_file(root, PARTS[part][0], download)
@@ -102,19 +100,11 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
         if not row["text"].startswith(row["prefix"]):
             rule = f"a text must begin with its prefix {format_value(row['prefix'])}"
             faults.append(fault(path, line, f"{rule}, found {format_value(row['text'])}"))
-    system: dict[int, str] = {}
-    runs = groupby(enumerate(rows), key=lambda row: row[1][1]["group"]) if assume_system_order and not faults else ()
-    for group, run in runs:
-        places = [(i, line) for i, (line, _) in run]
-        system |= {i: f"model {k % MODELS + 1}" for k, (i, _) in enumerate(places)}
-        if len(places) != MODELS * SAMPLES:
-            rule = f"with assume_system_order, each prefix has {MODELS * SAMPLES} texts in a run for each label"
-            faults.append(fault(path, places[0][1], f"{rule}, found {len(places)} of {format_value(group)}"))
     examples = [
         Example(
             f"ctrleval-{part}-{i:03d}",
             **{name: row[name] for name in ("label", "prefix", "text", "group")},
-            system=system.get(i),
+            system=f"model {i % MODELS + 1}" if assume_system_order else None,
             ratings={aspect: row[aspect] for aspect in ASPECTS},
         )
         for i, (_, row) in enumerate(rows)

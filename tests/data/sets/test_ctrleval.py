@@ -98,14 +98,6 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_the_order_of_systems_is_assumed_for_twelve_rows_each(tmp_path: Path) -> None:
-    path = write(tmp_path / "data_senti.txt", *[ROW] * 12, *[ROW.replace("The", "A")] * 11)
-    load_ctrleval(tmp_path, "sentiment")
-    assert faults_of(lambda: load_ctrleval(tmp_path, "sentiment", assume_system_order=True), path) == [
-        '13: with assume_system_order, each prefix has 12 texts in a run for each label, found 11 of "positive: A lake"'
-    ]
-
-
 def test_faults_of_labelled_texts(tmp_path: Path) -> None:
     path = write(
         tmp_path / "topic_newsgroups.jsonl",
