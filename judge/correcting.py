@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from core.faults import InputFaults, SettingFault, fault
-from data.preferences import read_preferences
 from judge.tables import Table, format_cell, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
@@ -74,11 +72,6 @@ class Corrections:
                 changed = f"equal lengths change {len(moved)} of {len(systems)} win rates"
                 found.append(f"by {name}, {changed}, most that of {most}: {format_cell(each.change)}")
         return found
-
-
-def read_labels(labels: Path | str | int | None) -> Preferences | int | None:
-    """People's preferences in a file, or a number of labels to keep; raises as `read_preferences`."""
-    return read_preferences(labels) if isinstance(labels, str | Path) else labels
 
 
 def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Preferences:

@@ -219,17 +219,12 @@ def study_preferences(
     outputs: ScoredSet | None,
     judge: PairJudge | None,
     resampling: Resampling,
-    level: float = 0.05,
-    margin: float | None = None,
-    family: Family = (),
-    labels: Preferences | int | None = None,
+    level: float,
+    margin: float | None,
+    family: Family,
+    labels: Preferences | int | None,
 ) -> PreferenceStudy:
-    """The ranking of the systems, and the agreement of the scores of `outputs`, and of a judge, with the preferences.
-
-    Without preferences the judge is asked about every pair of systems on every input.
-
-    Raises SettingFault where something is missing, InputFaults where no judgement has two outputs.
-    """
+    """As `prefer`, of what was read. Without preferences the judge reads all pairs of systems on all inputs."""
     check(Fraction, level=level)
     if margin is not None:
         check(Fraction, margin=margin)

@@ -101,11 +101,6 @@ class ScoredSet:
         return lay_out(len(self), self.systems, self.groups)
 
     @cached_property
-    def word_counts(self) -> Floats:
-        """The numbers of words."""
-        return np.array([example.word_count for example in self.examples], dtype=np.float64)
-
-    @cached_property
     def cues(self) -> Cues:
         """The cheap cues of the examples."""
         return count_cues(self.examples)

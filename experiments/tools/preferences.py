@@ -10,8 +10,8 @@ from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import plot_intervals
-from judge.correcting import read_labels
-from judge.preferring import Family, study_preferences
+from judge import preferring
+from judge.preferring import Family
 from judge.scoring import add_kept_scores
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
@@ -28,19 +28,23 @@ def preferences(
     family: Family | None,
     human_labels: str | int | None,
 ) -> Outcome:
-    """Ranks systems by preferences; see `judge.preferring.study_preferences`.
-
-    `metrics` run on the outputs; `metric` is a judge of pairs, or None; `human_labels` and `margin` are those of
-    `judge.preferring.prefer`.
-    """
+    """Ranks systems by preferences, as `judge.prefer` says; `files` are preferences and the systems' outputs."""
     given, outputs = files
     if metrics and outputs is None:
         raise SettingFault("metrics score texts: pass the systems' outputs by data.outputs=FILE")
     with run.timed("scoring"):
         scored = None if outputs is None else add_kept_scores(outputs, metrics, run.stages)
     with run.timed("preferences"):
-        found = study_preferences(
-            given, scored, metric, resampling, level, margin, family or (), read_labels(human_labels)
+        found = preferring.prefer(
+            given,
+            outputs=scored,
+            judge=metric,
+            human_labels=human_labels,
+            family=family or (),
+            resamples=resampling.resamples,
+            seed=resampling.seed,
+            level=level,
+            margin=margin,
         )
     strengths = {each.system: each.strength for each in found.ranking.systems}
     return Outcome(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from baselines.sacrebleu_metrics import Bleu
@@ -17,7 +16,6 @@ from core.faults import SettingFault
 from judge.metrics import (
     FunctionMetric,
     MetricFunction,
-    build,
     complete_settings,
     load_metric,
     metric_names,
@@ -42,18 +40,6 @@ def leaves(config: Any) -> Any:
 def test_settings_are_those_that_hydra_reads(name: str) -> None:
     with initialize_config_dir(str(CONFIGS / "metric"), version_base="1.3"):
         assert read_config(name) == leaves(OmegaConf.to_container(compose(name)))
-
-
-def test_objects_are_built_as_hydra_builds_them() -> None:
-    config = {
-        "_target_": "builtins.dict",
-        "inner": {"_target_": "baselines.sacrebleu_metrics.Bleu", "order": 2},
-        "several": [{"_target_": "baselines.sacrebleu_metrics.Bleu", "lowercase": True}, 3],
-        "plain": {"a": None},
-    }
-    assert build(config) == instantiate(config) == {
-        "inner": Bleu(order=2), "several": [Bleu(lowercase=True), 3], "plain": {"a": None}
-    }  # fmt: skip
 
 
 def test_settings_of_inner_objects_change_one_by_one() -> None:

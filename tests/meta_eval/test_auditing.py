@@ -63,18 +63,12 @@ def test_audits_without_spread_have_a_reason():
     assert math.isnan(few.changed)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: audit_damage([1, 2], [1, 2]), r"shapes \(n,\) and \(strengths, n\), but have \(2,\) and \(2,\)"),
-        (lambda: audit_damage([1, math.inf], [[1, 2]]), "must be finite"),
-        (lambda: audit_edit([1, 1e308], [1, -1e308]), r"at most 1e\+150 in size"),
-        (lambda: audit_damage([1, 1e308], [[1, -1e308]]), r"at most 1e\+150 in size"),
-    ],
-)
-def test_faults(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_faults():
+    with pytest.raises(ValueError, match=r"shapes \(n,\) and \(strengths, n\), but have \(2,\) and \(2,\)"):
+        audit_damage([1, 2], [1, 2])
+    for call in (lambda: audit_edit([1, 1e308], [1, -1e308]), lambda: audit_damage([1, 1e308], [[1, -1e308]])):
+        with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):
+            call()
 
 
 def planted_cues(share: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, Cues]:

