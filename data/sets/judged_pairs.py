@@ -41,6 +41,7 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
 
 @of_tool("PandaLM")
 def _list_pairs(rows: Rows) -> Rows:
+    first = set[tuple[str, str]]()  # a system may have answered an instruction twice: its first answer counts
     for line, row in rows:
         group = f"{row['instruction']}\n\n{row['input']}".strip()
         systems = {f"system_{side}": row[f"system_{side}"] for side in "ab"}
@@ -50,7 +51,9 @@ def _list_pairs(rows: Rows) -> Rows:
         for side in "ab":
             text = str(row[f"text_{side}"])  # one answer is the word true, without quotes
             known = {"id": f"{row['id']}-{side}", "group": group, "context": group}
-            yield line, {**known, "system": row[f"system_{side}"], "text": text}
+            if text.strip() and (systems[f"system_{side}"], group) not in first:
+                first.add((systems[f"system_{side}"], group))
+                yield line, {**known, "system": row[f"system_{side}"], "text": text}
 
 
 def _join_published(root: Path | str, people: Path, download: bool) -> Iterator[dict[str, Any]]:

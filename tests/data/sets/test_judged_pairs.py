@@ -84,8 +84,9 @@ def test_a_missing_file_names_the_way_to_get_it(load, tmp_path: Path) -> None:
 @pytest.mark.skipif(not (REAL / "pandalm").is_dir(), reason="the sets with verdicts of judges are not here")
 def test_published_figures() -> None:
     """Accuracies on 712 pairs as counted directly; the published win rates of 27 models."""
-    judged = load_pandalm(REAL)[0].by_majority()
-    assert len(judged) == 712
+    verdicts, texts = load_pandalm(REAL)
+    judged = verdicts.by_majority()
+    assert (len(judged), len(texts)) == (712, 535)  # of two answers of a system to one instruction the first
     right = {name: int((judged.outcomes == found).sum()) for name, found in judged.judges.items()}
     assert right == {"gpt-3.5-turbo": 505, "pandalm-7b": 488}
     given, published = load_alpaca_eval(REAL)[0], read_leaderboard(REAL)
