@@ -110,14 +110,8 @@ def find_or_train(
 ) -> Trained:
     """A pretrained model, or one that learns `texts` with the trainer of the run, or this one found as a stage.
 
-    Args:
-        run: gives the trainer, the loggers and the stages.
-        name: the experiment's name for the model.
-        plan: what to build and how it trains.
-        texts: training texts.
-        held_out: texts to check a language model on; discriminators hold out a part of `texts`.
-        tokenizer: of the generator that a guide reads prefixes of.
-        seed: of the training, by default that of the run.
+    Language models are checked on `held_out`; discriminators hold out a part of `texts`. A guide reads prefixes in the
+    tokens of `tokenizer`. The seed is that of the run by default.
 
     Raises SettingFault if a language model has no texts to learn from.
     """

@@ -9,7 +9,6 @@ from typing import Any
 import gradio as gr
 from gradio import themes
 
-from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
 from experiments.demo.comparing import compare_by_metric, read_outputs
@@ -148,16 +147,6 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         view.select(on_select(side), state, shown, show_progress="hidden")
 
 
-def name_example(source: str, example: Example) -> str:
-    """The file, the rating and the beginning of an example.
-
-    >>> name_example("texts", Example("a", text="The soup was cold.", ratings={"quality": 2}))
-    'texts, rated 2: The soup was cold.'
-    """
-    rated = "".join(f", rated {value:g}" for value in list(example.ratings.values())[:1])
-    return f"{source}{rated}: {shorten(' '.join(example.full_text.split()), BEGINNING)}"
-
-
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Scores one text by the chosen metrics; one that lacks something says so."""
     examples = [(name, e) for name in SOURCES for e in read_scored(EXAMPLES / f"{name}.jsonl").examples[:CLICKED]]
@@ -176,7 +165,8 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
         [e.full_text, bool(e.turns), e.prefix or "", e.label or "", "\n".join(e.references or ()), e.context or ""]
         for _, e in examples
     ]
-    gr.Examples(clicked, fields, example_labels=[name_example(*each) for each in examples], label="examples to click")
+    named = [f"{name}: {shorten(' '.join(e.full_text.split()), BEGINNING)}" for name, e in examples]
+    gr.Examples(clicked, fields, example_labels=named, label="examples to click")
     chosen = gr.CheckboxGroup(list(models.metrics), value=list(models.metrics), label="metrics")
     if len(models.metrics) <= 3:
         gr.Markdown(NO_MODELS.format(folder=models.folder))

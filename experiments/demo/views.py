@@ -9,7 +9,7 @@ from judge.steering import STEPS_CAPTION, SteeredText, list_steps
 from judge.tables import Table, to_html
 
 SHOWN = 10  # candidates before and after guidance
-ABOVE, BELOW = (120, 190, 240), (250, 170, 100)  # blue and orange, which colour-blind people tell apart
+BLUE, ORANGE = "rgb(120, 190, 240)", "rgb(250, 170, 100)"  # colour-blind people tell them apart
 
 
 def show_candidates(found: SteeredText, side: str, step: int) -> str:
@@ -41,21 +41,14 @@ def show_line(line: Line) -> str:
 
 
 def show_piece(piece: Piece) -> str:
-    """A piece of a text in its colour, with its number on hovering.
+    """A piece of a text with its number on hovering, on blue where it speaks for the text, on orange where against it.
 
-    >>> show_piece(Piece("a < b", 0.25, -0.5))
-    '<span title="0.250" style="background: rgb(252, 212, 178); color: #111">a &lt; b</span>'
+    >>> show_piece(Piece("<", None, -0.5))
+    '<span style="background: color-mix(in srgb, rgb(250, 170, 100) 50%, white); color: #111">&lt;</span>'
     """
     title = "" if piece.value is None else f' title="{piece.value:.3f}"'
-    style = "" if piece.shade is None else f' style="background: {mix(piece.shade)}; color: #111"'
+    style = ""
+    if piece.shade is not None:
+        mixed = f"color-mix(in srgb, {BLUE if piece.shade > 0 else ORANGE} {abs(piece.shade):.0%}, white)"
+        style = f' style="background: {mixed}; color: #111"'
     return f"<span{title}{style}>{escape(piece.text)}</span>"
-
-
-def mix(share: float) -> str:
-    """White at 0, blue at 1 and orange at -1, as CSS.
-
-    >>> mix(0.0), mix(1.0), mix(-0.5)
-    ('rgb(255, 255, 255)', 'rgb(120, 190, 240)', 'rgb(252, 212, 178)')
-    """
-    end = ABOVE if share > 0 else BELOW
-    return f"rgb({', '.join(str(round(255 + (colour - 255) * abs(share))) for colour in end)})"

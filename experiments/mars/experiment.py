@@ -50,15 +50,9 @@ def mars_story(
 ) -> Outcome:
     """Rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5 (masking ratios).
 
-    Args:
-        data: training texts, and rated ones with references and context.
-        language_model: fills the blanks: pretrained, or trained here.
-        masked: the model of Naive.
-        metric: makes the metric of a model's name or folder.
-        baselines: by the name of their row; built when they are needed.
-        perplexity: makes this baseline of the language model and its name.
-        largest_ratios: masking ratios of Table 5 from 0 on; each is the largest one of a row (`mars_to_20` and so on).
-        clean: whether hashtags and URLs are removed from the rated texts first (section 3).
+    The rated texts of `data` have references and context. `metric` and `perplexity` make these metrics of the name or
+    folder of a model; a baseline is built when it is needed. Each of `largest_ratios` is the largest masking ratio of a
+    row (`mars_to_20` and so on). `clean` removes hashtags and URLs from the rated texts first (section 3).
 
     Raises InputFaults for an encoder or a baseline that is not installed, before a model is trained.
     """

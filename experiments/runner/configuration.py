@@ -85,9 +85,7 @@ def compose_run(
 def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
     """The configuration as Hydra composes it: with the key `hydra`, and before values are resolved.
 
-    Args:
-        settings: as on the command line, without sweeps.
-        folders: the config folders, the one with `run.yaml` first.
+    `settings` are as `as_settings` gives them, without sweeps; the first of the folders has `run.yaml`.
 
     Raises SettingFault.
     """

@@ -41,13 +41,8 @@ def run_sweep(
 ) -> int:
     """Runs all jobs, prints one table of them and writes sweep.json; returns the worst exit code of a job.
 
-    Args:
-        jobs: the settings of each.
-        configs: their configurations, which are checked.
-        settings: of the sweep, with those of the launcher.
-        words: of the command line, without `-m`.
-        folders: of configurations.
-        allow: further trusted names (see `trust`).
+    `jobs` holds the settings of each, `configs` their checked configurations, `settings` those of the sweep with its
+    launcher, and `words` the command line without `-m`.
     """
     folder = Path(os.path.realpath(configs[0].run_dir))
     job = partial(run_job, options=[word for word in words if word.startswith("--")], allow=allow)

@@ -5,10 +5,10 @@ from itertools import product
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator
+from pydantic import Field
 
 from core.faults import InputFaults
-from core.settings import Count, NonNegative, Several, Text, checked_dataclass
+from core.settings import Count, NonNegative, Several, checked_dataclass
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from discriminators.guides import load_guide, score_texts
@@ -40,17 +40,7 @@ from oumg.generation import (
 from oumg.guidance import GuidanceRule
 from oumg.pieces import split_pieces
 
-
-def to_text(value: object) -> object:
-    """A validator that takes numbers as texts: the command line gives a number where a text looks like one.
-
-    >>> to_text(1), to_text("1"), to_text(True)
-    ('1', '1', True)
-    """
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-TextOrNumber = Annotated[Text, BeforeValidator(to_text)]
+Label = Annotated[str, Field(coerce_numbers_to_str=True)]  # the command line gives a number where it looks like one
 
 
 @checked_dataclass
@@ -61,7 +51,7 @@ class SteeringSettings:
     # the first is 0, the unguided generator with top-k sampling; the others are compared with it
     strengths: Several[NonNegative]
     ks: Several[Count]  # candidates that are scored and kept
-    labels: Several[TextOrNumber] | None = None  # to steer to; None for all labels of the data
+    labels: Several[Label] | None = None  # to steer to; None for all labels of the data
 
     def __post_init__(self) -> None:
         if self.strengths[0] != 0:
