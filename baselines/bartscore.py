@@ -14,21 +14,14 @@ from core.signature import Setting
 from models.seq2seq import Seq2SeqLM
 from models.windows import CutTruncation, cut_end
 
-Direction = Literal["source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f"]
+Direction = Literal["source_to_text", "reference_to_text", "text_to_reference", "f"]
 Source = Literal["context", "prefix"]
-Aggregation = Literal["mean", "max"]
 Texts = tuple[str, str]  # the source and the target
 
 
 def list_read_fields(direction: Direction = "source_to_text", source: Source = "context") -> tuple[Field, ...]:
     """The fields that the direction reads besides the text."""
-    match direction:
-        case "source_to_text":
-            return (source,)
-        case "text_to_text":
-            return ()
-        case _:
-            return ("references",)
+    return (source,) if direction == "source_to_text" else ("references",)
 
 
 @checked_dataclass
@@ -42,20 +35,17 @@ class BartScore(PairMetric, ModelMetric):
     name = "bartscore"
     requires = fields_by_settings(list_read_fields)
     loader = Seq2SeqLM
-    # `source_to_text` (faithfulness), `text_to_text` (the text given itself), `reference_to_text` (precision),
-    # `text_to_reference` (recall), or `f`, the mean of precision and recall
+    # `source_to_text` (faithfulness), `reference_to_text` (precision), `text_to_reference` (recall), or `f`, the mean
+    # of precision and recall; several references are averaged, as in the released code
     direction: Direction = "source_to_text"
     # the field that is the source
     source: Source = "context"
-    # several are averaged (`mean`, as in the released code), or the best counts (`max`)
-    references: Aggregation = "mean"
     # a text that is too long is cut at its end (`warn`) or refused (`error`)
     truncation: CutTruncation = "warn"
 
     @property
     def settings(self) -> dict[str, Setting]:
-        reads = {"source": self.direction == "source_to_text", "references": self.requires == ("references",)}
-        return super().settings | {name: None for name, is_read in reads.items() if not is_read}
+        return super().settings | ({} if self.direction == "source_to_text" else {"source": None})
 
     @property
     def too_long(self) -> str:
@@ -69,18 +59,12 @@ class BartScore(PairMetric, ModelMetric):
         match self.direction:
             case "source_to_text":
                 return [(getattr(example, self.source), text)]
-            case "text_to_text":
-                return [(text, text)]
             case "reference_to_text":
                 return [(reference, text) for reference in references_of(example)]
             case "text_to_reference":
                 return [(text, reference) for reference in references_of(example)]
             case "f":
                 return [pair for r in references_of(example) for pair in ((r, text), (text, r))]
-
-    def aggregate(self, values: Values) -> float:
-        per_reference = values.reshape(-1, 2).mean(axis=1) if self.direction == "f" else values
-        return per_reference.mean() if self.references == "mean" else per_reference.max()
 
     def rate_pairs(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
         """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""

@@ -5,7 +5,6 @@ Python's own HTTP client asks, through the proxy of the environment where there 
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import os
@@ -198,16 +197,12 @@ class EndpointChat:
         check_names(asking, [each.name for each in fields(Asking)], "an endpoint")
         self.asking = Asking(**asking)
         self.model = self.name = model
-        self.url, self.place, authority = _split_url(base_url)
+        self.url, self.place = _split_url(base_url)
         self.key_variable, self.retries, self.timeout = key_variable, retries, timeout
         key = os.environ.get(key_variable, "").strip()
         self.secrets = dict.fromkeys(_written_forms(key), key_variable)
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        if authority:
-            self.headers["Authorization"] = f"Basic {authority}"
-            for part in (authority, urlsplit(base_url).password or ""):
-                self.secrets |= dict.fromkeys(_written_forms(part), "password")
-        elif key:
+        if key:
             self.headers["Authorization"] = f"Bearer {key}"
         self.trying, self.lock, self.stopped = threading.Lock(), threading.Lock(), threading.Event()
         self.is_reached, self.has_answered, self.failed = False, False, dict[str, int]()
@@ -320,8 +315,8 @@ def shorten(text: str) -> str:
     return printable(" ".join(text.split())[:200])
 
 
-def _split_url(base_url: str) -> tuple[str, str, str]:
-    """Where to ask, its name without a user or password, and these as HTTP's basic authorization, or nothing."""
+def _split_url(base_url: str) -> tuple[str, str]:
+    """Where to ask, and its name."""
     try:
         parts = urlsplit(base_url)
         port = f":{parts.port}" if parts.port else ""
@@ -329,12 +324,13 @@ def _split_url(base_url: str) -> tuple[str, str, str]:
         raise SettingFault(f"base_url must be a URL, but is {base_url!r}: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingFault(f"base_url must begin with http:// or https:// and a host, but is {base_url!r}")
+    if parts.username is not None:
+        raise SettingFault("base_url must have no user and no password: a key belongs into the environment")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     path = quote(parts.path.rstrip("/"), safe="/%")
     query = f"?{parts.query}" if parts.query else ""
-    user = f"{parts.username}:{parts.password or ''}" if parts.username else ""
     url = f"{parts.scheme}://{host}{port}{path}/chat/completions{query}"
-    return url, f"{parts.hostname}:{parts.port}{parts.path}", base64.b64encode(user.encode()).decode()
+    return url, f"{parts.hostname}:{parts.port}{parts.path}"
 
 
 def _written_forms(secret: str) -> set[str]:

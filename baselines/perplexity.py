@@ -11,50 +11,34 @@ import numpy as np
 
 from baselines.pairs import ModelMetric, to_quality
 from core.example import Example
-from core.scores import Scores, fields_by_settings
+from core.scores import Scores
 from core.settings import checked_dataclass
 from core.signature import Setting
 from core.stages import fingerprint
 from models.causal import CausalLM
 from models.infilling import Infiller
-from models.windows import CutTruncation, Truncation, fit_continuations, refuse_cut
+from models.model import plain_token_ids
+from models.windows import CutTruncation, overlapping_windows, refuse_cut
 
 
 @checked_dataclass
 class Perplexity(ModelMetric):
     """The mean log-probability of the text's tokens under a causal model, in nats; at most 0, higher is better.
 
-    A text by itself follows the model's start token, so that its first token counts too. NaN for a text without tokens.
+    A text follows the model's start token, so that its first token counts too; a long one is scored in overlapping
+    windows. NaN for a text without tokens.
     """
 
     name = "perplexity"
-    requires = fields_by_settings(lambda use_context=False: ("context",) if use_context else ())
     loader = CausalLM
-    # the text is read after the context and a space; only the text is scored
-    use_context: bool = False
-    # a text that is too long is scored in overlapping windows (`window`), or its beginning is (`warn`), or it is
-    # refused (`error`)
-    truncation: Truncation = "window"
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        texts = [example.full_text.strip() for example in examples]
-        contexts: list[list[int]] = [[] for _ in examples]
-        if self.use_context:
-            contexts = self._encode([(example.context or "").strip() for example in examples], special=True)
-            texts = [f" {text}" if text else "" for text in texts]
-        pairs = list(zip(contexts, self._encode(texts, special=False), strict=True))
-        fitted, dropped = fit_continuations(pairs, self.lm.max_length, self.truncation)
+        ids = plain_token_ids(self.lm.tokenizer, [example.full_text.strip() for example in examples])
+        fitted = [overlapping_windows(row, self.lm.max_length) for row in ids]
         flat = [window for windows in fitted for window in windows]
         rows = iter(self.lm.log_probabilities(flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
-        return to_quality(log_probabilities, np.mean, self.signature, dropped, self.notes)
-
-    def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
-        """The tokens of texts; `special` adds those that begin a text."""
-        if not texts:
-            return []
-        encoded = self.lm.tokenizer(list(texts), add_special_tokens=special, split_special_tokens=True, verbose=False)
-        return encoded["input_ids"]  # pyright: ignore[reportReturnType]
+        return to_quality(log_probabilities, np.mean, self.signature, [0] * len(examples), self.notes)
 
 
 @checked_dataclass

@@ -1,7 +1,7 @@
 """BLEU, chrF and TER of single texts through sacrebleu."""
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -11,8 +11,6 @@ from core.metric import ReferenceMetric
 from core.settings import Count, Size, checked_dataclass
 from core.signature import Setting
 from data.words import Tokens, space_words
-
-Smoothing = Literal["exp", "floor", "add-k", "none"]
 
 
 class SacrebleuMetric(ReferenceMetric):
@@ -39,19 +37,16 @@ class Bleu(SacrebleuMetric):
 
     With several references, an n-gram counts as often as in the reference that has it most, and the length is compared
     with the reference of the closest length, as BLEU defines it. A blank text scores 0. A text shorter than `order` is
-    judged by the orders that it has (effective order).
+    judged by the orders that it has (effective order). A precision of 0 is halved for each further one.
     """
 
     unsigned = ("order",)
     # the longest n-grams; BLEU-1 to BLEU-4
     order: Count = 4
-    # sacrebleu's methods for precisions of 0; `exp` halves for each further order without a match
-    smoothing: Smoothing = "exp"
     # of sacrebleu: 13a, intl, char, zh ...
     tokenizer: str = "13a"
     # how 13a and intl split scripts without spaces
     tokens: Tokens = "auto"
-    lowercase: bool = False
 
     def __post_init__(self) -> None:
         if self.tokenizer not in BLEU.TOKENIZERS:
@@ -72,31 +67,20 @@ class Bleu(SacrebleuMetric):
 
     @cached_property
     def scorer(self) -> BLEU:
-        return BLEU(
-            lowercase=self.lowercase,
-            tokenize=self.tokenizer,
-            smooth_method=self.smoothing,
-            max_ngram_order=self.order,
-            effective_order=True,
-        )
+        return BLEU(tokenize=self.tokenizer, max_ngram_order=self.order, effective_order=True)
 
 
 @checked_dataclass
 class ChrF(SacrebleuMetric):
     """chrF and chrF++ (Popović, WMT 2015 and 2017): the F score of shared character n-grams, averaged over 1 to
-    `char_order`; 0 to 1, higher is better.
+    6; recall counts four times as much as precision. 0 to 1, higher is better.
 
     The best of several references counts, as in sacrebleu. A blank text scores 0.
     """
 
     name = "chrf"
-    # the longest n-grams of characters
-    char_order: Count = 6
     # the longest n-grams of words: 0 for chrF, 2 for chrF++; scripts without spaces count by letters
     word_order: Size = 0
-    # recall counts beta squared times as much as precision
-    beta: Count = 2
-    lowercase: bool = False
 
     @property
     def splitting(self) -> Tokens:
@@ -104,7 +88,7 @@ class ChrF(SacrebleuMetric):
 
     @cached_property
     def scorer(self) -> CHRF:
-        return CHRF(self.char_order, self.word_order, self.beta, self.lowercase)
+        return CHRF(word_order=self.word_order)
 
 
 @checked_dataclass
@@ -113,21 +97,16 @@ class Ter(SacrebleuMetric):
     word of the reference.
 
     At most 0, higher is better; sacrebleu's own figure is this times -100. With several references the fewest edits
-    count, per word of their mean length. A blank text scores -1: every word is missing.
+    count, per word of their mean length. Case does not matter. A blank text scores -1: every word is missing.
     """
 
     name = "ter"
     blank = -1.0
-    # whether punctuation is split from words
-    normalized: bool = False
-    # whether punctuation is removed
-    no_punct: bool = False
-    case_sensitive: bool = False
     tokens: Tokens = "auto"
 
     @cached_property
     def scorer(self) -> TER:
-        return TER(self.normalized, self.no_punct, asian_support=self.no_punct, case_sensitive=self.case_sensitive)
+        return TER()
 
     def rate_text(self, text: str, references: list[str]) -> float:
         return -super().rate_text(text, references)

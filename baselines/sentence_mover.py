@@ -15,7 +15,6 @@ from core.selection import references_of
 from core.signature import MODEL_LIBRARIES, Setting
 from data.sentences import split_at_marks
 from models.encoders import Embedder, load_embedder
-from models.windows import Truncation
 
 UNKNOWN = "a sentence has no word that the encoder knows"
 SMALLEST = 1e-3  # most scores below it: vectors are so long that exp(-distance) tells little
@@ -60,12 +59,11 @@ class SentenceMover(BaseMetric):
         cls,
         encoder: str = "offline",
         static: bool = False,
-        truncation: Truncation = "window",
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "SentenceMover":
         """An encoder's name or folder, or a file of word vectors; see `load_embedder`."""
-        return cls(load_embedder(encoder, static, device, dtype, truncation))
+        return cls(load_embedder(encoder, static, device, dtype))
 
     @property
     def settings(self) -> dict[str, Setting]:

@@ -2,7 +2,6 @@
 
 Models have random weights. Both ways of a case run in turn in one process and must give the same result. Cases:
 
-- memory: what the papers' models need by their numbers of parameters, without activations.
 - steps: seconds and peak memory of a scored and of a trained batch of these models, each in a new process.
 - ctrl_eval: CTRLEval beside `lm_score` of the released program, batches of 8 in file order (thu-coai/CTRLEval).
   `products` is the ratio of matrix products.
@@ -68,8 +67,6 @@ from tests.random_models import PAPER, build_random
 
 ROOT = Path(__file__).resolve().parents[1]
 GB = 1e9
-CARDS = (8, 24, 80)  # GB
-LORA_RANK = 16
 TOKENS = 128  # of a row of the case `steps`
 READ, LONGEST = 160, 30  # tokens of a source and of a segment of CDM
 RATIOS, JOBS, SINGLE = (0.2, 0.4, 0.6), 64, 6  # MARS's masking ratios; references in lockstep and one at a time
@@ -106,19 +103,6 @@ def count_products(work: Callable[[], object]) -> int:
     with FlopCounterMode(display=False) as counter:
         work()
     return counter.get_total_flops()
-
-
-def memory(chosen: argparse.Namespace) -> None:
-    print_header("model", "parameters", "score, float32", "score, bfloat16", "train, AdamW", "train, LoRA")
-    for name in PAPER:
-        with torch.device("meta"):
-            model = build_random(name)
-        output = model.get_output_embeddings()
-        linear = [m for m in model.modules() if type(m).__name__ in ("Linear", "Conv1D") and m is not output]
-        count, small = model.num_parameters(), sum(LORA_RANK * sum(m.weight.shape) for m in linear)
-        needs = [need / GB for need in (4 * count, 2 * count, 16 * count, 2 * count + 16 * small)]
-        cards = [next((f"{card} GB" for card in CARDS if need <= 0.9 * card), "several") for need in needs]
-        print_row(name, f"{count / 1e6:.0f} M", *(f"{n:.1f} GB ({c})" for n, c in zip(needs, cards, strict=True)))
 
 
 def time_steps(name: str, chosen: argparse.Namespace) -> None:
@@ -329,7 +313,7 @@ def run(chosen: argparse.Namespace) -> None:
         print_row(stage, counts.get(stage, 0) / 1e9, counts.get(stage, 0) / speed, taken)
 
 
-CASES = {case.__name__: case for case in (memory, steps, ctrl_eval, mars, cdm, guidance, run)}
+CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm, guidance, run)}
 
 
 def main() -> None:

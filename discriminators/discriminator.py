@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, MissingModel, SettingFault, blame_file
+from core.faults import InputFaults, SettingFault, blame_file
 from core.notes import read_note
 from core.settings import Count, Several, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
@@ -21,7 +21,6 @@ from data.words import Spelling, spell
 from discriminators.networks import AttentionBiLSTM, BertClassifier, TokenPooling, keep_lowest_layers
 from discriminators.segments import Segments, clean, pad_rows, read
 from discriminators.vocabulary import (
-    LEARNED,
     EncoderTokens,
     Vocabulary,
     borrowed_vocabulary,
@@ -32,9 +31,8 @@ from discriminators.vocabulary import (
 from models.batching import read_in_batches
 from models.encoders import load_encoder
 from models.folders import check_folder
-from models.loading import load_tokenizer, load_weights, tokenizer_fingerprint, weights_fingerprint
+from models.loading import load_weights, tokenizer_fingerprint, weights_fingerprint
 from models.model import readable_tokens
-from models.windows import Truncation
 
 SETTINGS = "discriminator.json"
 
@@ -45,7 +43,6 @@ class SavedDiscriminator:
 
     kind: Literal["bilstm", "bert"]
     max_length: Count
-    truncation: Truncation
     labels: Several[str] = ()
     dropout: Share = 0.0
     embedding_dim: Count = 1
@@ -67,8 +64,6 @@ class Discriminator:
     # `spelling` in which `logits` reads texts (`data.words.spell`), `turns`, the most segments that it reads at once,
     # and the arguments of the network
     settings: dict[str, Any] = field(repr=False)
-    # what to do with a text that does not fit (see `segments.read`)
-    truncation: Truncation = "window"
     # padded tokens in a batch of `logits`
     token_budget: int = 8192
     # what a reader of its scores must know (`core.notes`)
@@ -87,9 +82,7 @@ class Discriminator:
         else:
             read = tokenizer_fingerprint(self.tokens.tokenizer)
         kept = {name: value for name, value in self.settings.items() if name != "dropout"}  # training alone uses it
-        return fingerprint(
-            [weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length, self.truncation]
-        )
+        return fingerprint([weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length])
 
     def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.
@@ -107,9 +100,7 @@ class Discriminator:
     def _read(self, texts: Sequence[Segments], skip_empty: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         if self.settings.get("spelling", "as_is") != "as_is":
             texts = spell(texts, self.settings["spelling"])
-        rows, dropped = read(
-            texts, self.tokens, self.truncation, skip_empty=skip_empty, turns=self.settings.get("turns")
-        )
+        rows, dropped = read(texts, self.tokens, skip_empty=skip_empty, turns=self.settings.get("turns"))
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()
@@ -130,7 +121,7 @@ class Discriminator:
         """Write `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        settings = {**self.settings, "truncation": self.truncation, "max_length": self.tokens.max_length}
+        settings = {**self.settings, "max_length": self.tokens.max_length}
         if isinstance(self.network, BertClassifier) and isinstance(self.tokens, EncoderTokens):
             self.network.encoder.save_pretrained(folder / "encoder")
             self.tokens.tokenizer.save_pretrained(folder / "encoder")
@@ -147,7 +138,7 @@ class Discriminator:
         """What `save_pretrained` wrote. Raises InputFaults for a folder without one or with a broken one."""
         folder = Path(folder)
         kept = read_saved(folder, SETTINGS, SavedDiscriminator)
-        max_length, truncation = kept.pop("max_length"), kept.pop("truncation")
+        max_length = kept.pop("max_length")
         arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels", "spelling", "turns")}
         arguments["outputs"] = len(kept.get("labels", ())) or 1
         network: AttentionBiLSTM | BertClassifier
@@ -161,7 +152,7 @@ class Discriminator:
             with blame_file(folder / SETTINGS):
                 network = BertClassifier(encoder, **arguments)
             load_weights(lambda: network.head, folder / "head.safetensors")
-        return cls(network.to(device).eval(), tokens, kept, truncation, notes=read_note(folder))
+        return cls(network.to(device).eval(), tokens, kept, notes=read_note(folder))
 
 
 def read_saved(folder: Path, file: str, settings: type) -> dict[str, Any]:
@@ -181,42 +172,30 @@ def new_bilstm(
     embedding_dim: int = 128,
     hidden_dim: int = 256,
     dropout: float = 0.3,
-    truncation: Truncation = "window",
     labels: Sequence[str] = (),
     spelling: Spelling = "as_is",
     turns: int | None = None,
 ) -> Discriminator:
-    """An untrained attention Bi-LSTM whose vocabulary is learned from `texts`, or that of another model.
+    """An untrained attention Bi-LSTM whose vocabulary is learned from `texts`.
 
     A vocabulary counts each different text once (see `drop_repeated_texts`).
 
-    `tokens` are one of `LEARNED`, with `vocabulary_size` and `min_count` as in `train_vocabulary`, or the tokenizer of
-    a Hugging Face model by folder or hub name, see `new_token_bilstm`. With `labels` it has a logit for each. `turns`
-    is the most segments that it reads at once. The weights depend on torch's seed.
+    `tokens`, `vocabulary_size` and `min_count` are those of `train_vocabulary`. With `labels` it has a logit for each.
+    `turns` is the most segments that it reads at once. The weights depend on torch's seed.
 
-    Raises MissingModel for another name.
+    Raises SettingFault for other `tokens`.
     """
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
-    if tokens not in LEARNED:
-        try:
-            tokenizer = load_tokenizer(tokens)
-        except MissingModel as fault:
-            what = f"tokens are {', '.join(LEARNED)} or those of a model, but {fault.what}"
-            raise MissingModel(fault.name, what, fault.fetchable) from fault
-        return new_token_bilstm(list(texts), tokenizer, max_length, truncation, **arguments)
     segments = (clean(segment) for text in drop_repeated_texts(map(tuple, texts)) for segment in text)
     vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_length, min_count)
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
-    return Discriminator(
-        network, vocabulary, {"kind": "bilstm", **_named(labels, spelling, turns), **arguments}, truncation
-    )
+    return Discriminator(network, vocabulary, {"kind": "bilstm", **_named(labels, spelling, turns), **arguments})
 
 
 def new_token_bilstm(
     texts: Sequence[Segments],
     tokenizer: PreTrainedTokenizerBase,
     max_length: int = 1024,
-    truncation: Truncation = "window",
     **arguments: Any,
 ) -> Discriminator:
     """An untrained attention Bi-LSTM over the tokens of another model, such as a generator that it is to guide.
@@ -233,7 +212,7 @@ def new_token_bilstm(
     unseen[[*ids, vocabulary.layout.separator]] = False
     with torch.no_grad():
         network.embedding.weight[unseen] = 0.0
-    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments}, truncation)
+    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments})
 
 
 def new_bert(
@@ -244,7 +223,6 @@ def new_bert(
     max_length: int | None = None,
     layers: int | None = None,
     freeze_embeddings: bool = False,
-    truncation: Truncation = "window",
     labels: Sequence[str] = (),
     spelling: Spelling = "as_is",
     turns: int | None = None,
@@ -264,7 +242,7 @@ def new_bert(
     if freeze_embeddings:
         model.get_input_embeddings().requires_grad_(False)
     settings = {"kind": "bert", **_named(labels, spelling, turns), "pooling": pooling, "dropout": dropout}
-    return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings, truncation)
+    return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings)
 
 
 def _named(labels: Sequence[str], spelling: str, turns: int | None) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Guides: classifiers of prefixes that score the candidates of a generator's next token (OUMG, section 3.2).
 
 `BiLSTMGuide` is OUMG's. It keeps the forward state of a prefix from step to step; the backward half must read the
-prefix again for each candidate, so the cost of a candidate grows with the length of the prefix. Its discriminator
-strips spaces at the ends of a text, so it should read the prompt too (`reads="text"`).
+prefix again for each candidate, so the cost of a candidate grows with the length of the prefix.
 
 `CausalGuide` is ours. A one-directional LSTM reads the generator's tokens, so a text has a logit at each position: one
 pass learns all its prefixes, and a candidate costs one step from the state of its prefix.
@@ -31,8 +30,8 @@ from discriminators.discriminator import Discriminator, read_saved
 from discriminators.networks import AttentionBiLSTM, CausalLSTM, Pool, attend, input_table, lstm_cell, recurrent, tanh
 from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST
-from discriminators.vocabulary import SPECIAL, Vocabulary
-from models.batching import batches_by_budget
+from discriminators.vocabulary import Vocabulary
+from models.batching import read_in_batches
 from models.loading import check_tokens, load_tokenizer, load_weights
 from models.model import plain_token_ids
 
@@ -43,30 +42,17 @@ NOT_READ = -1  # for special tokens, which the guide does not read
 def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
     """The guide's token for each token of the generator; NOT_READ for special tokens and for ids beyond the last.
 
-    There is such a map where both have the same vocabulary, and where the tokens of both are characters. A character
-    that the guide lacks is its `<unk>`.
-
-    Raises SettingFault for other vocabularies, where the guide's tokens would depend on neighbouring tokens.
+    Raises SettingFault for a guide of another vocabulary.
     """
     size = len(tokenizer)
-    special = torch.tensor(sorted(set(tokenizer.all_special_ids)), dtype=torch.long)
-    if vocabulary.tokenizer.get_vocab() == tokenizer.get_vocab():
-        found = vocabulary.first + torch.arange(size)
-    else:
-        spelled = tokenizer.batch_decode([[i] for i in range(size)], clean_up_tokenization_spaces=False)
-        ordinary = sorted(set(range(size)) - set(special.tolist()))
-        longer = [spelled[i] for i in ordinary if len(spelled[i]) != 1 or spelled[i] == "\ufffd"]
-        if vocabulary.kind != "characters" or longer:
-            raise SettingFault(
-                "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
-                f"{len(vocabulary)} {vocabulary.kind} and the generator's {size} tokens"
-                + (f", such as {longer[0]!r}" if longer else "")
-                + ": train the guide on the generator's tokens"
-            )
-        own = vocabulary.tokenizer.get_vocab()
-        found = torch.tensor([own.get(text, SPECIAL.index("<unk>")) for text in spelled], dtype=torch.long)
-    found[special] = NOT_READ
-    return torch.cat([found, found.new_full((1,), NOT_READ)])
+    if vocabulary.tokenizer.get_vocab() != tokenizer.get_vocab():
+        raise SettingFault(
+            "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
+            f"{len(vocabulary)} tokens and the generator's {size} others: train the guide on these"
+        )
+    found = vocabulary.first + torch.arange(size + 1)
+    found[[*tokenizer.all_special_ids, size]] = NOT_READ
+    return found
 
 
 class BiLSTMState(NamedTuple):
@@ -221,10 +207,12 @@ class CausalGuide:
         found = np.zeros(len(texts))
         training = self.network.training
         self.network.eval()
-        for batch in batches_by_budget([len(row.ids) for row in rows], token_budget):
+
+        def read_batch(batch: list[int]) -> list[float]:
             ids, mask = (t.to(self.network.w.device) for t in pad_rows([rows[i] for i in batch], 0))
-            last = self.network(ids, mask).gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1)
-            found[[rows[i].text for i in batch]] = last.double().cpu().numpy()
+            return self.network(ids, mask).gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1).double().tolist()
+
+        found[[row.text for row in rows]] = read_in_batches([len(row.ids) for row in rows], token_budget, read_batch)
         self.network.train(training)
         return found
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.faults import SettingFault
-from core.settings import check
 from models.batching import join_ids
-from models.windows import Truncation, cut_end, pack_turns
+from models.windows import cut_end, pack_turns
 
 log = logging.getLogger(__name__)
 
@@ -108,47 +107,37 @@ def pack_segments(
 def read(
     texts: Sequence[Segments],
     tokens: Tokens,
-    truncation: Truncation,
     pairs: Sequence[Segments | None] | None = None,
     skip_empty: bool = False,
     turns: int | None = None,
 ) -> tuple[list[TokenRow], NDArray[np.int64]]:
     """Rows of all texts, in the order of the texts, and per text how many tokens were cut.
 
-    A text that does not fit is refused (`error`), cut at its end with a warning (`warn`; separators count as tokens),
-    or read in windows of neighbouring whole segments (`window`). The score of a text is the mean over its rows
-    weighted by their tokens, so that a short last window counts for what it holds. `turns` is the most segments of a
-    window.
+    A text that does not fit is read in windows of neighbouring whole segments, of which one that does not fit by itself
+    is cut at its end. The score of a text is the mean over its rows weighted by their tokens, so that a short last
+    window counts for what it holds. `turns` is the most segments of a window.
 
     `pairs` are for training: the other side of each text, segment for segment, or None. Both sides are cut alike, and
     a row that both sides have is left out of both, because nothing in it tells them apart.
 
-    Raises ValueError for a text without tokens (with `skip_empty` it has no row), for a string in the place of
-    segments, and, with `error`, for a text that does not fit.
+    Raises ValueError for a text without tokens (with `skip_empty` it has no row) and for a string in the place of
+    segments.
     """
-    check(Truncation, truncation=truncation)
     encoded = _encode(texts, tokens)
     others = iter(_encode([pair for pair in pairs or () if pair is not None], tokens))
-    layout, room = tokens.layout, tokens.layout.room
+    layout = tokens.layout
     rows: list[TokenRow] = []
     dropped = np.zeros(len(texts), dtype=np.int64)
     undamaged = 0
     for i, segments in enumerate(encoded):
-        length = len(join_ids(segments, layout.separator))
-        if length > room and truncation == "error":
-            raise ValueError(
-                f"a text must fit into {layout.max_length} tokens, but text {i} ({texts[i][0][:30]!r}...) has "
-                f"{length} and {layout.max_length - room} special ones; set truncation to window (scores averaged over "
-                "windows of whole segments) or warn (cut at the end)"
-            )
         other = next(others) if pairs and pairs[i] is not None else None
         if other is None and not any(segments):
             if skip_empty:
                 continue
             raise ValueError(f"a text needs at least one token, but text {i} has none: {texts[i]!r}")
-        bodies, dropped[i] = _bodies(segments, other or segments, layout, truncation, turns)
+        bodies, dropped[i] = _bodies(segments, other or segments, layout, turns)
         if other is not None:
-            against, _ = _bodies(other, segments, layout, truncation, turns)
+            against, _ = _bodies(other, segments, layout, turns)
             damaged = [body for body, same in zip(bodies, against, strict=True) if body != same]
             undamaged += len(bodies) - len(damaged)
             bodies = damaged
@@ -175,17 +164,14 @@ def _bodies(
     segments: Sequence[Sequence[int]],
     other: Sequence[Sequence[int]],
     layout: TokenFrame,
-    truncation: Truncation,
     turns: int | None,
 ) -> tuple[list[list[int]], int]:
     """What stands between start and end of each row of a text that is cut like its other side; the tokens cut."""
     room = layout.room
     lengths = [max(map(len, sides)) for sides in zip(segments, other, strict=True)]
-    joined = join_ids(segments, layout.separator)
-    if truncation == "window" and (sum(lengths) + len(lengths) - 1 > room or len(lengths) > (turns or len(lengths))):
+    if sum(lengths) + len(lengths) - 1 > room or len(lengths) > (turns or len(lengths)):
         return pack_segments(segments, layout.separator, room, lengths, turns)
-    kept, lost = cut_end(joined, room)
-    return [kept], lost
+    return [join_ids(segments, layout.separator)], 0
 
 
 def _checked(index: int, text: Segments) -> list[str]:

@@ -25,7 +25,7 @@ from discriminators.texts import SHORTEST, LabelledText, split_by_group
 from models.batching import batches_by_budget
 from models.fit import Batch, Batches, MakeBatch, Schedule, Training, fit
 
-VERSION = 5  # of trained classifiers: raised whenever the same texts, settings and seed would give other weights
+VERSION = 6  # of trained classifiers: raised whenever the same texts, settings and seed would give other weights
 MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`
 
 log = logging.getLogger(__name__)
@@ -144,7 +144,6 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
         rows, _ = read(
             segments,
             classifier.tokens,
-            classifier.truncation,
             [text.pair for text in texts],
             turns=classifier.settings.get("turns"),
         )

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault, blame_file
@@ -15,6 +15,7 @@ from core.settings import Count, checked_dataclass, read_settings
 from data.words import RUNS_AND_MARKS, split_chinese
 from discriminators.segments import TokenFrame
 from models.model import plain_token_ids
+from models.tiny import train_byte_level_bpe
 
 LEARNED = ("characters", "jieba", "words", "bpe")
 BORROWED = "tokenizer"
@@ -124,19 +125,9 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: 
     Raises SettingFault for an unknown kind, also for `tokenizer`, which is not learned (see `borrowed_vocabulary`).
     """
     if kind not in LEARNED:
-        raise SettingFault(f"what a vocabulary learns must be one of {', '.join(LEARNED)}, but is {kind!r}")
+        raise SettingFault(f"tokens must be {', '.join(LEARNED)}, but are {kind!r}")
     if kind == "bpe":
-        tokenizer = Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=size,
-            min_frequency=min_count,
-            special_tokens=SPECIAL,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        )
-        tokenizer.train_from_iterator(segments, trainer)
+        tokenizer = train_byte_level_bpe(segments, size, SPECIAL, min_count)
     else:
         tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
         if kind == "characters":

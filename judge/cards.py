@@ -19,7 +19,6 @@ SYNTHETIC = (
 NEEDS = {  # metrics that mean nothing with the tiny models that this project trains
     "bartscore": "a model that learned to summarise or to paraphrase, such as facebook/bart-large-cnn",
     "bleurt": "a model that learned human ratings, such as Elron/bleurt-base-128",
-    "comet": "a checkpoint that learned human ratings of translations, such as Unbabel/wmt22-comet-da",
     "discriminator_label": "a classifier of your labels; +exp=ctrleval_sentiment trains one",
     "llm_judge": "a chat model that follows instructions, behind an endpoint or in a folder",
     "uni_eval": "a model that learned to answer its questions, such as MingZhong/unieval-dialog",

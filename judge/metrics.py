@@ -44,7 +44,7 @@ def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False,
     for a model that does not exist here.
 
     >>> load_metric("bleu", order=2).signature.split("|")[:2]
-    ['bleu2', 'lowercase=false']
+    ['bleu2', 'tokenizer=13a']
     """
     if isinstance(metric, str):
         config = read_config(metric)

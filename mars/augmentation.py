@@ -24,6 +24,7 @@ from mars.slots import check_model, get_output_embeddings
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, halve_when_out_of_memory
 from models.causal import CausalLM
+from models.model import plain_token_ids
 from models.windows import cut_end
 
 PAPER = Augmentation()
@@ -133,8 +134,7 @@ def _separate_from_context(template: Template, context: str) -> Template:
 def _encode(filler: Filler, texts: Sequence[str]) -> list[tuple[int, ...]]:
     """The tokens of every text; text that spells a special token is read as plain text."""
     tokenizer = filler.lm.tokenizer
-    found = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
-    encoded = [tuple(ids) for ids in found]
+    encoded = [tuple(ids) for ids in plain_token_ids(tokenizer, texts)]
     for text, ids in zip(texts, encoded, strict=True):
         if text.startswith(" ") and not filler.tokens.bytes[ids[0]].startswith(b" "):
             raise ValueError(

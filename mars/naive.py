@@ -7,6 +7,7 @@ from core.faults import ExampleFaults
 from mars.masking import Blank, Kept
 from mars.references import Augmented, Fill, Job
 from models.masked import MaskedLM, most_likely_at_masks
+from models.model import plain_token_ids
 from models.windows import cut_end
 
 
@@ -50,7 +51,7 @@ class NaiveAugmenter:
         ]
 
     def _encode(self, text: str) -> list[int]:
-        return self.lm.tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+        return plain_token_ids(self.lm.tokenizer, [text])[0]
 
     def _fill(self, job: Job, tokens: Sequence[int], dropped: int) -> Augmented:
         text, fills, at = "", [], 0

@@ -25,7 +25,7 @@ from models.batching import pad_with_mask, read_in_batches
 from models.devices import check_device, check_memory
 from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
 from models.model import count_positions, plain_token_ids, special_frame
-from models.windows import Truncation, cut_end, split_evenly
+from models.windows import split_evenly
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -100,9 +100,6 @@ class Encoder:
     name: str
     # tokens it reads at once, special ones included
     max_length: Count
-    # a longer text is read in windows of equal length whose embeddings are averaged by tokens (`window`), cut at its
-    # end (`warn`), or refused (`error`)
-    truncation: Truncation = "window"
     # padded tokens in a batch
     token_budget: Count = 8192
 
@@ -112,24 +109,11 @@ class Encoder:
         name: str = "offline",
         device: str = "cpu",
         dtype: str = "float32",
-        max_length: int | None = None,
-        truncation: Truncation = "window",
-        token_budget: int = 8192,
     ) -> "Encoder":
-        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
-
-        `max_length` is by default what the model was set to read (256 for `offline`), and at most what it can read.
-        Weights are read as `load_encoder` does. Raises SettingFault for a `max_length` that it cannot read.
-        """
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder. Weights are read as `load_encoder` does."""
         model = _load_sentence_transformer(name, device, dtype)
-        transformer: Any = model[0]
-        limit = count_positions(transformer.auto_model.config)
-        if max_length is not None and max_length > limit:
-            raise SettingFault(
-                f"max_length must be at most the {limit} tokens that {name} can read, but is {max_length}"
-            )
-        # sentence-transformers writes the length that the model was set to read into its tokenizer
-        return cls(model, name, max_length or min(limit, model.tokenizer.model_max_length), truncation, token_budget)
+        # sentence-transformers writes the length that the model was set to read into its tokenizer (`offline`: 256)
+        return cls(model, name, min(count_positions(model[0].auto_model.config), model.tokenizer.model_max_length))
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -145,7 +129,7 @@ class Encoder:
         first, *rest = self.model
         after = [[type(module).__name__, str(module), weights_fingerprint(module)] for module in rest]
         contents = model_fingerprint(first.auto_model, self.tokenizer)
-        return fingerprint([contents, after, self.max_length, self.truncation])
+        return fingerprint([contents, after, self.max_length, "window"])  # how a long text is read
 
     @property
     def dimension(self) -> int:
@@ -155,12 +139,15 @@ class Encoder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The sentence embeddings, shape (texts, dim), as the model pools and scales them; equal texts are read once.
 
-        If the model makes unit vectors, those of texts read in windows are a little shorter.
-        Raises ValueError with `error` for a text that is too long.
+        A longer text is read in windows of equal length whose embeddings are averaged by tokens. If the model makes
+        unit vectors, those of such texts are a little shorter.
         """
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        rows, owners, _ = self._rows(list(distinct))
-        specials = sum(map(len, special_frame(self.tokenizer)))
+        prefix, suffix = special_frame(self.tokenizer)
+        specials = len(prefix) + len(suffix)
+        bodies = plain_token_ids(self.tokenizer, list(distinct))
+        split = [(i, piece) for i, ids in enumerate(bodies) for piece in split_evenly(ids, self.max_length - specials)]
+        rows = [[*prefix, *piece, *suffix] for _, piece in split]
         vectors = np.zeros((len(distinct), self.dimension), np.float64)
         totals = np.zeros(len(distinct))
         read = read_in_batches(
@@ -169,39 +156,15 @@ class Encoder:
             lambda batch: self._embed_rows([rows[i] for i in batch]),
             "embeddings",
         )
-        for ids, text, vector in zip(rows, owners, read, strict=True):
-            weight = max(1, len(ids) - specials)  # a text without tokens has one row of special tokens
+        for (text, piece), vector in zip(split, read, strict=True):
+            weight = max(1, len(piece))  # a text without tokens has one row of special tokens
             vectors[text] += weight * vector.astype(np.float64)
             totals[text] += weight
         return (vectors / totals[:, None]).astype(np.float32)[[distinct[text] for text in texts]]
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Per text, how many tokens are cut (with `warn`)."""
-        return self._rows(texts)[2]
-
-    def _rows(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int], list[int]]:
-        """Rows of token ids, the text that each row belongs to, and how many tokens each text loses."""
-        prefix, suffix = special_frame(self.tokenizer)
-        room = self.max_length - len(prefix) - len(suffix)
-        bodies = plain_token_ids(self.tokenizer, texts)
-        ids: list[list[int]] = []
-        text: list[int] = []
-        dropped = [0] * len(texts)
-        for i, body in enumerate(bodies):
-            match self.truncation if len(body) > room else "fits":
-                case "error":
-                    raise ValueError(
-                        f"{self.name} reads {self.max_length} tokens at once, but the text {format_value(texts[i])} "
-                        f"has {len(body)} and {self.max_length - room} special ones: set truncation to window or warn"
-                    )
-                case "warn":
-                    kept, dropped[i] = cut_end(body, room)
-                    pieces = [kept]
-                case _:
-                    pieces = split_evenly(body, room)
-            ids += [[*prefix, *piece, *suffix] for piece in pieces]
-            text += [i] * len(pieces)
-        return ids, text, dropped
+        """Per text, that none is cut."""
+        return [0] * len(texts)
 
     @torch.inference_mode()
     def _embed_rows(self, rows: Sequence[list[int]]) -> list[NDArray[np.float32]]:
@@ -352,8 +315,6 @@ def load_embedder(
     static: bool = False,
     device: str = "cpu",
     dtype: str = "float32",
-    truncation: Truncation = "window",
-    token_budget: int = 8192,
 ) -> Embedder:
     """A sentence encoder by its name or folder, or the word vectors of a file.
 
@@ -363,4 +324,4 @@ def load_embedder(
         return WordVectors.load(name)
     if static:
         return WordVectors.of_encoder(name, device, dtype)
-    return Encoder.from_pretrained(name, device, dtype, truncation=truncation, token_budget=token_budget)
+    return Encoder.from_pretrained(name, device, dtype)

@@ -41,21 +41,9 @@ def train_tokenizer(
 
     Ids 0, 1, 2 are `<pad>`, `</s>`, `<unk>` as in T5. The sentinels and the `additional` special tokens follow.
     """
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
     special = ["<pad>", "</s>", "<unk>", *sentinels, *additional]
-    tokenizer.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=vocabulary,
-            special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
+        tokenizer_object=train_byte_level_bpe(texts, vocabulary, special),
         pad_token="<pad>",
         eos_token="</s>",
         unk_token="<unk>",
@@ -63,6 +51,22 @@ def train_tokenizer(
         clean_up_tokenization_spaces=False,
         model_max_length=max_length,
     )
+
+
+def train_byte_level_bpe(texts: Iterable[str], size: int, special: list[str], min_count: int = 0) -> Tokenizer:
+    """At most `size` tokens, the special ones first; merged ones occur at least `min_count` times."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=min_count,
+        special_tokens=special,  # pyright: ignore[reportArgumentType]
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
 
 
 def initialise_model(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:

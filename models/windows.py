@@ -108,71 +108,20 @@ def pack_turns(lengths: Sequence[int], room: int, first: int | None = None, most
     return [*packed, range(begin, len(lengths))] if lengths else []
 
 
-def count_read(context: Sequence[int], continuation: Sequence[int]) -> int:
-    """The tokens that a causal model reads to score a continuation.
+def overlapping_windows(ids: Sequence[int], room: int) -> list[Pair]:
+    """Windows (tokens before, tokens) of a text that score each token once, by a causal model that reads `room` tokens.
 
-    It does not read the last one. Without a context it reads a start token.
-    """
-    return max(1, len(context)) + len(continuation) - 1
+    It does not read the last token of a window, and begins the first one with a start token. Half of a later window
+    precedes the tokens that it scores. Raises ValueError for a room of fewer than two tokens.
 
-
-def cut_continuation(context: Sequence[int], continuation: Sequence[int], room: int) -> tuple[Pair, int]:
-    """The beginning of the continuation, and the end of the context as far as there is room; how many tokens are lost.
-
-    >>> cut_continuation([1, 2, 3], [4, 5], room=3)
-    (([2, 3], [4, 5]), 1)
-    """
-    kept, lost = cut_end(continuation, room)
-    before = cut_beginning(context, room + 1 - len(kept))
-    return (before, kept), lost + len(context) - len(before)
-
-
-def overlapping_windows(context: Sequence[int], continuation: Sequence[int], room: int) -> tuple[list[Pair], int]:
-    """Windows that score every token of the continuation once, and how many tokens of the context are lost.
-
-    Half of a window precedes the tokens that it scores. Raises ValueError for a room of fewer than two tokens.
-
-    >>> overlapping_windows([], [4, 5, 6, 7, 8, 9], room=4)
-    ([([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])], 0)
+    >>> overlapping_windows([4, 5, 6, 7, 8, 9], room=4)
+    [([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])]
     """
     if room < 2:
         raise ValueError(f"a model must read at least 2 tokens, but reads {room}")
-    if count_read(context, continuation) <= room:
-        return [(list(context), list(continuation))], 0
-    whole = [*context, *continuation]
-    start = len(context)
-    stop = max(start + room // 2, room + 1) if start else room
-    pairs: list[Pair] = []
-    while start < len(whole):
-        stop = min(stop, len(whole))
-        pairs.append((whole[max(0, stop - 1 - room) : start], whole[start:stop]))
-        start, stop = stop, stop + room // 2
-    return pairs, len(context) - len(pairs[0][0])
-
-
-def fit_continuations(pairs: Sequence[Pair], room: int, truncation: Truncation) -> tuple[list[list[Pair]], list[int]]:
-    """The parts of every (context, continuation) that a causal model of `room` tokens reads, and the lost tokens.
-
-    `warn` is `cut_continuation`, `window` is `overlapping_windows`. With `error`, raises ExampleFaults for all pairs
-    that do not fit; the index is the pair's.
-    """
-    needed = [count_read(*pair) if pair[1] else 0 for pair in pairs]
-    if truncation == "error":
-        rule = f"the model reads {room} tokens at once, but the text with its context has"
-        advice = "set truncation to window (all of it, in overlapping windows) or warn (its beginning)"
-        faults = [(i, f"{rule} {n}: {advice}") for i, n in enumerate(needed) if n > room]
-        if faults:
-            raise ExampleFaults(faults)
-    fitted: list[list[Pair]] = []
-    dropped: list[int] = []
-    for (context, continuation), n in zip(pairs, needed, strict=True):
-        parts: list[Pair] = [(list(context), list(continuation))]
-        lost = 0
-        if n > room and truncation == "window":
-            parts, lost = overlapping_windows(context, continuation, room)
-        elif n > room:
-            part, lost = cut_continuation(context, continuation, room)
-            parts = [part]
-        fitted.append(parts)
-        dropped.append(lost)
-    return fitted, dropped
+    stops = [room, *range(room + room // 2, len(ids) + room // 2, room // 2)] if len(ids) > room else [len(ids)]
+    starts = [0, *stops[:-1]]
+    return [
+        (list(ids[max(0, stop - 1 - room) : start]), list(ids[start:stop]))
+        for start, stop in zip(starts, (min(stop, len(ids)) for stop in stops), strict=True)
+    ]

@@ -121,8 +121,8 @@ def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
 
 
 def make_guidance(lm: CausalLM, guide: GuideModel | Guide, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:
-    """Makes the guidance of each batch; the guide reads the prompt too."""
-    return partial(Guidance, guide, lm.tokenizer, strength, k, rule, reads="text")
+    """Makes the guidance of each batch."""
+    return partial(Guidance, guide, lm.tokenizer, strength, k, rule)
 
 
 def continue_prompts(

@@ -23,7 +23,6 @@ from discriminators.networks import AttentionBiLSTM
 from discriminators.vocabulary import Vocabulary
 
 GuidanceRule = Literal["normalised", "fudge"]
-Reads = Literal["continuation", "text"]
 FLAT = 1e-6  # scores that differ by less count as equal
 
 
@@ -148,21 +147,19 @@ class GuidedStep:
 
 @dataclass(frozen=True)
 class _Read:
-    """The columns read up to the last step, the guide's state of each row, and the column where continuations begin."""
+    """The columns read up to the last step, and the guide's state of each row."""
 
     ids: Int[Tensor, "rows time"]
     state: Any
-    prompt: int
 
 
 class Guidance(LogitsProcessor):
     """Keeps the k likeliest tokens of each row and adds the guide's f to their scores.
 
-    The guide's state is kept from step to step. A row finds the state of its parent by its prefix, wherever a beam
-    search has moved it. A row without a parent begins a new `generate()`, whose first step shows where the prompt ends;
-    a prompt that begins with all tokens read last needs a new `Guidance`. Assisted decoding drops tokens and is refused
-    unless the guide reads the whole text. Padding, start and end tokens are never read, only scored as candidates. With
-    an encoder-decoder model the guide reads the decoder's tokens.
+    The guide reads the prompt and its continuation. Its state is kept from step to step: a row finds the state of its
+    parent by its prefix, wherever a beam search has moved it, and a row without a parent is read from its beginning.
+    Padding, start and end tokens are never read, only scored as candidates. With an encoder-decoder model the guide
+    reads the decoder's tokens.
 
     Scores are compared and added in float32. With a strength of 0 the result is exactly that of transformers' top-k,
     and the guide is not called.
@@ -173,12 +170,10 @@ class Guidance(LogitsProcessor):
         strength: alpha of Eq. 5 or lambda of FUDGE; at least 0.
         k: candidates of a row that are scored and kept.
         rule: `normalised` (Eq. 5) or `fudge`.
-        reads: `continuation`, or `text` to read the prompt too.
         watch: called with each `GuidedStep`.
 
     Raises SettingFault for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown
-    rule and a guide with other tokens; and while decoding ValueError for a guide on another device, and where tokens of
-    a continuation that were read are dropped.
+    rule and a guide with other tokens; and while decoding ValueError for a guide on another device.
     """
 
     def __init__(
@@ -188,18 +183,15 @@ class Guidance(LogitsProcessor):
         strength: float,
         k: int = 32,
         rule: GuidanceRule = "normalised",
-        reads: Reads = "continuation",
         watch: Callable[[GuidedStep], None] | None = None,
     ) -> None:
         check(NonNegative, strength=strength)
         check(Count, k=k)
         check(GuidanceRule, rule=rule)
-        check(Reads, reads=reads)
         self.guide = adapt_guide(guide, tokenizer)
         self.strength = strength
         self.k = k
         self.rule = rule
-        self.reads = reads
         self.watch = watch
         special = [tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id]
         self._unread = torch.tensor([i for i in special if i is not None], dtype=torch.long)
@@ -231,30 +223,15 @@ class Guidance(LogitsProcessor):
         last = self._last
         index = None if last is None else find_parents(last.ids, ids)
         if last is None or index is None:
-            self._check(ids)
-            prompt, seen = ids.shape[1], 0
-            state = self.guide.start(len(ids))
+            if self.guide.device != ids.device:
+                raise ValueError(
+                    f"a guide must be on its generator's device, but it is on {self.guide.device} and the tokens on "
+                    f'{ids.device}: load it there, as in CausalGuide.from_pretrained(folder, "{ids.device}")'
+                )
+            seen, state = 0, self.guide.start(len(ids))
         else:
-            prompt, seen = last.prompt, last.ids.shape[1]
-            state = type(last.state)(*(value[index] for value in last.state))
-        first = max(seen, prompt) if self.reads == "continuation" else seen
-        read = ~torch.isin(ids[:, first:], self._unread.to(ids.device))
-        for column, is_read in zip(ids[:, first:].unbind(1), read.unbind(1), strict=True):
+            seen, state = last.ids.shape[1], type(last.state)(*(value[index] for value in last.state))
+        read = ~torch.isin(ids[:, seen:], self._unread.to(ids.device))
+        for column, is_read in zip(ids[:, seen:].unbind(1), read.unbind(1), strict=True):
             state = self.guide.advance(state, column, is_read)
-        return _Read(ids.clone(), state, prompt)
-
-    def _check(self, ids: Int[Tensor, "rows time"]) -> None:
-        """Raises ValueError where these rows cannot be read from their beginning."""
-        if self.guide.device != ids.device:
-            raise ValueError(
-                f"a guide must be on its generator's device, but it is on {self.guide.device} and the tokens on "
-                f'{ids.device}: load it there, as in CausalGuide.from_pretrained(folder, "{ids.device}")'
-            )
-        if self.reads == "text" or self._last is None:
-            return
-        begun = self._last.ids[:, : self._last.prompt + 1]  # the prompt and the token after it
-        if begun.shape[1] > self._last.prompt and find_parents(begun, ids) is not None:
-            raise ValueError(
-                "a guide of continuations cannot follow where tokens that were read are dropped (assisted decoding): "
-                'let it read the text (reads="text"), or make a new Guidance for a prompt that begins as the last'
-            )
+        return _Read(ids.clone(), state)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -100,21 +99,3 @@ def refuse_large_batches(forward: Callable[..., Any], rows: int) -> Callable[...
         return forward(*args, input_ids=input_ids, **others)
 
     return crowded
-
-
-class ToyComet:
-    """A model with the documented functions of unbabel-comet: the share of words that reference or source has."""
-
-    def __init__(self, reads_references: bool) -> None:
-        self.reads_references = reads_references
-
-    def requires_references(self) -> bool:
-        return self.reads_references
-
-    def predict(self, samples: list[dict[str, str]], batch_size: int, gpus: int, progress_bar: bool) -> Any:
-        assert (gpus, progress_bar) == (0, False)
-        assert all(set(sample) == {"src", "mt"} | ({"ref"} if self.reads_references else set()) for sample in samples)
-        words = [sample["mt"].split() for sample in samples]
-        others = [sample.get("ref", sample["src"]).split() for sample in samples]
-        scores = [sum(word in other for word in ours) / len(ours) for ours, other in zip(words, others, strict=True)]
-        return SimpleNamespace(scores=scores, system_score=sum(scores) / len(scores))

@@ -34,7 +34,7 @@ from experiments.runner.redaction import referenced
 # The closed list: what is the command line's alone, unless `configs/` says the same.
 ASKED = frozenset(("network", "download", "address", "base_url", "host", "hosts", "key_variable", "allow"))
 WRITTEN = frozenset(("run_dir", "stages_dir", "output", "cache", "kept", "card", "cards"))
-ALONE = ASKED | WRITTEN | {"checkpoint"}  # keys, wherever they stand; COMET unpickles a checkpoint
+ALONE = ASKED | WRITTEN  # keys, wherever they stand
 ALONE_THERE = frozenset(("logger", "logger.mode", "logger.entity", "trainer"))  # whole places
 ALONE_AT_ROOT = frozenset(("name", "outputs", "hydra"))
 RUNNERS = ("hydra/", "scale/")  # groups

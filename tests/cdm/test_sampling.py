@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cdm.infilling import Pair
-from cdm.sampling import Sampling, draw, sample_segments, warp_probabilities
+from cdm.sampling import Sampling, sample_segments, warp_probabilities
 
 
 def test_temperature_top_k_and_top_p_by_hand() -> None:
@@ -19,11 +19,6 @@ def test_temperature_top_k_and_top_p_by_hand() -> None:
     assert probabilities(top_k=2) == pytest.approx([0.625, 0.375, 0])
     assert probabilities(top_p=0.5) == pytest.approx([1, 0, 0])
     assert probabilities(top_p=0.51) == pytest.approx([0.625, 0.375, 0])
-
-
-def test_a_draw_is_where_the_cumulated_probability_passes() -> None:
-    p = torch.tensor([[0.25, 0.0, 0.75]]).expand(4, 3)
-    assert draw(p, torch.tensor([0.0, 0.2499, 0.25, 0.9999])).tolist() == [0, 0, 2, 2]
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +67,3 @@ def test_ranks_are_those_of_the_amateur_that_reads_what_was_drawn(
         allowed = set(range(pair.vocabulary)) - {*pair.never_drawn, *[end][: step == 0]}
         expected.append(sum(bool(log_p[other] > log_p[token]) for other in allowed))
     assert ranks == (expected if gamma != -1 else [])
-
-
-def test_forbidden_tokens_are_never_drawn_and_no_segment_is_empty(pair: Pair, sources: list[list[int]]) -> None:
-    uniforms = np.random.default_rng(3).random((len(sources), 20))
-    found = sample_segments(pair, sources, Sampling(temperature=5.0, longest=20), uniforms, list(range(3, 350)))
-    assert all(found)
-    assert not {token for segment in found for token in segment} & set(range(3, 350))

@@ -311,19 +311,6 @@ def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEva
     assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
 
 
-def test_without_prefix_or_label_the_others_are_scored(tiny: CTRLEval) -> None:
-    bare = [replace(EXAMPLES[1], prefix=None), replace(EXAMPLES[1], prefix=" ", label=None)]
-    found = tiny.score([bare[0], EXAMPLES[0], bare[1]])
-    assert found.reasons == ("ctrleval needs prefix, found none", None, "ctrleval needs prefix and label, found none")
-    for aspect in ASPECTS:
-        expected = tiny.score(EXAMPLES[:1]).values[aspect][0]
-        np.testing.assert_allclose(found.values[aspect], [np.nan, expected, np.nan], atol=1e-5)
-    assert "example 1: ctrleval needs prefix, found none for 'b'" in refused(bare, tiny)
-    assert replace(tiny, aspects=("coherence",)).score(bare).unscored == 0
-    wrong = [bare[0], replace(EXAMPLES[0], label="sad")]
-    assert refused(wrong, tiny).startswith("example 2: the label must be")
-
-
 @pytest.mark.parametrize(
     "setting",
     [{"aspects": ("fluency",)}, {"length_norm": "median"}, {"weights": "sum"}, {"truncation": "no"}, {"prompts": None}],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from core.faults import InputFaults
-from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight, shares
+from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight
 from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
@@ -107,14 +107,6 @@ def test_weights_and_ensemble_by_hand() -> None:
     probabilities = np.array([0.1, 0.3])
     assert relevance_score(probabilities, 1) == pytest.approx(0.75)
     assert relevance_weight(probabilities) == pytest.approx(0.4)
-
-
-def test_shares_are_of_each_text() -> None:
-    weights = np.array([[[0.2, 0.6], [0.0, 0.0]], [[30.0, 10.0], [0.0, 0.5]]])
-    expected = np.array([[[0.25, 0.75], [0.5, 0.5]], [[0.75, 0.25], [0.0, 1.0]]])
-    np.testing.assert_allclose(shares(weights), expected)
-    np.testing.assert_allclose(ensemble(np.broadcast_to([1.0, 3.0], (2, 2, 2)), weights), [[2.5, 2.0], [1.5, 3.0]])
-    assert shares(np.zeros(3)).tolist() == [1 / 3] * 3
 
 
 @given(st.lists(st.text("ab.", min_size=1), min_size=1, max_size=5))

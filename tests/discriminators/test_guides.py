@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from core.faults import InputFaults, SettingFault
-from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
+from discriminators.discriminator import Discriminator, new_token_bilstm
 from discriminators.guides import BiLSTMGuide, CausalGuide, map_tokens
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
@@ -112,9 +112,7 @@ POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，
 
 @pytest.fixture(scope="module")
 def judge() -> Discriminator:
-    """It does not know 楼."""
-    known = [(poem.replace("楼", ""),) for poem in POEMS]
-    made = new_bilstm(known, "characters", min_count=1, embedding_dim=8, hidden_dim=6)
+    made = new_token_bilstm([(poem,) for poem in POEMS], TOKENIZER, embedding_dim=8, hidden_dim=6)
     randomise(made.network)
     return made
 
@@ -166,7 +164,7 @@ def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None
 
 def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
     words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
-    with pytest.raises(SettingFault, match=r"vocabulary has \d+ characters and the generator's \d+ tokens, such as "):
+    with pytest.raises(SettingFault, match=r"vocabulary has \d+ tokens and the generator's \d+ others: train "):
         map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
     own = new_token_bilstm([], words, embedding_dim=8, hidden_dim=6)
     randomise(own.network)

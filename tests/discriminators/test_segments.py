@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from discriminators.segments import TokenFrame, pack_segments, read
 from models.batching import join_ids
-from models.windows import Truncation
 
 
 class Letters:
@@ -26,48 +25,41 @@ def spelled(row) -> str:
 
 
 def test_segments_are_framed_and_separated():
-    rows, dropped = read([("ab", " c \n d"), ("e",)], Letters(20), "error")
+    rows, dropped = read([("ab", " c \n d"), ("e",)], Letters(20))
     assert [spelled(r) for r in rows] == ["<ab|c d|", "<e|"]
     assert [(r.text, r.weight) for r in rows] == [(0, 1.0), (1, 1.0)]
     assert dropped.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("truncation", ["error", "warn", "window"])
-def test_a_text_without_tokens_has_no_row_where_it_may_be_skipped(truncation: Truncation):
+def test_a_text_without_tokens_has_no_row_where_it_may_be_skipped():
     texts = [("a", ""), ("", " \n"), (), ("b",)]
-    rows, dropped = read(texts, Letters(6), truncation, skip_empty=True)
+    rows, dropped = read(texts, Letters(6), skip_empty=True)
     assert [(r.text, spelled(r)) for r in rows] == [(0, "<a||"), (3, "<b|")]
     assert dropped.tolist() == [0, 0, 0, 0]
 
 
-def test_warn_cuts_the_end_and_counts(caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.WARNING):
-        rows, dropped = read([("abcd",), ("ab", "cde")], Letters(6), "warn")
-    assert [spelled(r) for r in rows] == ["<abcd|", "<ab|c|"]
-    assert dropped.tolist() == [0, 2]
-    assert "1 of 2 texts lost tokens (2 in all)" in caplog.text
-
-
-def test_windows_are_whole_segments_weighted_by_their_tokens():
-    rows, dropped = read([("ab", "c", "de", "f")], Letters(6), "window")
+def test_windows_are_whole_segments_weighted_by_their_tokens(caplog: pytest.LogCaptureFixture):
+    rows, dropped = read([("ab", "c", "de", "f")], Letters(6))
     assert [spelled(r) for r in rows] == ["<ab|c|", "<de|f|"]
     assert [r.weight for r in rows] == [0.5, 0.5]
-    rows, dropped = read([("abcdef", "g")], Letters(6), "window")
+    with caplog.at_level(logging.WARNING):
+        rows, dropped = read([("abcdef", "g")], Letters(6))
     assert [spelled(r) for r in rows] == ["<abcd|", "<g|"]
     assert [r.weight for r in rows] == [0.8, 0.2]
     assert dropped.tolist() == [2]
+    assert "1 of 1 texts lost tokens (2 in all)" in caplog.text
 
 
 def test_a_window_is_negative_only_if_it_was_redrawn():
     positive, negative = ("ab", "c", "de", "f"), ("ab", "c", "xyz", "f")
-    rows, dropped = read([positive, negative, ("ab", "c")], Letters(6), "window", [negative, positive, None])
+    rows, dropped = read([positive, negative, ("ab", "c")], Letters(6), [negative, positive, None])
     assert [(spelled(r), r.text, r.weight) for r in rows] == [("<de|", 0, 1.0), ("<xyz|", 1, 1.0), ("<ab|c|", 2, 1.0)]
     assert dropped.tolist() == [0, 0, 0]
 
 
 def test_the_sides_of_a_pair_are_cut_alike():
     short, long = ("a", "b", "c"), ("a", "bxyz", "c")
-    rows, _ = read([short, long], Letters(8), "window", [long, short])
+    rows, _ = read([short, long], Letters(8), [long, short])
     assert [spelled(r) for r in rows] == ["<a|b|", "<a|bxyz|"]  # alone the short one would fit as a whole
 
 
@@ -83,16 +75,14 @@ def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]],
 
 
 @pytest.mark.parametrize(
-    ("texts", "max_length", "truncation", "message"),
+    ("texts", "max_length", "message"),
     [
-        ([("a",), (" ", "\n")], 9, "window", "at least one token, but text 1 has none"),
-        ([()], 9, "window", "at least one token, but text 0"),
-        (["abc"], 9, "window", "text 0 is a string"),
-        ([("a",)], 9, "cut", "truncation must be 'error', 'warn' or 'window', but is 'cut'"),
-        ([("a",)], 2, "error", "max_length must leave room"),
-        ([("abcd",), ("ab", "cd")], 6, "error", r"into 6 tokens, but text 1 \('ab'\.\.\.\) has 5 and 2 special ones"),
+        ([("a",), (" ", "\n")], 9, "at least one token, but text 1 has none"),
+        ([()], 9, "at least one token, but text 0"),
+        (["abc"], 9, "text 0 is a string"),
+        ([("a",)], 2, "max_length must leave room"),
     ],
 )
-def test_texts_that_cannot_be_read(texts: list, max_length: int, truncation: Truncation, message: str):
+def test_texts_that_cannot_be_read(texts: list, max_length: int, message: str):
     with pytest.raises(ValueError, match=message):
-        read(texts, Letters(max_length), truncation)
+        read(texts, Letters(max_length))

@@ -58,7 +58,7 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"ctrleval_sentiment {FEW} analyses.aspect=fluency", f"{DRIFT}, but is fluency"),
     (f"cdm_dialogue {FEW} model.negatives.strategy=exchange", "sentences that mention two of their concepts, which"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
-    (f"oumg {PAIRS} tokens=no/such", "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model"),
+    (f"oumg {PAIRS} tokens=no/such", "tokens must be characters, jieba, words, bpe, but are 'no/such'"),
     (f"oumg_poetry {POEMS} g2_k=200", "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000"),
     (f"oumg_poetry {POEMS} inputs=49", "inputs must be at most the 48 held_out poems"),
     (f"oumg_poetry {POEMS} inputs=3", "at least 4 inputs are needed, but the 3 held_out poems have 3"),

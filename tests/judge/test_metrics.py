@@ -61,7 +61,7 @@ def returns(value: Any) -> MetricFunction:
     ("metric", "settings", "said"),
     [
         ("blue", {}, "did you mean bleu"),
-        ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: lowercase, order, "),
+        ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: order, "),
         ("mars", {"masking": {"nuon": 2}}, "nuon is not a setting of mars.masking (did you mean noun?)"),
         ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),

@@ -27,7 +27,6 @@ from mars.judging import (
     judge_alone,
     judge_lengths,
     lay_out_branches,
-    perplexity,
     score_tokens,
 )
 from mars.lockstep import pick
@@ -172,11 +171,6 @@ def test_long_texts_are_read_in_blocks(lm: CausalLM, monkeypatch: pytest.MonkeyP
     for states, expected in zip(read(), whole, strict=True):
         torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-4)
     assert widths == [16, 16, 16, 2]
-
-
-def test_perplexity_by_hand() -> None:
-    assert perplexity([math.log(0.5)] * 3) == pytest.approx(2.0)
-    assert perplexity([-1e6]) < math.inf
 
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=12))

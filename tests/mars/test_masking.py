@@ -27,7 +27,6 @@ from mars.masking import (
     Template,
     budget,
     choose_words,
-    costs,
     count_corpus,
     knapsack_table,
     load_documents,
@@ -52,14 +51,6 @@ def test_priorities_by_hand_and_none_for_punctuation() -> None:
 
 
 # Costs (section 2.1)
-
-
-def test_costs_by_hand() -> None:
-    assert costs(list("abcd"), list("bxd")).tolist() == [10, 1, 10]
-    assert costs(list("abcd"), list("bxd"), shared_cost=3).tolist() == [3, 1, 3]
-    assert costs([], ["a", "b"]).tolist() == [1, 1]
-    assert costs(["a"], []).tolist() == []
-    assert costs(list("xy"), list("ab")).tolist() == [1, 1]  # no word in common
 
 
 def plain_subsequence(context: Sequence[str], reference: Sequence[str]) -> list[bool]:

@@ -46,14 +46,6 @@ def test_a_target_out_of_reach_moves_no_logit_without_bound() -> None:
     torch.testing.assert_close(planned.kl, divergence(planned.logits, planned.plain), rtol=1e-5, atol=0)
 
 
-def test_the_step_by_hand() -> None:
-    """Two tokens with opposite embeddings: KL = log 2 - H(p), so p(word) = .8 gives a KL of .1927."""
-    embeddings = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
-    target = math.log(2) + 0.8 * math.log(0.8) + 0.2 * math.log(0.2)
-    planned = plan_states(torch.zeros(1, 1, dtype=torch.float64), embeddings, torch.tensor([[0]]), kl=target)
-    assert planned.logits.softmax(-1)[0, 0].item() == pytest.approx(0.8, rel=1e-5)
-
-
 def test_without_steps_or_words_it_is_the_plain_model() -> None:
     hidden, embeddings, words = random_case(4)
     for planned in (

@@ -5,22 +5,13 @@ import random
 import pytest
 from transformers import BertTokenizer
 
-from mars.writable_tokens import WritableTokens, count_missing_bytes
+from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
 
 
 @pytest.fixture(scope="module")
 def writable(lm: CausalLM) -> WritableTokens:
     return WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
-
-
-def test_bytes_of_a_character_by_hand() -> None:
-    cat = "🐈".encode()
-    assert [count_missing_bytes(cat[:n]) for n in range(5)] == [0, 3, 2, 1, 0]
-    assert count_missing_bytes(cat[1:]) is None
-    assert count_missing_bytes(b"a" + "é".encode()[:1]) == 1
-    assert [count_missing_bytes(text.encode()) for text in ("a\nb", "\r", "\u2028", "\x85", "\t")] == [None] * 5
-    assert count_missing_bytes("ש ب 猫".encode()) == 0
 
 
 def test_special_tokens_and_line_breaks_are_banned(lm: CausalLM, writable: WritableTokens) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oumg.form import MARKS, Form, SlotKind, split_lines, split_phrases
+from oumg.form import MARKS, Form, split_lines, split_phrases
 from oumg.form_scores import finals, keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate, tones
 
 POEM = "春花秋月何时了，往事知多少。小楼昨夜又东风，故国不堪回首月明中。"
@@ -25,17 +25,6 @@ def test_a_poem_written_into_the_slots_has_the_form(form: Form) -> None:
     assert phrase_lengths(poem, form) == 1.0
     assert "".join(split_lines(poem)) == poem
     assert [len(p) for p in split_phrases(poem)] == [length for length, _ in form.phrases]
-
-
-def test_slots_count_down() -> None:
-    assert [(s.kind, s.phrase, s.left, s.mark) for s in Form.of("春花，月。").slots()] == [
-        (SlotKind.CHARACTER, 1, 2, ""),
-        (SlotKind.FINAL, 1, 1, ""),
-        (SlotKind.MARK, 1, 0, "，"),
-        (SlotKind.FINAL, 2, 1, ""),
-        (SlotKind.MARK, 2, 0, "。"),
-        (SlotKind.END, 0, 0, ""),
-    ]
 
 
 @pytest.mark.parametrize(

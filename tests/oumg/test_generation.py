@@ -96,7 +96,7 @@ def test_the_overhead_is_that_of_generation_alone(lm: CausalLM, guide: CausalGui
 
 
 def guidance_of(lm: CausalLM, guide: CausalGuide):
-    made = partial(Guidance, guide, lm.tokenizer, 4.0, 6, "normalised", "text")
+    made = partial(Guidance, guide, lm.tokenizer, 4.0, 6)
     return lambda watch: made(watch=watch)
 
 

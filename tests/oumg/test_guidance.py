@@ -88,16 +88,14 @@ class LiftEnd(LogitsProcessor):
 class Recomputed(LogitsProcessor):
     """The plain way: for every row and candidate the whole text is judged, one at a time, and nothing is kept."""
 
-    def __init__(
-        self, judge: Callable[[tuple[int, ...]], float], prompt: int, alpha: float, k: int, reads: str
-    ) -> None:
-        self.judge, self.prompt, self.alpha, self.k, self.reads = judge, prompt, alpha, k, reads
+    def __init__(self, judge: Callable[[tuple[int, ...]], float], alpha: float, k: int) -> None:
+        self.judge, self.alpha, self.k = judge, alpha, k
         self.special = {0, 1}  # pad and end
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         found = torch.full_like(scores, -torch.inf)
         for row, ids in enumerate(input_ids.tolist()):
-            text = [i for i in (ids[self.prompt :] if self.reads == "continuation" else ids) if i not in self.special]
+            text = [i for i in ids if i not in self.special]
             best = scores[row].topk(self.k).indices
             s = torch.tensor([self.judge((*text, c)) for c in best.tolist()], dtype=scores.dtype)
             s = s - s.min()
@@ -149,25 +147,16 @@ def continue_greedily(model: Any, ids: torch.Tensor, new: int, processor: Logits
     )
 
 
-def width(lm: CausalLM, prompts: Sequence[str] = PROMPTS) -> int:
-    return max(len(lm.tokenizer(p)["input_ids"]) for p in prompts)  # pyright: ignore[reportArgumentType]
+CACHED = [*(("causal", mode) for mode in MODES), *(("bilstm", mode) for mode in ("greedy", "sampling", "beam"))]
 
 
-CACHED = [
-    *(("causal", mode, reads) for mode in MODES for reads in ("continuation", "text")),
-    ("bilstm", "greedy", "text"),
-    ("bilstm", "sampling", "continuation"),
-    ("bilstm", "beam", "text"),
-]
-
-
-@pytest.mark.parametrize(("name", "mode", "reads"), CACHED)
+@pytest.mark.parametrize(("name", "mode"), CACHED)
 def test_cached_guidance_equals_recomputation(
-    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], name: str, mode: str, reads: Any
+    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], name: str, mode: str
 ) -> None:
     lift = LiftEnd(lm.tokenizer.eos_token_id, 9.0)  # pyright: ignore[reportArgumentType]
-    plain = Recomputed(plain_judges[name], width(lm), alpha=4.0, k=5, reads=reads)
-    guided = guidance(judge=name, reads=reads)
+    plain = Recomputed(plain_judges[name], alpha=4.0, k=5)
+    guided = guidance(judge=name)
     expected = generate(lm, [lift, plain], **MODES[mode])
     assert generate(lm, [lift, guided], **MODES[mode]) == expected
     assert generate(lm, [lift, guided], **MODES[mode]) == expected  # the same object again: nothing is left over
@@ -192,7 +181,8 @@ def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, guidance: Guide, plain_judg
     ids, scores = torch.tensor([[5, 6], [7, 8]]), torch.randn(2, len(lm.tokenizer)) + 1.0
     found = guidance(1.5, 4, rule="fudge", watch=steps.append)(ids, scores)
     (step,), judge = steps, plain_judges["causal"]
-    judged = torch.tensor([[judge((c,)) for c in row] for row in step.candidates.tolist()])
+    rows = zip(ids.tolist(), step.candidates.tolist(), strict=True)
+    judged = torch.tensor([[judge((*read, c)) for c in row] for read, row in rows])
     expected = torch.full_like(scores, -torch.inf).scatter(
         1, step.candidates, scores.topk(4).values + 1.5 * F.logsigmoid(judged)
     )
@@ -214,7 +204,7 @@ def test_fewer_possible_tokens_than_k(lm: CausalLM, guidance: Guide) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"prompt_lookup_num_tokens": 3}, {"assistant": True}])
-def test_assisted_decoding_needs_a_guide_of_the_whole_text(
+def test_assisted_decoding_drops_tokens_that_were_read(
     lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     soft, assistant = (deepcopy(lm.model) for _ in range(2))
@@ -232,11 +222,9 @@ def test_assisted_decoding_needs_a_guide_of_the_whole_text(
     def write(processor: LogitsProcessor, **more: Any) -> list[list[int]]:
         return continue_greedily(soft, ids, 24, processor, **more).tolist()
 
-    expected = write(Recomputed(plain_judges["causal"], 4, 8.0, 10, "text"))
+    expected = write(Recomputed(plain_judges["causal"], 8.0, 10))
     assert len(set(expected[0][4:])) > 3
-    assert write(guidance(8.0, 10, reads="text"), **settings) == expected
-    with pytest.raises(ValueError, match="tokens that were read are dropped"):
-        write(guidance(8.0, 10), **settings)
+    assert write(guidance(8.0, 10), **settings) == expected
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -251,7 +239,7 @@ def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
     t5 = initialise_model(T5ForConditionalGeneration, config, seed=0)
     randomise(t5, scale=0.5)
     both = CausalLM(t5, lm.tokenizer)
-    expected = generate(both, [Recomputed(plain_judges["causal"], 1, 4.0, 5, "continuation")], **MODES[mode])
+    expected = generate(both, [Recomputed(plain_judges["causal"], 4.0, 5)], **MODES[mode])
     assert generate(both, [guidance()], **MODES[mode]) == expected
 
 
@@ -270,11 +258,10 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidan
     ("settings", "message"),
     [
         ({"judge": "other"}, r"lacks \d+ of the generator's \d+, or has other ids"),
-        ({"judge": "words"}, r"vocabulary has \d+ words "),
+        ({"judge": "words"}, r"vocabulary has \d+ tokens and the generator's"),
         *(({"strength": strength}, "strength must be ") for strength in (-1.0, math.inf, math.nan)),
         ({"k": 0}, "k must be greater than or equal to 1, but is 0"),
         ({"rule": "best"}, "rule must be 'normalised' or 'fudge', but is 'best'"),
-        ({"reads": "all"}, "reads must be 'continuation' or 'text', but is 'all'"),
     ],
 )
 def test_other_tokens_and_wrong_settings_are_refused(guidance: Guide, settings: dict[str, Any], message: str) -> None:

@@ -14,7 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-UNLOCKED = ("comet",)  # large, and comet may need other releases of PyTorch
 
 
 def locked() -> dict[str, str]:
@@ -32,9 +31,8 @@ def locked() -> dict[str, str]:
 
 def declared() -> Iterator[str]:
     yield from PROJECT["dependencies"]
-    for extra, requirements in EXTRAS.items():
-        if extra not in UNLOCKED:
-            yield from (each for each in requirements if not each.startswith(PROJECT["name"]))
+    for requirements in EXTRAS.values():
+        yield from (each for each in requirements if not each.startswith(PROJECT["name"]))
 
 
 @pytest.mark.parametrize("declaration", sorted(declared()))

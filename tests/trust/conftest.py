@@ -12,7 +12,6 @@ from transformers import BertForSequenceClassification
 
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
-from baselines.comet import Comet
 from baselines.llm_judge import LLMJudge
 from baselines.local_chat import LocalChat
 from baselines.meteor import Meteor
@@ -37,7 +36,7 @@ from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder, WordVectors
 from models.infilling import T5, Convention, Infiller
-from tests.toy_models import PIECES, TEXTS, ToyComet, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
+from tests.toy_models import PIECES, TEXTS, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
 
 Side = Literal["left", "right"]
 MakeMetric = Callable[..., Metric]
@@ -102,9 +101,6 @@ class Toys:
     def ter(self, budget: int, side: Side, **settings: Any) -> Metric:
         return Ter(**settings)
 
-    def comet(self, budget: int, side: Side, has_references: bool = True) -> Metric:
-        return Comet(ToyComet(has_references), "toy", "1", has_references, batch_size=1 + budget // 64)
-
     def function(self, budget: int, side: Side, **settings: Any) -> Metric:
         return FunctionMetric(count_letters, settings)
 
@@ -116,9 +112,9 @@ class Toys:
         return toy_bleurt(self.encoders[encoder], side, token_budget=budget, **settings)
 
     def sentences(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Encoder:
-        made = Encoder.from_pretrained(str(self.encoders[encoder]), token_budget=budget, **settings)
+        made = Encoder.from_pretrained(str(self.encoders[encoder]))
         made.tokenizer.padding_side = side
-        return replace(made, name="toy")
+        return replace(made, name="toy", token_budget=budget, **settings)
 
     def sentence_mover(self, budget: int, side: Side, vector: float | None = None, **settings: Any) -> Metric:
         vectors = WordVectors({"cat": 0}, np.full((1, 2), vector, np.float32), "toy")
@@ -129,7 +125,7 @@ class Toys:
         return MoverScore(made, [corpus, "it rains"], layers=layers, token_budget=budget)
 
     def perplexity(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
-        return Perplexity(toy_gpt(seed, texts, side), "toy", token_budget=budget, **{"use_context": True, **settings})
+        return Perplexity(toy_gpt(seed, texts, side), "toy", token_budget=budget, **settings)
 
     def infiller(
         self, side: Side, seed: int = 0, texts: Any = TEXTS, convention: Convention = T5, max_length: int = 64

@@ -19,7 +19,6 @@ SWEEP = (*BUILTIN, "+sweep=theirs")
 JUDGE = "_target_: baselines.llm_judge.LLMJudge.from_settings\nmodel: m\n"
 COUNT = "_target_: baselines.word_count.WordCount\n"
 FUNCTION = "_target_: judge.metrics.FunctionMetric.from_name\n"
-COMET = "_target_: baselines.comet.Comet.from_checkpoint\nreferences: true\nbatch_size: 1\ndevice: cpu\n"
 GLOBAL = "# @package _global_\n"
 
 METRICS = {  # metric/theirs.yaml
@@ -30,7 +29,6 @@ METRICS = {  # metric/theirs.yaml
     "no recursion": COUNT + "_recursive_: false\n",
     "a conversion": COUNT + "_convert_: object\n",
     "an installed launcher": "_target_: hydra._internal.core_plugins.basic_launcher.BasicLauncher\n",
-    "a checkpoint that is unpickled": COMET + "checkpoint: planted.ckpt\n",
     "a host": JUDGE + "base_url: https://judge.example/v1\n",
     "a host in capitals": JUDGE + "base_url: HTTPS://JUDGE.EXAMPLE/v1\n",
     "a host behind a user": JUDGE + "base_url: http://localhost:1@judge.example/v1\n",

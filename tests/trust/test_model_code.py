@@ -13,7 +13,7 @@ from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
 from core.faults import MissingModel
 from ctrl_eval.metric import CTRLEval
-from discriminators.discriminator import new_bert, new_bilstm
+from discriminators.discriminator import new_bert
 from models.causal import CausalLM
 from models.conditional import load_conditional
 from models.encoders import Encoder, load_encoder
@@ -54,10 +54,6 @@ PLANTED: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def load_bilstm(folder: str) -> None:
-    new_bilstm([("the cat",)], tokens=folder)
-
-
 def load_bert(folder: str) -> None:
     new_bert(encoder=folder)
 
@@ -71,7 +67,7 @@ def load_bert(folder: str) -> None:
         *((load, "configuration") for load in (load_bert, BertScore.from_pretrained, Bleurt.from_pretrained)),
         *((load, "configuration") for load in (CTRLEval.from_pretrained,)),
         *((load, "model") for load in (CausalLM.from_pretrained, Seq2SeqLM.from_pretrained, Bleurt.from_pretrained)),
-        *((load, "tokenizer") for load in (load_bilstm, load_encoder)),
+        *((load, "tokenizer") for load in (load_encoder,)),
         *((load, "tokenizer") for load in (BertScore.from_pretrained, CTRLEval.from_pretrained)),
         (Encoder.from_pretrained, "module"),
     ],
