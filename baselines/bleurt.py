@@ -73,7 +73,6 @@ class Bleurt(PairMetric, ModelMetric):
 
     @torch.inference_mode()
     def _outputs(self, ids: Sequence[list[int]], types: Sequence[list[int]]) -> Values:
-        """The model's output for each row."""
         device = self.lm.device
 
         def read(batch: list[int]) -> list[float]:

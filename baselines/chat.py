@@ -39,7 +39,6 @@ class CachedChat:
 
     @property
     def depends(self) -> dict[str, Any]:
-        """Those of the chat."""
         return self.chat.depends
 
     @cached_property
@@ -49,11 +48,9 @@ class CachedChat:
 
     @property
     def most_tokens(self) -> int | None:
-        """Those of the chat."""
         return self.chat.most_tokens
 
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
-        """As the chat."""
         key = fingerprint([question, repeat] if repeat else question)
         kept = self.cache.get(key, lambda: self.chat.ask(question, repeat, form).model_dump(mode="json"))
         return Reply.model_validate(kept, strict=False)

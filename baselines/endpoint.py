@@ -237,7 +237,6 @@ class EndpointChat:
 
     @property
     def most_tokens(self) -> int | None:
-        """The most tokens of an answer."""
         return self.asking.answer_tokens
 
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
@@ -258,7 +257,6 @@ class EndpointChat:
         return reply
 
     def _send(self, body: bytes) -> bytes:
-        """The body of the endpoint's answer."""
         started, fault = time.monotonic(), ChatFault("the run has stopped", "connection")
         for attempt in range(self.retries + 1):
             pause = min(0.5 * 2**attempt, 8.0)

@@ -78,7 +78,6 @@ class MoverScore(BaseMetric):
         return self if self.documents else replace(self, documents=sorted(references))
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`."""
         if self.documents is None:
             return self.with_corpus(examples).score_all(examples)
         texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]

@@ -200,7 +200,6 @@ class ClassifierPooler:
         return {"intercept": self.intercept, "auc": self.auc, "features": features}
 
     def save(self, path: Path) -> None:
-        """Writes its content as JSON."""
         path.write_text(json.dumps(self.content, indent=2) + "\n", "utf-8")
 
     @classmethod

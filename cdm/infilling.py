@@ -43,7 +43,6 @@ class TokenisedDialogues:
         return [[self.tokens[token] for token in turn] for turn in turns]
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
-        """The task of filling the gap of a dialogue."""
         return make_task(turns, gap, self.infilling, self.separator, self.max_length)
 
     def fillable(self, turns: Turns, gap: Gap) -> Gap:
@@ -184,7 +183,6 @@ class Gaps:
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
-        """The tasks of an epoch by its seed."""
         tokenised = tokenise(lm, spell(dialogues, self.spelling), self.max_length, self.given)
         fills = tokenised.infilling
 
@@ -199,7 +197,6 @@ class Gaps:
         return draw_tasks
 
     def batch(self, lm: ConditionalLM, tasks: Sequence[Task]) -> Batch:
-        """What the model is called with."""
         return seq2seq_batch(lm.model, tasks) if self.order is None else causal_batch(lm.model, tasks)
 
 

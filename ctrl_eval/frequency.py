@@ -55,7 +55,6 @@ class WordFrequencies:
         return np.array([inverse_sentence_frequency(self.iwf[row]) for row in ids])
 
     def save(self, path: Path) -> None:
-        """Writes JSON."""
         content = {"corpus": self.corpus, "sentences": self.sentences, "iwf": self.iwf.tolist()}
         with open_atomically(path) as file:
             file.write(json.dumps(content) + "\n")

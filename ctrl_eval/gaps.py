@@ -34,7 +34,6 @@ class TextGaps:
     )
 
     def build(self, model: Any, texts: Sequence[str], seed: int) -> Seq2SeqLM:
-        """The model before training."""
         return model.build(texts, (), seed)
 
     def tasks(self, lm: Seq2SeqLM, texts: Sequence[str]) -> Callable[[int], list[Task]]:
@@ -90,5 +89,4 @@ class TextGaps:
         return words[border][0], len(text.rstrip())
 
     def batch(self, lm: Seq2SeqLM, tasks: Sequence[Task]) -> Batch:
-        """What the model is called with."""
         return seq2seq_batch(lm.model, tasks)

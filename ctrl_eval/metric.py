@@ -115,10 +115,8 @@ class CTRLEval(BaseMetric):
             iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike, with a warning.
             iwf_tokenizer: the model whose tokens the table has; None for the tokens of `model`.
             prompts: `sentiment`, `topic` or a YAML file.
-            aspects: which to score.
             sentence_split: see `data.sentences.make_splitter`.
             convention: how the model fills gaps; known for the types of `models.infilling.OF_MODEL_TYPE`.
-            device, dtype: of the model.
             settings: length_norm, weights, truncation, token_budget, kept, as the attributes.
 
         The weights are loaded by the first `score`.

@@ -82,7 +82,8 @@ class Discriminator:
         else:
             read = tokenizer_fingerprint(self.tokens.tokenizer)
         kept = {name: value for name, value in self.settings.items() if name != "dropout"}  # training alone uses it
-        return fingerprint([weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length])
+        # "window" is how a long text is read
+        return fingerprint([weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length, "window"])
 
     def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.

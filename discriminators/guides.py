@@ -84,7 +84,6 @@ class BiLSTMGuide:
 
     @property
     def device(self) -> torch.device:
-        """The device of the network."""
         return self.token_map.device
 
     @cached_property
@@ -95,7 +94,6 @@ class BiLSTMGuide:
         )
 
     def start(self, rows: int) -> BiLSTMState:
-        """The state before the first token."""
         zeros = self.network.w.new_zeros(rows, len(self.network.w))
         nothing = self.token_map.new_zeros(rows)
         return BiLSTMState(self.token_map.new_zeros(rows, 0), nothing, zeros[:, None][:, :0], zeros, zeros)

@@ -241,7 +241,6 @@ class CausalLSTM(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """The device of the network."""
         return self.w.device
 
     @torch.no_grad()
@@ -269,7 +268,6 @@ class CausalLSTM(nn.Module):
         return self._table
 
     def start(self, rows: int) -> CausalState:
-        """The state before the first token."""
         zeros = self.w.new_zeros(rows, len(self.w))
         nothing = self.w.new_zeros(rows)
         return CausalState(zeros.repeat(1, 4), zeros, nothing - torch.inf, nothing, zeros)

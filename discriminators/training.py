@@ -112,7 +112,6 @@ class LabelledRows:
         return count / len(self.batches(token_budget))
 
     def make_batch(self, indices: Sequence[int]) -> Batch:
-        """The tensors of some rows."""
         rows = [self.rows[i] for i in indices]
         ids, mask = pad_rows(rows, self.pad)
         texts = torch.tensor([row.text for row in rows])
@@ -210,7 +209,6 @@ class ClassifierTraining(Training):
         return self.per_batch
 
     def width(self, batch: Batch) -> int:
-        """Padded tokens of a row."""
         return batch["ids"].shape[1]
 
     def clipped(self) -> list[nn.Parameter]:
@@ -231,7 +229,6 @@ class ClassifierTraining(Training):
         self.found.zero_()
 
     def add_held_out(self, part: Batch) -> None:
-        """Adds the weighted logits at their places."""
         logits, _, weights, places = self.read(part)
         rows = torch.cat([logits.float().reshape(len(logits), -1), torch.ones_like(weights)[:, None]], dim=1)
         self.found.index_add_(0, places, rows * weights[:, None])

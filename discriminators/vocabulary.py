@@ -56,7 +56,6 @@ class Vocabulary:
         return [[self.first + i for i in e.ids] for e in encoded]
 
     def save(self, path: Path) -> None:
-        """Write the vocabulary as json."""
         content = {"kind": self.kind, "max_length": self.max_length, "tokenizer": json.loads(self.tokenizer.to_str())}
         path.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -96,7 +95,6 @@ class EncoderTokens:
         return TokenFrame((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_length)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
-        """The ids of each segment, without special tokens."""
         return plain_token_ids(self.tokenizer, segments)
 
 

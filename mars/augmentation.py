@@ -40,7 +40,6 @@ class SelfPlanningAugmenter:
 
     @property
     def depends(self) -> dict[str, Any]:
-        """What a text depends on besides its job."""
         return {"augmenter": "self_planning", "model": self.lm.weights, **asdict(self.settings)}
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:

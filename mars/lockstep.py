@@ -73,17 +73,14 @@ class Filling:
 
     @property
     def blank(self) -> TokenBlank:
-        """The blank that is being filled."""
         return self.job.blanks[self.at]
 
     @property
     def is_done(self) -> bool:
-        """Whether all blanks are filled."""
         return self.at == len(self.job.blanks)
 
     @property
     def is_last(self) -> bool:
-        """Whether no blank follows."""
         return self.at == len(self.job.blanks) - 1
 
     @property

@@ -33,7 +33,6 @@ class Masking:
     rounding: Rounding = "ceil"
 
     def alpha(self, part_of_speech: PartOfSpeech) -> float:
-        """The weight of a word class."""
         return getattr(self, part_of_speech)
 
 

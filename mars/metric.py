@@ -108,15 +108,10 @@ class MARS(BaseMetric):
             language_model: a causal model, or a masked one for `naive`; not needed for `none`.
             encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
             augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
-            kept: a folder of stages with a cache of augmented references; None keeps none.
-            ratios, q: as the fields.
             documents: the file of a corpus for the IDF of Eq. 1 (`read_documents`); None takes the references of
                 each call.
-            masking: which words are masked first, and at what cost.
             augmentation: how blanks are filled.
             static_vectors: use the encoder's input embeddings as word vectors (Table 4).
-            token_budget: padded tokens in a batch.
-            device, dtype: of the models.
 
         Raises MissingModel where neither a folder nor a reachable hub has a model. Before any model is loaded, raises
         SettingFault for settings that break a rule.

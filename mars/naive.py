@@ -21,7 +21,6 @@ class NaiveAugmenter:
 
     @property
     def depends(self) -> dict[str, str | bool]:
-        """What a text depends on besides its job."""
         return {"augmenter": "naive", "model": self.lm.weights, "use_context": self.use_context}
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
@@ -42,7 +41,6 @@ class NaiveAugmenter:
         return [self._fill(job, tokens, lost) for job, tokens, (_, lost) in zip(jobs, found, cut, strict=True)]
 
     def _mask(self, job: Job) -> list[int]:
-        """The template with a mask for each masked word."""
         mask = self.lm.special("mask")
         return [
             token

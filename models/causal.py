@@ -69,7 +69,6 @@ class CausalLM(ConditionalLM):
         return batches_by_budget([max(1, len(source)) + len(target) for source, target in pairs], token_budget)
 
     def dummy_inputs(self) -> dict[str, Any]:
-        """One token."""
         return self.inputs([((0,), ())])
 
 
@@ -136,6 +135,5 @@ class CausalReader:
         return found
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
-        """Goes on with these rows alone."""
         self.mask = self.mask[rows]
         self.cache.batch_select_indices(rows)

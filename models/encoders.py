@@ -258,7 +258,6 @@ class WordVectors:
 
     @property
     def identity(self) -> str:
-        """A fingerprint of the words and their vectors."""
         return self._identity
 
     @cached_property
@@ -291,22 +290,18 @@ class CachedEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the embedder."""
         return self.embedder.name
 
     @property
     def identity(self) -> str:
-        """The fingerprint of the embedder."""
         return self.embedder.identity
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of the embedder, shape (texts, dim)."""
         if new := [text for text in dict.fromkeys(texts) if text not in self.known]:
             self.known.update(zip(new, self.embedder.embed(new), strict=True))
         return np.stack([self.known[text] for text in texts])
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens the embedder drops, per text."""
         return self.embedder.dropped_tokens(texts)
 
 

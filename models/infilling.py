@@ -350,17 +350,14 @@ class Infiller:
 
     @cached_property
     def lm(self) -> Seq2SeqLM:
-        """The model, loaded at first use."""
         return self.load()
 
     @property
     def identity(self) -> str:
-        """That of the model."""
         return self.lm.identity
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of the model."""
         return self.lm.notes
 
     def encode(self, gaps: Sequence[tuple[str, str, str]], closed: bool = False) -> list[Infill]:

@@ -57,7 +57,6 @@ class Seq2SeqLM(ConditionalLM):
         return batches_of_pairs([(max(1, len(source)), longest[source]) for source, _ in pairs], token_budget)
 
     def dummy_inputs(self) -> dict[str, Any]:
-        """One encoded token and the decoder's start."""
         config, width = self.model.config, self.model.get_encoder().config.hidden_size
         encoded = torch.zeros(1, 1, width, device=self.device, dtype=self.model.dtype)
         start = torch.tensor([[config.decoder_start_token_id]], device=self.device)
@@ -87,7 +86,6 @@ class Seq2SeqReader:
         return output.logits[:, -1].float().log_softmax(-1)
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
-        """Goes on with these rows alone."""
         self.encoded, self.mask = self.encoded[rows], self.mask[rows]
         self.cache.batch_select_indices(rows)
 

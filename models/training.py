@@ -177,7 +177,6 @@ class LanguageModelTraining(Training):
         self.held_out.zero_()
 
     def add_held_out(self, part: Batch) -> None:
-        """Adds the cross-entropy and the number of its tokens."""
         self.held_out[0] += self.loss(part)
         self.held_out[1] += (part["labels"] != NOT_LEARNED).sum()
 

@@ -100,12 +100,10 @@ class JudgedPairs:
 
     @property
     def first(self) -> Float[NDArray[np.float64], "seeds pairs"]:
-        """The outputs of the first system."""
         return self.logits[..., 2]
 
     @property
     def second(self) -> Float[NDArray[np.float64], "seeds pairs"]:
-        """The outputs of the second system."""
         return self.logits[..., 3]
 
     def logits_of(self, texts: Iterable[tuple[int, int]]) -> Float[NDArray[np.float64], "seeds texts"]:

@@ -158,8 +158,7 @@ class Guidance(LogitsProcessor):
 
     The guide reads the prompt and its continuation. Its state is kept from step to step: a row finds the state of its
     parent by its prefix, wherever a beam search has moved it, and a row without a parent is read from its beginning.
-    Padding, start and end tokens are never read, only scored as candidates. With an encoder-decoder model the guide
-    reads the decoder's tokens.
+    Padding, start and end tokens are never read, only scored as candidates.
 
     Scores are compared and added in float32. With a strength of 0 the result is exactly that of transformers' top-k,
     and the guide is not called.

@@ -167,7 +167,6 @@ class SongNet(CausalLM):
         return {**inputs, "symbols": self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)}
 
     def dummy_inputs(self) -> dict[str, Any]:
-        """One token."""
         one = torch.zeros(1, 1, dtype=torch.long, device=self.device)
         return {"input_ids": one, "symbols": one[..., None].expand(-1, -1, 3)}
 
@@ -252,7 +251,6 @@ class SongNetPlan:
         return find_misfit(tune, form, self.phrases, LONGEST_PHRASE, self.max_length) is None
 
     def build(self, texts: Sequence[str], seed: int) -> SongNet:
-        """The generator with random weights."""
         tokenizer = character_tokenizer(texts, self.min_count)
         config = SongNetConfig(
             phrases=self.phrases,
@@ -290,14 +288,11 @@ class Poems:
     """A SongNet learns every poem after its tune and form."""
 
     def build(self, model: SongNetPlan, poems: Sequence[Example], seed: int) -> SongNet:
-        """The generator before training."""
         return model.build(spell_poems(poems), seed)
 
     def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
-        """The same tasks in every epoch."""
         found = [songnet.task(tune_of(poem), poem.text) for poem in poems]
         return lambda seed: found
 
     def batch(self, songnet: SongNet, tasks: Sequence[Task]) -> Batch:
-        """The arguments of a training step."""
         return songnet.training_batch(songnet.model, tasks)

@@ -28,7 +28,6 @@ class Prompts:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All different label words."""
         return tuple(dict.fromkeys(word for verbalizer in self.verbalizers for word in verbalizer))
 
 

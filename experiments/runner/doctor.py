@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Where a configuration names a model: these keys, and `name` of these targets
 KEYS = ("encoder", "model", "language_model", "generator", "bart", "bleurt")
 NAMED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
-TOKENIZERS = ("iwf_tokenizer", "tokens")  # of these models the vocabulary alone is read
+TOKENIZERS = ("iwf_tokenizer",)  # of these models the vocabulary alone is read
 LORA = "models.training.Lora"
 TRAINS = {"schedule", "training"}  # keys of a plan
 ADAMW = 16  # bytes for each parameter that is trained: weights, gradients and two moments in float32

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,6 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.precision import MixedPrecision
 
 from discriminators.discriminator import Discriminator, new_bilstm
-from discriminators.segments import Segments
 from discriminators.texts import LabelledText, split_by_group
 from discriminators.training import (
     TrainingSettings,
@@ -177,29 +176,6 @@ def test_one_classifier_learns_three_labels_and_keeps_their_names(learn: Learn, 
 def test_a_label_without_a_logit_is_refused(learn: Learn):
     with pytest.raises(ValueError, match="a classifier of 2 classes learns labels below 2, but a text has 2"):
         learn(partial(new_bilstm, tokens="words", min_count=1), data=TEXTS)
-
-
-def refuse_above(discriminator: Discriminator, tokens: int, training: bool) -> Discriminator:
-    """The network has memory for this many padded tokens, when gradients are kept or when they are not."""
-    forward = discriminator.network.forward
-
-    def limited(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        if ids.numel() > tokens and torch.is_grad_enabled() == training:
-            raise torch.OutOfMemoryError("too large")
-        return forward(ids, mask)
-
-    discriminator.network.forward = limited
-    return discriminator
-
-
-def test_training_reads_a_batch_in_parts(builds: Builds, learn: Learn, caplog: pytest.LogCaptureFixture) -> None:
-    def build(texts: Sequence[Segments]) -> Discriminator:
-        return refuse_above(builds["bilstm"](texts), 200, training=True)
-
-    trained = learn(build, settings=replace(SETTINGS, epochs=2))
-    assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
-    assert "out of memory: from now on at most" in caplog.text
-    assert "skipped" not in caplog.text
 
 
 def test_a_batch_that_runs_out_of_memory_in_the_backward_pass_is_read_again_in_parts(

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
 from core.faults import InputFaults, SettingFault
-from data.documents import smoothed_idf
 from data.words import split_words
 from mars.english import Tagger
 from mars.masking import (
@@ -198,15 +197,6 @@ def test_templates_by_hand() -> None:
 
 
 # The corpus X
-
-
-def test_documents_are_counted_once_per_word_without_case() -> None:
-    found = count_corpus(["The cat. The CAT!", "the dog", "", "A cat"])
-    assert found.documents == 4
-    assert (found.containing["the"], found.containing["cat"], found.containing["dog"]) == (2, 2, 1)
-    assert found.idf("cat") == smoothed_idf(4, 2) == pytest.approx(math.log(5 / 3))
-    assert found.idf("horse") == smoothed_idf(4, 0) == pytest.approx(math.log(5))
-    assert smoothed_idf(4, 4) == 0.1  # log 1, below the floor
 
 
 def test_corpora_of_each_kind(tmp_path: Path) -> None:

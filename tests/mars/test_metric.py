@@ -188,18 +188,6 @@ def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
     assert given.with_corpus(examples).documents == given.documents
 
 
-def test_the_signature_tells_the_variants_apart(metric: MARS) -> None:
-    assert metric.signature.startswith("mars|adjective=4.0|adverb=3.0|documents=references|embedder=letters|")
-    assert (
-        "|language_model=numbered|noun=2.0|other=1.0|q=0.5|ratios=0,0.3,0.6|rounding=ceil|shared_cost=10|"
-        in metric.signature
-    )
-    assert "|tagger=builtin-" in metric.signature
-    assert "|use_context=true|" in metric.signature
-    assert "|use_context=false|" in replace(metric, augmenter=Numbered(use_context=False)).signature
-    assert "|augmenter=none|" in replace(metric, augmenter=None).signature
-
-
 def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> None:
     alone = replace(metric, augmenter=None)
     assert alone.ratios == (0.0,)

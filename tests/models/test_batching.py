@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.batching import SPARE, batches_by_budget, batches_of_pairs, halve_when_out_of_memory, pad
+from models.batching import SPARE, batches_by_budget, batches_of_pairs, halve_when_out_of_memory
 
 
 @given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 200))
@@ -47,7 +47,3 @@ def test_out_of_memory_halves_until_it_fits() -> None:
 
     assert halve_when_out_of_memory(work, [3, 1, 4, 1, 5]) == [30, 10, 40, 10, 50]
     assert sizes == [5, 2, 2, 1]
-
-
-def test_pad_fills_on_the_right() -> None:
-    assert pad([[7], [], [1, 2, 3]], value=9).tolist() == [[7, 9, 9], [9, 9, 9], [1, 2, 3]]

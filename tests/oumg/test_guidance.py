@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -14,8 +13,6 @@ from hypothesis import strategies as st
 from transformers import (
     LogitsProcessor,
     LogitsProcessorList,
-    T5Config,
-    T5ForConditionalGeneration,
     TopKLogitsWarper,
     set_seed,
 )
@@ -25,7 +22,7 @@ from discriminators.discriminator import Discriminator, new_bilstm, new_token_bi
 from discriminators.guides import CausalGuide
 from discriminators.networks import CausalLSTM
 from models.causal import CausalLM
-from models.tiny import TinyCausal, initialise_model, train_tokenizer
+from models.tiny import TinyCausal, train_tokenizer
 from oumg.guidance import Guidance, GuidedStep, add_to_scores, find_parents, normalise_scores
 from tests.toy_models import randomise
 
@@ -140,13 +137,6 @@ def generate(lm: CausalLM, processors: Sequence[LogitsProcessor], prompts: Seque
     ).tolist()
 
 
-def continue_greedily(model: Any, ids: torch.Tensor, new: int, processor: LogitsProcessor, **more: Any) -> torch.Tensor:
-    processors, mask = LogitsProcessorList([processor]), torch.ones_like(ids)
-    return model.generate(
-        ids, attention_mask=mask, max_new_tokens=new, do_sample=False, logits_processor=processors, **more
-    )
-
-
 CACHED = [*(("causal", mode) for mode in MODES), *(("bilstm", mode) for mode in ("greedy", "sampling", "beam"))]
 
 
@@ -201,46 +191,6 @@ def test_fewer_possible_tokens_than_k(lm: CausalLM, guidance: Guide) -> None:
     assert found.exp().sum() == pytest.approx(1.0)
     raised = found[0, [10, 11]] - scores[0, [10, 11]]
     assert abs(float(raised[0] - raised[1])) == pytest.approx(2.0, abs=1e-5)
-
-
-@pytest.mark.parametrize("settings", [{"prompt_lookup_num_tokens": 3}, {"assistant": True}])
-def test_assisted_decoding_drops_tokens_that_were_read(
-    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], settings: dict[str, Any]
-) -> None:
-    soft, assistant = (deepcopy(lm.model) for _ in range(2))
-    randomise(soft, scale=0.2)
-    randomise(assistant, scale=0.2)
-    with torch.no_grad():  # nearly the same, so that some of its tokens are taken
-        for parameter in assistant.parameters():
-            parameter.mul_(1.3)
-    for model in (soft, assistant):
-        model.generation_config.eos_token_id = None
-    if settings.pop("assistant", False):
-        settings = {"assistant_model": assistant}
-    ids = torch.tensor([[5, 6, 7, 8]])
-
-    def write(processor: LogitsProcessor, **more: Any) -> list[list[int]]:
-        return continue_greedily(soft, ids, 24, processor, **more).tolist()
-
-    expected = write(Recomputed(plain_judges["causal"], 8.0, 10))
-    assert len(set(expected[0][4:])) > 3
-    assert write(guidance(8.0, 10), **settings) == expected
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
-    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], mode: str
-) -> None:
-    config = T5Config(
-        vocab_size=len(lm.tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, dropout_rate=0.0,
-        pad_token_id=0, eos_token_id=1,
-        decoder_start_token_id=0,  # pyright: ignore[reportCallIssue]
-    )  # fmt: skip
-    t5 = initialise_model(T5ForConditionalGeneration, config, seed=0)
-    randomise(t5, scale=0.5)
-    both = CausalLM(t5, lm.tokenizer)
-    expected = generate(both, [Recomputed(plain_judges["causal"], 4.0, 5)], **MODES[mode])
-    assert generate(both, [guidance()], **MODES[mode]) == expected
 
 
 def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidance: Guide) -> None:
