@@ -179,16 +179,16 @@ def test_a_function_is_scored_if_its_package_is_allowed(
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 def test_every_chunk_has_an_example_that_can_be_scored(tmp_path: Path, size: int) -> None:
     complete = [1, 4, 5, 11]
-    examples = [Example(str(i), text="t", context="c" if i in complete else None) for i in range(15)]
+    examples = [Example(str(i), text="t", references=("r",) if i in complete else ()) for i in range(15)]
     write_examples(tmp_path / "in.jsonl", examples)
-    perplexity = {"m": {"_target_": "baselines.perplexity.Perplexity.from_pretrained", "use_context": True}}
-    file = check_scorable(str(tmp_path / "in.jsonl"), perplexity, size)
+    bleu = {"m": {"_target_": "baselines.sacrebleu_metrics.Bleu"}}
+    file = check_scorable(str(tmp_path / "in.jsonl"), bleu, size)
     chunks = list(file.chunks(0))
     assert [example for chunk in chunks for _, example in chunk] == examples
     assert file.first == tuple(examples)  # the page shows them
     assert tuple(np.cumsum([len(chunk) for chunk in chunks])) == file.ends
     assert list(file.chunks(2)) == chunks[2:]
-    assert all(any(example.context for _, example in chunk) for chunk in chunks)
+    assert all(any(example.references for _, example in chunk) for chunk in chunks)
     assert all(len(chunk) >= min(size, 15) for chunk in chunks[:-1])
 
 
