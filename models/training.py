@@ -22,7 +22,7 @@ from core.settings import Count, Positive, Share, checked_dataclass
 from models.batching import pad, pad_with_mask
 from models.devices import free_memory
 from models.fit import NOT_LEARNED, Batch, Batches, MakeBatch, Schedule, Training, fit
-from models.model import LanguageModel
+from models.model import LanguageModel, output_layer_given
 from models.muon import Muon
 from models.seq2seq import decoder_inputs
 
@@ -133,12 +133,12 @@ class LanguageModelTraining(Training):
         return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name not in frozen}
 
     def loss(self, part: Batch) -> torch.Tensor:
-        """Cross-entropy of the learned tokens, summed, in nats."""
+        """Cross-entropy of the learned tokens, summed, in nats. Only their states become logits."""
         inputs = {name: tensor for name, tensor in part.items() if name != "labels"}
-        logits = self.model(**inputs, use_cache=False).logits.float()
-        return torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), part["labels"].flatten(), ignore_index=NOT_LEARNED, reduction="sum"
-        )
+        learned = part["labels"] != NOT_LEARNED
+        with output_layer_given(self.model, lambda states: states[learned]):
+            logits = self.model(**inputs, use_cache=False).logits.float()
+        return torch.nn.functional.cross_entropy(logits, part["labels"][learned], reduction="sum")
 
     def divisor(self, batch: Batch) -> torch.Tensor:
         """The learned tokens of the whole batch."""

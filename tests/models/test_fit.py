@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from transformers import get_linear_schedule_with_warmup
 
 from models.fit import NOT_LEARNED, learning_rate_factor, share_of_batch
-from models.training import LanguageModelSchedule, LanguageModelTraining
+from models.tiny import TinyCausal, TinyT5
+from models.training import LanguageModelSchedule, LanguageModelTraining, Task, causal_batch, seq2seq_batch
 
 
 @given(st.integers(2, 60), st.integers(0, 59))
@@ -25,6 +26,20 @@ def test_the_first_step_of_a_language_model_learns(steps: int, expected: list[fl
     warm_up, lead = LanguageModelTraining(torch.nn.Linear(1, 1), schedule, seed=0).warm_up(steps)
     found = [learning_rate_factor(step / steps, warm_up, lead) for step in range(len(expected))]
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("tiny", [TinyCausal(300, 16, 2, 1, 32, max_length=32), TinyT5(300, 16, 32, 2, 1, 1)])
+def test_the_loss_is_that_of_all_logits(tiny: TinyCausal | TinyT5) -> None:
+    model = tiny.build(["the cat sat on the mat"], (), seed=0).model.eval()
+    tasks = [Task([5, 6, 7], [8, 9, 10], given=1), Task([5], [11, 12]), Task([6, 7], [13], given=1)]
+    batch = (seq2seq_batch if model.config.is_encoder_decoder else causal_batch)(model, tasks)
+    training = LanguageModelTraining(model, LanguageModelSchedule(epochs=1, batch_size=3, learning_rate=0.1), seed=0)
+    labels = batch["labels"]
+    logits = model(**{name: tensor for name, tensor in batch.items() if name != "labels"}).logits
+    rows = [(i, j) for i in range(3) for j in range(labels.shape[1]) if labels[i, j] != NOT_LEARNED]
+    expected = -sum(logits[i, j].log_softmax(0)[labels[i, j]] for i, j in rows)
+    assert len(rows) == 4
+    torch.testing.assert_close(training.loss(batch), expected)
 
 
 def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothing() -> None:
