@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import scores_against_ratings, training_curves
-from experiments.training import Trained, folders_of
+from experiments.training import Trained
 from judge.agreement_tables import tabulate_agreement
 from judge.tables import MOST_NAMED, format_cell
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, agree, list_agreement, note_cues
@@ -70,7 +70,10 @@ def present(
             **{f"scores_{each.name}": scores_against_ratings(each) for each in drawn},
             **(plots or {}),
         },
-        models={**folders_of(models), **(folders or {})},
+        models={
+            **{name: model.folder for name, model in models.items() if model.is_trained_here and model.folder},
+            **(folders or {}),
+        },
         notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
         figures={
             **{f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()},

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from transformers import PreTrainedTokenizerBase
 
@@ -81,21 +81,21 @@ class Trained:
         return max(points, key=lambda point: point.get("val/discrepancy", -point["val/loss"]))["val/loss"]
 
 
-def use_pretrained(name: str) -> Trained:
-    """A pretrained model, by its hub name or folder."""
-    return Trained(name, Path(name) if Path(name).is_dir() else None)
-
-
-def folders_of(models: Mapping[str, Trained]) -> dict[str, Path]:
-    """The folders of the models that were trained here, for `Outcome.models`."""
-    return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder is not None}
-
-
 @dataclass(frozen=True)
 class Pretrained:
     """A pretrained model, by its hub name or folder."""
 
     name: str
+
+
+class Lesson(NamedTuple):
+    """What a model learns: texts, and what a training needs besides."""
+
+    texts: Sequence[Any]
+    held_out: Sequence[Any]
+    seed: int
+    # of the generator that a guide steers
+    tokenizer: PreTrainedTokenizerBase | None
 
 
 def find_or_train(
@@ -116,15 +116,15 @@ def find_or_train(
     Raises SettingFault if a language model has no texts to learn from.
     """
     if isinstance(plan, Pretrained):
-        return use_pretrained(plan.name)
-    given = (texts, held_out, run.seed if seed is None else seed, tokenizer)
-    depends = {"plan": plan, "precision": run.precision, "seed": given[2]}
+        return Trained(plan.name, Path(plan.name) if Path(plan.name).is_dir() else None)
+    lesson = Lesson(texts, held_out, run.seed if seed is None else seed, tokenizer)
+    depends = {"plan": plan, "precision": run.precision, "seed": lesson.seed}
     depends |= {"train": fingerprint(texts), "held_out": fingerprint(held_out)}
     if tokenizer is not None:
         depends["tokens"] = fingerprint(tokenizer.get_vocab())
     with run.timed(f"training {name}"):
         folder = run.stages.get(
-            name, depends, lambda folder: plan.train(run, name, folder, *given), version=plan.version, together=True
+            name, depends, lambda folder: plan.train(run, name, folder, lesson), version=plan.version, together=True
         )
     return Trained(name, folder, tuple(json.loads((folder / "curve.json").read_text(encoding="utf-8"))))
 
@@ -159,17 +159,9 @@ class LanguageModelPlan:
         """What `train_language_model` keeps other than the weights of the lowest held-out loss, as its arguments."""
         return {}
 
-    def train(
-        self,
-        run: Run,
-        name: str,
-        folder: Path,
-        texts: Sequence[Any],
-        held_out: Sequence[Any],
-        seed: int,
-        tokenizer: PreTrainedTokenizerBase | None = None,
-    ) -> None:
+    def train(self, run: Run, name: str, folder: Path, lesson: Lesson) -> None:
         """Trains the model into the folder. Raises SettingFault if there are no texts to learn from."""
+        texts, held_out, seed, _ = lesson
         if not texts or not held_out:
             raise SettingFault(
                 f"the small model {name} learns from the texts of `data`, but these have no "
@@ -193,40 +185,29 @@ class LanguageModelPlan:
 
 @dataclass(frozen=True)
 class WholeTexts:
-    """A causal model learns whole texts, from the start token to the end token.
-
-    Texts that are too long for the model are left out.
-    """
+    """A causal model learns whole texts, from the start token to the end token, the same tasks in every epoch."""
 
     def build(self, model: Any, texts: Sequence[str], seed: int) -> LanguageModel:
-        """Builds the model before training."""
         return model.build(texts, (), seed)
 
     def tasks(self, lm: CausalLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
-        """The same tasks in every epoch."""
         found = [Task([lm.start], [*row, lm.start]) for row in encode_fitting(lm, texts, lm.max_length - 2)]
         return lambda seed: found
 
     def batch(self, lm: CausalLM, tasks: Sequence[Task]) -> Batch:
-        """The inputs of the model for a batch."""
         return causal_batch(lm.model, tasks)
 
 
 @dataclass(frozen=True)
 class MaskedTokens:
-    """A masked model learns to predict masked tokens, which are drawn anew in every epoch.
-
-    Texts that are too long for the model are left out.
-    """
+    """A masked model learns to predict masked tokens, which are drawn anew in every epoch."""
 
     share: float = 0.15  # of the tokens of a text that are masked
 
     def build(self, model: Any, texts: Sequence[str], seed: int) -> LanguageModel:
-        """Builds the model before training."""
         return model.build(texts, (), seed)
 
     def tasks(self, lm: MaskedLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
-        """Other tasks for every seed: each masks other tokens of the texts."""
         rows = [lm.framed((), row) for row in encode_fitting(lm, texts, lm.max_length - 3)]
         mask = lm.special("mask")
 
@@ -244,15 +225,11 @@ class MaskedTokens:
         return Task(source, [token if i in at else NOT_LEARNED for i, token in enumerate(row)])
 
     def batch(self, lm: MaskedLM, tasks: Sequence[Task]) -> Batch:
-        """The inputs of the model for a batch."""
         return masked_batch(lm.model, tasks)
 
 
 def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
-    """Encodes the texts and keeps those with at most `most` tokens.
-
-    Raises InputFaults if no text is that short.
-    """
+    """Encodes the texts; longer ones are left out. Raises InputFaults if no text is short enough."""
     rows = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
     found = [row for row in rows if len(row) <= most]
     if not found:
@@ -278,25 +255,15 @@ class DiscriminatorPlan:
         """How many texts of each class it learns, at most."""
         return None if self.texts is None else self.texts // 2
 
-    def train(
-        self,
-        run: Run,
-        name: str,
-        folder: Path,
-        texts: Sequence[LabelledText],
-        held_out: Sequence[LabelledText],
-        seed: int,
-        tokenizer: PreTrainedTokenizerBase | None = None,
-    ) -> None:
+    def train(self, run: Run, name: str, folder: Path, lesson: Lesson) -> None:
         """Trains the discriminator into the folder, on at most `texts` of the texts."""
-        build, learned = self.prepare(choose_groups(texts, self.texts, seed), seed, tokenizer)
-        train_classifier(build, learned, folder, run.trainer, self.training, run.loggers(name), seed)
+        chosen = choose_groups(lesson.texts, self.texts, lesson.seed)
+        build, learned = self.prepare(lesson._replace(texts=chosen))
+        train_classifier(build, learned, folder, run.trainer, self.training, run.loggers(name), lesson.seed)
 
-    def prepare(
-        self, texts: Sequence[LabelledText], seed: int, tokenizer: PreTrainedTokenizerBase | None
-    ) -> tuple[partial, Sequence[LabelledText]]:
+    def prepare(self, lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
         """What to build, and the texts that it learns."""
-        return self.build, texts
+        return self.build, lesson.texts
 
 
 def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) -> Sequence[LabelledText]:
@@ -324,10 +291,9 @@ class GuidePlan(DiscriminatorPlan):
     # causal guide learns all in one pass
     prefixes: Count | None = None
 
-    def prepare(
-        self, texts: Sequence[LabelledText], seed: int, tokenizer: PreTrainedTokenizerBase | None
-    ) -> tuple[partial, Sequence[LabelledText]]:
+    def prepare(self, lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
         """What to build, and the texts or prefixes that it learns. Raises ValueError without a tokenizer."""
+        texts, _, seed, tokenizer = lesson
         if tokenizer is None:
             raise ValueError("a guide reads the tokens of a generator: give its tokenizer")
         if self.build.func is not new_causal_guide:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from baselines.pairs import to_quality
 from baselines.word_count import WordCount
@@ -211,9 +212,7 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -
     }
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, version=negatives.VERSION)
-    stored = json.loads((folder / "negatives.json").read_text("utf-8"))
-    texts = {key: tuple(map(tuple, stored.pop(key))) for key in ("positives", "negatives")}
-    return Negatives(**texts, indices=tuple(stored.pop("indices")), **stored)
+    return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
 
 
 def refuse_unchanged(found: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, given: int) -> None:

@@ -34,7 +34,6 @@ from experiments.training import (
     Pretrained,
     Trained,
     find_or_train,
-    use_pretrained,
 )
 from meta_eval.scored_set import ScoredSet
 from models.loading import load_tokenizer
@@ -112,8 +111,8 @@ def train(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, Trained
     train, held_out = ([example.full_text for example in part] for part in (data.train, data.held_out))
     models = {"infiller": find_or_train(run, "infiller", plan.infiller, train, held_out)}
     if table is None and train:
-        counted = use_pretrained(plan.iwf_tokenizer) if plan.iwf_tokenizer else models["infiller"]
-        table = str(find_or_count_frequencies(run, counted, train) / FILE_NAME)
+        named = plan.iwf_tokenizer and find_or_train(run, "tokenizer", Pretrained(plan.iwf_tokenizer), ())
+        table = str(find_or_count_frequencies(run, named or models["infiller"], train) / FILE_NAME)
     models["causal"] = find_or_train(run, "causal", plan.causal, train, held_out)
     if plan.discriminator and data.train:
         models |= train_discriminators(run, plan.discriminator, data)

@@ -1,11 +1,11 @@
 """A tiny model of each kind on built-in text (`judge models`, `make models`): what the examples and the demo use."""
 
-from core.signature import MODEL_LIBRARIES, signature
 from data.corpus import Corpus
 from experiments.cdm.experiment import get_negatives, get_pooler, train_discriminators, train_pair
 from experiments.cdm.plans import CdmPlan
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
+from experiments.presentation import present
 from experiments.steering.models import (
     SteeringPlan,
     load_generator,
@@ -13,7 +13,7 @@ from experiments.steering.models import (
     train_label_guide,
     train_label_judges,
 )
-from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Trained, find_or_train, folders_of
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Trained, find_or_train
 
 
 def models(
@@ -52,17 +52,9 @@ def models(
         guides += [train_label_guide(run, guide, lm, label, parts.guide) for label in labelled.labels]
         judges += train_label_judges(run, judge, labelled.labels, parts.judge).values()
     trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, writer, *guides, *judges)
-    return Outcome(
-        signature=signature(run.name, libraries=MODEL_LIBRARIES, seed=run.seed),
-        models={
-            **folders_of({model.name: model for model in trained}),
-            "pooler": pooler,
-            "iwf": find_or_count_frequencies(run, backbone, texts),
-        },
-        figures={
-            f"{model.name} held-out NLL (nats per token)": model.held_out_nll
-            for model in trained
-            if model.is_language_model
-        },
+    return present(
+        run,
+        models={model.name: model for model in trained},
+        folders={"pooler": pooler, "iwf": find_or_count_frequencies(run, backbone, texts)},
         synthetic=True,
     )
