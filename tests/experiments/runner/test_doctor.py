@@ -11,7 +11,7 @@ from huggingface_hub import constants
 from omegaconf import OmegaConf
 
 from experiments.runner.configuration import complete_experiment, compose_run
-from experiments.runner.doctor import describe_activations, find_checkpoints
+from experiments.runner.doctor import count_activations, find_checkpoints
 from experiments.runner.trust import leaves
 from models.published import PUBLISHED
 from models.tiny import TinyT5
@@ -62,7 +62,7 @@ def test_every_hub_name_of_a_configuration_is_listed(command: str) -> None:
     experiment = complete_experiment(compose(command))
     values = [value for part, node in experiment.items() if part != "data" for _, value in leaves(node)]
     named = {value for value in values if isinstance(value, str) and HUB_NAME.fullmatch(value)}
-    found = {*find_checkpoints(experiment, None)}
+    found = {name for name, _ in find_checkpoints(experiment, None)}
     assert named <= found
     assert named or "oumg" in command or "bertscore" in command or "mars" in command
     assert {name for name in found - set(PUBLISHED) if name != "offline"} <= {"google/some"}
@@ -95,18 +95,17 @@ def test_all_that_is_missing_is_named_at_once(run: Run, empty_cache: Path, tmp_p
 def test_with_the_network_a_missing_checkpoint_is_a_download(run: Run, empty_cache: Path) -> None:
     ended = run("dry_run=true", *PAIR, "network=true", "model.dtype=bfloat16")
     assert ended.returncode == 0, ended.stderr
-    assert "google-t5/t5-small (model.amateur.model.name): will be fetched (0.24 GB)" in ended.stdout
-    assert "738 M parameters; 1.48 GB of memory" in ended.stdout  # two bytes each
-    assert "  11.80 GB of memory to train" in ended.stdout  # 737,668,096 x 16 bytes
-    assert "355 M parameters; 1.42 GB of memory" in ended.stdout
-    assert "computed: 6 x parameters x tokens at 0.05 TFLOP/s" in ended.stdout
+    rows = {line.split()[0]: line.split() for line in ended.stdout.splitlines() if "(0.24 GB)" in line or "/" in line}
+    place = ["model.amateur.model.name", "will", "be", "fetched", "(0.24", "GB)", "0.242"]
+    assert rows["google-t5/t5-small"][1:8] == place
+    assert rows["google-t5/t5-large"][7:11] == ["2.950", "738", "1.475", "11.803"]  # 737,668,096 of 2 and of 16 bytes
+    assert rows["FacebookAI/roberta-large"][8:10] == ["355", "1.422"]
+    assert "at 0.05 TFLOP/s" in ended.stdout
     assert "to download: 4.61 GB" in ended.stdout  # .242 + 2.95 + 1.42
 
 
 @pytest.mark.parametrize(("lost", "code"), [((), 0), (("model.safetensors",), 2)])
-def test_a_step_is_measured_where_the_weights_are_here(
-    lost: tuple[str, ...], code: int, run: Run, tmp_path: Path
-) -> None:
+def test_a_folder_without_weights_is_not_whole(lost: tuple[str, ...], code: int, run: Run, tmp_path: Path) -> None:
     model = TinyT5(300, d_model=8, d_ff=8, num_heads=1, num_layers=1, num_decoder_layers=1).build(["a b"], (), seed=0)
     model.save_pretrained(tmp_path / "model")
     for file in lost:
@@ -114,7 +113,6 @@ def test_a_step_is_measured_where_the_weights_are_here(
     names = [f"model.{one}.model.name={tmp_path}/model" for one in ("amateur", "expert")]
     ended = run("dry_run=true", *PAIR, *names, "model.discriminators.bert.build.encoder=offline")
     assert ended.returncode == code, ended.stderr
-    assert ("measured on cpu" in ended.stdout.partition("offline")[0]) == (code == 0)
     assert ("weights missing" in ended.stderr) == (code == 2)
     assert "to download: 0.00 GB" in ended.stdout
 
@@ -122,18 +120,17 @@ def test_a_step_is_measured_where_the_weights_are_here(
 @pytest.mark.parametrize(
     ("precision", "settings", "expected"),
     [
-        ("bf16-mixed", {}, "42.91 GB"),  # 24 layers x 16,000 tokens x (15 x 1024 + 4 x 4096 + 5 x 16 x 1000) bytes
-        ("32-true", {}, "85.82 GB"),
-        ("bf16-mixed", {"token_budget": 1}, "2.68 GB"),
-        ("bf16-mixed", {"checkpointing": True}, "2.57 GB"),  # one layer, and 2 x 1024 bytes a token for each
+        ("bf16-mixed", {}, 42.91),  # 24 layers x 16,000 tokens x (15 x 1024 + 4 x 4096 + 5 x 16 x 1000) bytes
+        ("32-true", {}, 85.82),
+        ("bf16-mixed", {"token_budget": 1}, 2.68),
+        ("bf16-mixed", {"checkpointing": True}, 2.57),  # one layer, and 2 x 1024 bytes a token for each
     ],
 )
-def test_memory_of_activations_by_hand(precision: str, settings: dict[str, Any], expected: str) -> None:
+def test_memory_of_activations_by_hand(precision: str, settings: dict[str, Any], expected: float) -> None:
     shape = PUBLISHED["google-t5/t5-large"].shape
     plan = {"learns": {"max_length": 1000}, "schedule": {"token_budget": 16384, **settings}}
     assert shape
-    found = describe_activations(shape, plan, 1200, {"trainer": {"precision": precision}})
-    assert found.startswith(f"{expected} of activations")
+    assert count_activations(shape, plan, 1200, precision) / 1e9 == pytest.approx(expected, abs=0.005)
 
 
 def test_what_the_settings_leave_out_is_not_missing(run: Run, empty_cache: Path) -> None:
@@ -141,4 +138,4 @@ def test_what_the_settings_leave_out_is_not_missing(run: Run, empty_cache: Path)
     ended = run("doctor", "oumg_poetry", "scale=paper", "model.device=cpu", "trainer=cpu", *few)
     assert ended.returncode == 0, ended.stderr
     assert "bert-base-chinese" not in ended.stdout
-    assert "trains from scratch: plan.generator" in ended.stdout
+    assert re.search(r"from scratch +plan\.generator ", ended.stdout)
