@@ -1,21 +1,16 @@
-"""Scores in files: those that `judge score` writes, and files of examples with the scores of any metrics.
-
-`judge score` writes JSONL, CSV, TSV or parquet by the suffix. A CSV or TSV file has the columns `id`, `scores.ASPECT`,
-`dropped_tokens`, `reason` and `explanation` (as JSON).
-"""
+"""Scores in files: those that `judge score` writes, and files of examples with the scores of any metrics."""
 
 import gzip
 import io
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,31 +21,22 @@ from core.scores import Scores
 from data.cells import gather_columns, json_line, parse_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
 from data.files import FORMS, InputFile, Source, iterate_rows, read_objects, to_record
-from data.records import Rating, Text, check_records, check_rows, layout, name_people, require_none
+from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none
 from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
 from data.text_files import form_of, read_json, temporary_path
 from meta_eval.scored_set import ScoredSet
 
 MOST_RATERS = 1_000  # of an aspect; their ratings are a table with a column for each
-Outputs = Path | str | Sequence[Path | str]  # one file of scores, or several with a part of the examples each
 WRITTEN = (".jsonl", *DELIMITERS, ".parquet")
 ENDINGS = (*(form + zipped for form in WRITTEN[:-1] for zipped in ("", ".gz")), ".parquet")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoredFile(ScoredSet):
-    """The examples of a file and their scores by metric, or `metric/aspect`; a missing score is NaN.
-
-    If several people rated an aspect, the rating of an example is their mean.
-    """
+    """The examples of a file and their scores by metric, or `metric/aspect`; a missing score is NaN."""
 
     # how the file is read
     source: InputFile
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self.source.path
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
@@ -78,20 +64,16 @@ SCORE_ROW = layout({"id": Text, "scores": Mapping[Text, Rating | None]})
 
 def read_scored(
     path: Source | None = None,
-    scores: Mapping[str, Outputs] | None = None,
+    scores: Mapping[str, Path | str] | None = None,
     refuse_scores: bool = False,
     systems: Sequence[str] | None = None,
     **settings: Any,
 ) -> ScoredFile:
     """Reads a file of examples whose lines may have `scores`, from metric to number or null.
 
-    A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
-    then a list with one number or null per person, in the same order on every line, or an object from person to number
-    or null. A table has a column `rating:ASPECT:PERSON` for each.
-
     Args:
-        path: the file, or an InputFile.
-        scores: files with more scores by name (`add_outputs`).
+        path: see `read_examples`.
+        scores: more scores by name, in files that `judge score` wrote for these examples.
         refuse_scores: whether the keys of a file of scores are faults; scores of another tool are passed on then.
         systems: in place of a file, one for each system, as `NAME=FILE` (`read_systems`).
         settings: of `InputFile.of`, such as `columns`.
@@ -112,10 +94,10 @@ def read_scored(
         marked = mark_missing([given.get(name) for _, _, given in rows], f"{name}|scores in {file.path.name}")
         found[name] = replace(marked, notes=file.notes)
     places = tuple((file.path, line) for line, _, _ in rows)
-    raters = _list_raters(places, examples)
-    return add_outputs(
-        ScoredFile(file.path.name, examples, found, places=places, raters=raters, source=file), scores or {}
+    read = ScoredFile(
+        file.path.name, examples, found, places=places, raters=_list_raters(places, examples), source=file
     )
+    return add_outputs(read, scores or {})
 
 
 def read_systems(
@@ -136,7 +118,7 @@ def read_systems(
     ]
     parts = read_all([partial(read_scored, each) for each in inputs])
     if several := next((part for part in parts if part.raters), None):
-        raise InputFaults([fault(several.path, 0, "ratings of several people need one file with all systems")])
+        raise InputFaults([fault(several.source.path, 0, "ratings of several people need one file with all systems")])
     examples = tuple(
         replace(example, id=f"{name}-{example.id}", system=name, group=example.group or example.id)
         for (name, _), part in zip(pairs, parts, strict=True)
@@ -158,14 +140,15 @@ def _check_count(path: Path, what: str, n: int, most: int) -> None:
         raise InputFaults([fault(path, 0, f"a file must have at most {most:,} {what}, found {n:,}")])
 
 
-def add_outputs(file: ScoredFile, scores: Mapping[str, Outputs]) -> ScoredFile:
+def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
     """The file with the scores, by name, of files that `judge score` wrote for the same examples.
 
-    A name has one file, or several with the same signature that have a part of the examples each (a system). Raises
-    InputFaults with all faults of these files.
+    Raises InputFaults with all faults of these files.
     """
-    ids, of = [example.id for example in file.examples], file.path
-    outputs = read_all([partial(_read_outputs, name, _paths(files), ids, of) for name, files in scores.items()])
+    if other := next((name for name, output in scores.items() if not isinstance(output, Path | str)), None):
+        raise SettingFault(f"scores.{other} must be one file, found {scores[other]}")
+    of, place = file.source.path, {example.id: i for i, example in enumerate(file.examples)}
+    outputs = read_all([partial(_read_outputs, Path(output), place, of) for output in scores.values()])
     found = dict(file.scores)
     for name, (values, signature) in zip(scores, outputs, strict=True):
         for aspect, column in values.items():
@@ -182,10 +165,6 @@ def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature
     signature = f"{signature}|values={sha256(column.tobytes()).hexdigest()[:16]}"
     reasons = ["the file has no score" if missing else None for missing in np.isnan(column)]
     return Scores({"score": column}, signature, reasons)
-
-
-def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
-    return [Path(files)] if isinstance(files, Path | str) else [Path(file) for file in files]
 
 
 def _list_raters(places: Sequence[tuple[Path, int]], examples: Sequence[Example]) -> dict[str, NDArray[np.float64]]:
@@ -210,60 +189,36 @@ def _list_raters(places: Sequence[tuple[Path, int]], examples: Sequence[Example]
     return tables
 
 
-def _read_outputs(
-    name: str, files: Sequence[Path], ids: list[str], of: Path
-) -> tuple[dict[str, NDArray[np.float64]], str]:
-    """The scores by aspect of files that `judge score` wrote, in the order of `ids`, and their signature.
+def _read_outputs(file: Path, place: Mapping[str, int], of: Path) -> tuple[dict[str, NDArray[np.float64]], str]:
+    """The scores by aspect of a file that `judge score` wrote, in the order of the ids in `place`, and their signature.
 
-    Together the files must have one line per id, and one signature.
+    The file must have one line per id.
     """
     faults: list[str] = []
-    place = {name: i for i, name in enumerate(ids)}
     values: dict[str, NDArray[np.float64]] = {}
-    found: dict[str, tuple[Path, int]] = {}
-    for file in files:
-        for line, row in read_score_rows(file, faults):
-            if row["id"] not in place:
-                faults.append(fault(file, line, f"the id must be one of {of}, found {format_value(row['id'])}"))
-            elif (earlier := found.setdefault(row["id"], (file, line))) != (file, line):
-                rule = f"ids must be unique, but {format_value(row['id'])} is the id of {earlier[0]}:{earlier[1]} too"
-                faults.append(fault(file, line, rule))
-            else:
-                for aspect, score in row["scores"].items():
-                    values.setdefault(aspect, np.full(len(ids), math.nan))[place[row["id"]]] = score
-    lacking = [name for name in ids if name not in found]
+    first_line: dict[str, int] = {}
+    for line, row in read_score_rows(file, faults):
+        name = row["id"]
+        repeated = check_id(name, line, first_line)
+        if name not in place:
+            repeated = [f"the id must be one of {of}, found {format_value(name)}"]
+        faults += [fault(file, line, problem) for problem in repeated]
+        for aspect, score in () if repeated else row["scores"].items():
+            values.setdefault(aspect, np.full(len(place), math.nan))[place[name]] = score
+    lacking = [name for name in place if name not in first_line]
     if lacking and not faults:
-        what = f"{len(lacking)} of {len(ids)} have none, such as {format_value(lacking[0])}"
-        faults.append(fault(files[-1], 0, f"every example of {of} needs a line, but {what}"))
+        what = f"{len(lacking)} of {len(place)} have none, such as {format_value(lacking[0])}"
+        faults.append(fault(file, 0, f"every example of {of} needs a line, but {what}"))
     require_none((), faults)
-    if len(files) == 1:
-        return values, _read_signature(files[0]) or f"file {files[0].name}"
-    signatures = [_read_signature(file) for file in files]
-    for file, signature in zip(files, signatures, strict=True):
-        if signature is None:
-            rule = f"a file that is one of several of scores.{name} needs its signature"
-            faults.append(fault(file, 0, f"{rule}, but there is no {file}.meta.json"))
-        elif signatures[0] not in (None, signature):
-            rule = f"the files of scores.{name} must have one signature"
-            what = f"this one has {signature} and {files[0]} has {signatures[0]}"
-            faults.append(fault(file, 0, f"{rule}, but {what}: score all texts with the same settings"))
-    require_none((), faults)
-    return values, str(signatures[0])
-
-
-def _read_signature(file: Path) -> str | None:
-    """The signature beside a file that `judge score` wrote, or None if there is none."""
     meta = file.with_name(f"{file.name}.meta.json")
     if not meta.is_file():
-        return None
+        return values, f"file {file.name}"
     ((_, found),) = check_rows([(0, read_json(meta))], meta, layout({"signature": Text}))
-    return found["signature"]
+    return values, found["signature"]
 
 
 def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:
-    """One row per example: `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
-    `explanation` if the metric gives one.
-    """
+    """One row per example: `scores` by aspect, `dropped_tokens`, perhaps `reason` (of a null) and `explanation`."""
     columns = {aspect: values.tolist() for aspect, values in scores.values.items()}
     for i, dropped in enumerate(scores.dropped_tokens):
         numbers = {aspect: None if math.isnan(column[i]) else column[i] for aspect, column in columns.items()}
@@ -278,10 +233,7 @@ def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:
 def score_records(
     examples: Iterable[Example], rows: Mapping[str, Iterable[Mapping[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
-    """The lines that `judge score` writes: what the line of each example held, and its rows by metric, joined.
-
-    Raises ValueError if the numbers of examples and rows differ.
-    """
+    """The lines that `judge score` writes: what the line of each example held, and its rows by metric, joined."""
     for example, *own in zip(examples, *rows.values(), strict=True):
         joined = own[0] if len(own) == 1 else join_rows(dict(zip(rows, own, strict=True)))
         yield {**to_record(example), **joined}
@@ -328,49 +280,37 @@ def encode_scores(scores: Scores) -> str:
     return json_line({"values": values, **named})
 
 
-def decode_scores(line: str, signature: str = "") -> Scores:
+def decode_scores(line: str) -> Scores:
     """The scores of a line that `encode_scores` wrote."""
     found = json.loads(line)
     values = {aspect: np.array(each, np.float64) for aspect, each in found.pop("values").items()}
-    return Scores(values, signature, **found)
+    return Scores(values, "", **found)
 
 
 def write_score_rows(
-    records: Iterable[Mapping[str, Any]],
-    path: Path,
-    aspects: Sequence[str] = (),
-    extra: Mapping[str, type] = MappingProxyType({}),
+    records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Mapping[str, type]
 ) -> None:
     """Writes records to `path` in the form of its suffix, under a temporary name until it is whole.
 
-    A table needs `aspects`, and `extra`: the type of the values of each name that was passed on (`extra_types`).
+    `extra` has the type of the values of each name that was passed on (`extra_types`), for tables: a CSV or TSV file
+    has the columns `id`, these, `scores.ASPECT`, `dropped_tokens`, `reason` and `explanation` (as JSON).
     """
     form = form_of(path, WRITTEN)
-    with temporary_path(path) as aside:
+    with temporary_path(path) as aside, ExitStack() as stack:
         if form == ".parquet":
             write_parquet(records, aside, aspects, extra)
             return
-        with _open_to_write(aside, path.suffix.lower() == ".gz") as target:
-            text = io.TextIOWrapper(target, encoding="utf-8", newline="")
-            if form == ".jsonl":
-                text.writelines(map(json_line, records))
-            else:
-                write = row_writer(text, DELIMITERS[form])
-                write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
-                for record in records:
-                    write(_cells(record, aspects, extra))
-            text.flush()
-            text.detach()
-
-
-@contextmanager
-def _open_to_write(path: Path, zipped: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    with path.open("wb") as file:
-        if not zipped:
-            yield file
+        target: Any = stack.enter_context(aside.open("wb"))
+        if path.suffix.lower() == ".gz":  # without name and time: the same bytes each time
+            target = stack.enter_context(gzip.GzipFile("", "wb", fileobj=target, mtime=0))
+        text = stack.enter_context(io.TextIOWrapper(target, encoding="utf-8", newline=""))
+        if form == ".jsonl":
+            text.writelines(map(json_line, records))
             return
-        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as compressed:  # the same bytes each time
-            yield compressed
+        write = row_writer(text, DELIMITERS[form])
+        write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
+        for record in records:
+            write(_cells(record, aspects, extra))
 
 
 def _cells(row: Mapping[str, Any], aspects: Sequence[str], extra: Iterable[str]) -> list[Any]:
@@ -388,10 +328,7 @@ def extra_types(row: Mapping[str, Any], known: dict[str, type]) -> None:
 
 
 def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The ids and scores of the valid rows with their lines; adds a fault to `faults` for every broken rule.
-
-    Raises InputFaults if the file is missing or empty, and for another suffix.
-    """
+    """The ids and scores of the valid rows with their lines; adds a fault to `faults` for every broken rule."""
     file = InputFile(path)
     for line, row in read_objects(file, faults):
         if file.form in DELIMITERS:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
 from core.settings import Count, Fraction, check
-from data.scored import Outputs, place_outputs
+from data.scored import place_outputs
 from judge.comparing_tables import (
     Margins,
     answer_which_system,
@@ -86,7 +87,7 @@ def compare(
     source: Source,
     metrics: AnyMetric | Sequence[AnyMetric] = (),
     *,
-    scores: Mapping[str, Outputs] | None = None,
+    scores: Mapping[str, Path | str] | None = None,
     references: References | None = None,
     columns: Columns | None = None,
     cues: bool = True,

@@ -18,7 +18,7 @@ from data.columns import freeze_columns
 from data.files import FORMS, InputFile
 from data.frames import is_columns, is_frame, list_items, name_of, to_value
 from data.records import check_id
-from data.scored import Outputs, ScoredFile, add_outputs, mark_missing, read_scored
+from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
 from meta_eval.scored_set import ScoredSet
 
 Texts = Iterable[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
@@ -32,7 +32,7 @@ RULE = "texts must be in a file, a list, a DataFrame, {column: values} or {syste
 
 def read(
     source: Source,
-    scores: Mapping[str, Outputs | ArrayLike | Sequence[float | None] | Scores] | None = None,
+    scores: Mapping[str, Path | str | ArrayLike | Sequence[float | None] | Scores] | None = None,
     references: References | None = None,
     columns: Columns | None = None,
     refuse_scores: bool = False,
@@ -45,7 +45,7 @@ def read(
             polars or a mapping {column: values}, whose columns have these names; a mapping {system: {input: text}}; or
             a ScoredSet, which is returned as it is. None and NaN in a cell are missing. The id of a text is its place,
             counted from 1; in a mapping of systems it is SYSTEM-INPUT if these ids differ.
-        scores: by metric, a number per example (in the order of the source), or the file (or files) that score wrote.
+        scores: by metric, a number per example (in the order of the source), or the file that score wrote.
         references: of each text one or a list of them, in the order of the texts; or a mapping from the input (`group`,
             else `id`).
         columns: by field the column of the source that gives it, or several (`InputFile.of`).
@@ -65,7 +65,7 @@ def read(
             raise SettingFault(f"texts to score must have no scores, but have {', '.join(source.scores)}")
         return source
     given = {} if scores is None else dict(scores)
-    files: dict[str, Any] = {name: each for name, each in given.items() if _are_files(each)}
+    files: dict[str, Any] = {name: each for name, each in given.items() if isinstance(each, str | Path)}
     if isinstance(source, str | Path):
         if references is not None:
             raise SettingFault("the references of a file stand in its lines; give none beside it")
@@ -172,12 +172,6 @@ def _number_examples(examples: Sequence[Example]) -> ScoredFile:
         raise InputFaults(repeated)
     places = tuple((GIVEN, line) for line in lines)
     return ScoredFile(GIVEN.name, tuple(examples), places=places, source=InputFile(GIVEN))
-
-
-def _are_files(scores: object) -> bool:
-    if isinstance(scores, list | tuple):
-        return bool(scores) and all(isinstance(each, str | Path) for each in scores)
-    return isinstance(scores, str | Path)
 
 
 def _to_scores(name: str, given: Any, n: int) -> Scores:

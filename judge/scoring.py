@@ -288,10 +288,11 @@ def check_scored(
     names = [*([] if metric is None else [metric]), *metrics]
     if not file.scores and not names:
         rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=NAME'
-        raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
+        raise InputFaults([fault(file.source.path, 0, f"{rule}, found none")])
     for name in names:
         if any(given == name or given.startswith(f"{name}/") for given in file.scores):
-            raise InputFaults([fault(file.path, 0, f"a metric must have one score, but {name} is also in the file")])
+            rule = f"a metric must have one score, but {name} is also in the file"
+            raise InputFaults([fault(file.source.path, 0, rule)])
     return file
 
 

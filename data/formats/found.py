@@ -1,10 +1,9 @@
 """What is found in a file of another tool, and what its readers share."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeAlias
 
@@ -42,7 +41,7 @@ class Found:
     remark: str = ""
 
     @classmethod
-    def of(cls, tool: str, rows: Rows, remark: str = "") -> "Found":
+    def of(cls, tool: str, rows: Rows) -> "Found":
         """What rows hold: texts that say something, with ids of their own, and judgements, which have `system_a`.
 
         Beside judgements, the text of a system for an input (`group`) counts once. Rows with no text or no `winner` are
@@ -69,7 +68,7 @@ class Found:
             else:
                 without["a text"] += 1
         left_out = [f"{n} without {what} left out" for what, n in sorted(without.items()) if n]
-        return cls(tool, texts, pairs, ", ".join(filter(None, (*left_out, remark))))
+        return cls(tool, texts, pairs, ", ".join(left_out))
 
     def __str__(self) -> str:
         """One line, such as `lm-eval samples, 40 texts, exact_match as score`."""
@@ -120,22 +119,6 @@ def of_tool(tool: str) -> Callable[[Callable[P, Rows]], Callable[P, Found]]:
         return find
 
     return make
-
-
-def compare_scores(kind: str, rated: Sequence[tuple[str, str, float]], path: Path, dropped: int) -> Found:
-    """A judgement per segment and pair of systems: the higher mean score is preferred. The tables have no texts."""
-    scores: dict[str, dict[str, list[float]]] = {}
-    for system, segment, score in rated:
-        scores.setdefault(segment, {}).setdefault(system, []).append(score)
-    pairs: list[Row] = []
-    for segment, by in scores.items():
-        means = {system: sum(each) / len(each) for system, each in by.items()}
-        for a, b in combinations(means, 2):
-            winner = "tie" if means[a] == means[b] else "a" if means[a] > means[b] else "b"
-            pairs.append({"group": segment, "system_a": a, "system_b": b, "winner": winner})
-    if not pairs:
-        raise refuse(path, 0, "no segment is rated for two systems")
-    return Found.of(kind, enumerate(pairs, 1), f"{dropped} rows for quality control left out" if dropped else "")
 
 
 def list_objects(document: Any, path: Path) -> Located:

@@ -18,7 +18,6 @@ from data.formats import (
     ragas,
     wmt,
     wmt_mqm,
-    wmt_tables,
 )
 from data.formats.found import Found, Located, Row, describe, list_objects, refuse
 from data.records import Record, check_rows, require_none
@@ -105,8 +104,6 @@ def _read_table(path: Path, form: str) -> Found | None:
         _, first = next(iterate_lines(path, faults))
         if set(first.split("\t")) >= wmt_mqm.KEYS:
             return wmt_mqm.read(path)
-        if reader := wmt_tables.find_table_reader(first):
-            return reader(path)
     if form == ".jsonl":
         rows = read_json_lines(path, faults)
     elif form == ".parquet":

@@ -71,8 +71,6 @@ def result(test: int, provider: str, output: Any, **more: Any) -> dict[str, Any]
 
 
 HH = "\n\nHuman: Hi\n\nAssistant: Yes?\n\nHuman: Go\n\nAssistant:"
-ESA = "ann,{},{},{},eng,ces,{},news,False,[],1,2\n"
-ESA_ROWS = ("x 1 TGT 9", "x 1 TGT 80", "y 1 TGT 70", "y 2 BAD 1", "t-tutorial 3 TGT 0")
 MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\n"
 GAMES = [{"score": "A>>B"}, {"score": "A>B"}]
 JUDGED = {"metric_input": {"user_input": "Q", "response": "A"}, "metric_output": 1, "prompts": {}}
@@ -242,24 +240,6 @@ PAIRS: Mapping[str, Case] = {
         [(f"chosen {i}", f"rejected {j}", 1.0) for i in (1, 2) for j in (1, 2)],
         ["a", "b", "c", "d"],
     ),
-    "esa": (
-        "esa.csv",
-        "".join(ESA.format(*row.split()) for row in ESA_ROWS),
-        "WMT ESA ratings, 1 judgements of 2 systems, 2 rows for quality control left out",
-        [("x", "y", 1.0)],
-        [],
-    ),
-    "da": (
-        "da.csv",
-        "HITId WorkerId Input.src sys_id type sid score\n"
-        + "".join(
-            f"h\tw\tlv\t{name}\t{kind}\t7\t{score}\n"
-            for name, kind, score in (("X.0", "SYSTEM", -1.5), ("Y.1", "SYSTEM", 0.5), ("X.0", "REPEAT", 3))
-        ),
-        "WMT DA ratings, 1 judgements of 2 systems, 1 rows for quality control left out",
-        [("X", "Y", 0.0)],
-        [],
-    ),
 }
 
 
@@ -351,7 +331,6 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
     "a label in words": ("x.jsonl", [{"messages": [], "label": "good"}], ':1: "label" must be a valid boolean'),
     "no chosen text": ("x.jsonl", [{"chosen": 1, "rejected": "b"}], ':1: "chosen" must hold an answer'),
     "a severity": ("x.tsv", MQM + "s\td\t1\t1\tr\tHi\tHa\tAccuracy\tCritical\n", ":2: .* a severity among"),
-    "another width": ("x.csv", "ann,x,1,TGT,eng,ces,5,doc\n", ":1: a row must have 9, 11 or 12 cells"),
 }
 
 
@@ -445,12 +424,6 @@ ragas/Using-Ragas-with-Elasticsearch_ragas_evaluation_results.csv: ragas results
 faithfulness, answer_relevancy as scores
 ragas/sample_annotated_summary.json: ragas annotated verdicts, 19 texts, summary_accuracy as score, summary_accuracy \
 as rating
-wmt/WMT22.Appraise.SegLvlLivRef.20221031.filtered.csv: WMT DA+SQM ratings, 66 judgements of 5 systems, 8 rows for \
-quality control left out
-wmt/ad-lven-good-stnd-redup.csv: WMT DA ratings, 2 judgements of 3 systems, 20 rows for quality control left out
-wmt/esa_generalMT2024_wave2.en-cs.csv: WMT ESA ratings, 390 judgements of 5 systems, 44 rows for quality control left \
-out
-wmt/mqm_ted_ende.avg_seg_scores.tsv: WMT mean segment scores, 120 judgements of 4 systems
 wmt/mqm_ted_ende.tsv: WMT MQM errors, 80 texts, mqm as rating
 wmt/evalset/wmt24-mini: WMT folder wmt24-mini, en-cs, 224 texts, esa as rating
 """

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.example import Example
-from core.faults import InputFaults
+from core.faults import InputFaults, SettingFault
 from data.files import iterate_examples, read_examples
 from data.scored import ENDINGS, read_score_rows, read_scored, write_score_rows
 
@@ -58,31 +58,6 @@ def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
     assert len({scores.signature for scores in found.scores.values()}) == 3  # other values
 
 
-def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
-    path = write(tmp_path / "in.jsonl", [{"id": i, "text": "x"} for i in "abc"])
-    one = write(tmp_path / "one.jsonl", [{"id": i, "scores": {"m": 1}} for i in "ab"])
-    two = write(tmp_path / "two.jsonl", [{"id": "c", "scores": {"m": 2}}])
-    for file in (one, two):
-        Path(f"{file}.meta.json").write_text('{"signature": "m|v1"}')
-    found = read_scored(path, {"ours": [one, two]})
-    np.testing.assert_array_equal(found.values("ours", ""), [1.0, 1.0, 2.0])
-    assert found.scores["ours"].signature.startswith("m|v1|values=")
-
-    Path(f"{two}.meta.json").write_text('{"signature": "m|v2"}')
-    assert faults_of(path, scores={"ours": [one, two]}) == [
-        "two.jsonl: the files of scores.ours must have one signature, but this one has m|v2 and "
-        f"{one} has m|v1: score all texts with the same settings"
-    ]
-    Path(f"{two}.meta.json").unlink()
-    assert faults_of(path, scores={"ours": [one, two]}) == [
-        f"two.jsonl: a file that is one of several of scores.ours needs its signature, but there is no {two}.meta.json"
-    ]
-    Path(f"{two}.meta.json").write_text("[]")
-    assert faults_of(path, scores={"ours": [one, two]}) == ["two.jsonl.meta.json: an object is needed here, found []"]
-    write(two, [{"id": i, "scores": {"m": 2}} for i in "bc"])
-    assert f'ids must be unique, but "b" is the id of {one}:2 too' in faults_of(path, scores={"ours": [one, two]})[0]
-
-
 def test_faults_of_score_files(tmp_path: Path) -> None:
     path = write(tmp_path / "in.jsonl", [{"id": "a", "text": "x"}, {"id": "b", "text": "y", "scores": {"ours": 1}}])
     one = write(
@@ -95,12 +70,16 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     assert sorted(line for line, _ in found) == ["2", "3", "4", "5", "5"]
     said = dict(found)
     assert said["2"].endswith('in.jsonl, found "c"')
-    assert said["3"] == f' ids must be unique, but "a" is the id of {one}:1 too'
+    assert said["3"] == ' ids must be unique, but "a" is the id of line 1 too'
     assert last.endswith('needs a line, but 1 of 2 have none, such as "b"')
     whole = write(tmp_path / "whole.jsonl", [{"id": i, "scores": {"m": 1}} for i in "ab"])
     assert faults_of(path, scores={"ours": whole}) == [
         "in.jsonl: a metric must have one score, but ours is in scores.ours too"
     ]
+    (tmp_path / "whole.jsonl.meta.json").write_text("[]")
+    assert faults_of(path, scores={"new": whole}) == ["whole.jsonl.meta.json: an object is needed here, found []"]
+    with pytest.raises(SettingFault, match=r"scores\.new must be one file"):
+        read_scored(path, {"new": [one, whole]})  # pyright: ignore[reportArgumentType]
 
 
 def test_scores_are_no_part_of_examples_and_are_refused_where_they_would_be_written(tmp_path: Path) -> None:
@@ -125,7 +104,7 @@ def test_rows_are_read_back_as_they_were(tmp_path: Path, ending: str) -> None:
     if ending == ".parquet":
         pytest.importorskip("pyarrow.parquet")
     path = tmp_path / f"out{ending}"
-    write_score_rows(ROWS, path, ["coherence", "x/y"])
+    write_score_rows(ROWS, path, ["coherence", "x/y"], {})
     faults: list[str] = []
     found = [row for _, row in read_score_rows(path, faults)]
     assert faults == []
@@ -135,11 +114,11 @@ def test_rows_are_read_back_as_they_were(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_csv_file_has_a_column_per_aspect(tmp_path: Path) -> None:
-    write_score_rows(ROWS, tmp_path / "out.csv", ["coherence", "x/y"])
+    write_score_rows(ROWS, tmp_path / "out.csv", ["coherence", "x/y"], {})
     assert (tmp_path / "out.csv").read_bytes().decode() == (
         "id,scores.coherence,scores.x/y,dropped_tokens,reason,explanation\n"
         '"a,\r1","0.1","-3.0","0","","{""tokens"": [1]}"\n'
         '"=b\n",,1e-300,7,"too ""long""",\n'
     )
-    write_score_rows(ROWS, tmp_path / "out.csv.gz", ["coherence", "x/y"])
+    write_score_rows(ROWS, tmp_path / "out.csv.gz", ["coherence", "x/y"], {})
     assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()) == (tmp_path / "out.csv").read_bytes()
