@@ -90,9 +90,8 @@ def order_by_auc(auc: float, loss: float) -> float:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """The rows of labelled texts."""
+    """What the network reads at once of labelled texts; each row knows its text."""
 
-    # what the network reads at once; each knows its text
     rows: Sequence[TokenRow]
     # of the texts
     labels: NDArray[np.float32]
@@ -156,13 +155,8 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
     return found
 
 
-def draw_epoch(rows: LabelledRows, settings: TrainingSettings, seed: int, epoch: int) -> list[MakeBatch]:
-    """The batches of one epoch, which depend on the seed and the epoch only."""
-    return rows.batches(settings.token_budget, np.random.default_rng((seed, epoch)))
-
-
 class ClassifierTraining(Training):
-    """The steps of training; the network is the classifier's own and is trained in place.
+    """A classifier's own network learns in place.
 
     A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
     weighs the same, though batches of long texts hold fewer. So does every prefix of a guide, as in OUMG's section 4.2.
@@ -205,14 +199,13 @@ class ClassifierTraining(Training):
         return discriminator_loss(logits, labels, weights)
 
     def divisor(self, batch: Batch) -> float:
-        """Training texts or prefixes in a batch, on average."""
         return self.per_batch
 
     def width(self, batch: Batch) -> int:
         return batch["ids"].shape[1]
 
     def clipped(self) -> list[nn.Parameter]:
-        """Matrices first: the rounding of the norm depends on the order."""
+        """Matrices first."""
         learned = [p for p in self.network.parameters() if p.requires_grad]
         return sorted(learned, key=lambda parameter: parameter.ndim <= 1)
 
@@ -257,15 +250,9 @@ def train_classifier(
 ) -> Classifier:
     """A classifier trained on `texts`, with the weights that `settings.keep` names, on the CPU and in `folder`.
 
-    A guide learns all prefixes of its texts. While it trains, `folder/checkpoints/last.ckpt` is what the same call
-    resumes from, with the result of an unbroken run (see `fit`). Afterwards `folder` holds what `from_pretrained`
-    reads, and `curve.json`.
-
-    Args:
-        build: `new_bilstm`, `new_bert` or `new_causal_guide` (a partial of them), called with the training texts; or
-            any function that returns a classifier to train further.
-        texts: of all classes; they are split by group before anything else.
-        seed: of the split, fresh weights, batches and dropout.
+    The texts, of all classes, are split by group first. `build` makes a classifier of the training texts: a partial of
+    `new_bilstm`, `new_bert` or `new_causal_guide`. A guide learns all prefixes of its texts. The seed is that of the
+    split, fresh weights, batches and dropout. A call that was killed is resumed by the same one (see `fit`).
 
     Raises ValueError when a side of the split lacks a class and for texts that cannot be read; FloatingPointError when
     training diverges.
@@ -283,15 +270,18 @@ def train_classifier(
             )
         classifier.network.train()  # what was loaded is in eval mode, without dropout
         learned, checked = (read_rows(classifier, side) for side in (train, held_out))
+
+        def draw_epoch(epoch: int) -> list[MakeBatch]:
+            return learned.batches(settings.token_budget, np.random.default_rng((seed, epoch)))
+
         fit(
             ClassifierTraining(classifier.network, settings, learned, checked, seed, len(names) or 1),
-            Batches(partial(draw_epoch, learned, settings, seed), checked.batches(settings.token_budget)),
+            Batches(draw_epoch, checked.batches(settings.token_budget)),
             Path(folder),
             make_trainer,
             loggers,
             classifier.save_pretrained,
             monitor=MONITORS[settings.keep],
-            mode="max" if settings.keep == "auc" else "min",
             max_epochs=settings.epochs,
         )
     return classifier

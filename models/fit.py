@@ -1,7 +1,7 @@
 """One way to train any model: steps that fit into memory, one schedule, the best weights by held-out data, resumable.
 
-Language models, discriminators and guides subclass `Training` with their loss and hand it to `fit`. The curves of all
-have the same names: `train/loss`, which is minimised, and `val/...` for what is measured on held-out data.
+Language models and classifiers subclass `Training` with their loss and hand it to `fit`. The curves of all have
+`train/loss`, which is minimised, and `val/...` for what is measured on held-out data.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
@@ -35,6 +35,7 @@ NOT_LEARNED = -100  # a label: torch's cross-entropy ignores it
 WHOLE = ("learned",)  # entries of a batch that are not one per row
 Batch = dict[str, Tensor]  # the first axis of every tensor is the rows, except for those in WHOLE
 MakeBatch = Callable[[], Batch]
+EVERY = 25  # batches that a point of the learning curve averages
 SEALS = "sha256"  # the file of the checkpoints' folder with the digest of every checkpoint that was written there
 
 log = logging.getLogger(__name__)
@@ -74,12 +75,9 @@ def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> 
 class Training(pl.LightningModule):
     """The steps of a training. A subclass gives the loss, the optimizers and what is measured on held-out data.
 
-    A batch that does not fit into memory is read in parts, whose gradients add up; later batches are too. Several
-    processes share the rows of a batch, so that they train as one.
-
-    Args:
-        seed: of dropout, with the epoch, the batch and the process: a resumed run draws what an unbroken one would.
-        token_budget: padded tokens that the device holds at once; None reads every batch whole.
+    A batch that does not fit into memory, or holds more than `token_budget` padded tokens, is read in parts, whose
+    gradients add up. Several processes share the rows of a batch, so that they train as one. The seed of dropout and
+    the number of a batch decide what is drawn, so a resumed run draws what an unbroken one would.
     """
 
     def __init__(self, schedule: Schedule, seed: int, token_budget: int | None = None) -> None:
@@ -107,7 +105,7 @@ class Training(pl.LightningModule):
         raise NotImplementedError
 
     def clipped(self) -> list[torch.nn.Parameter]:
-        """The parameters whose gradients are clipped together."""
+        """The parameters whose gradients are clipped together; the rounding of their norm depends on the order."""
         return list(self.parameters())
 
     def warm_up(self, steps: int) -> tuple[float, float]:
@@ -222,12 +220,7 @@ def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
 
 
 class Batches(pl.LightningDataModule):
-    """The batches of a training; several processes share the rows of each.
-
-    Args:
-        train: the batches of an epoch by its number, always the same for the same number; each is a function that
-            makes the tensors.
-    """
+    """The batches of each epoch by its number, and held-out ones; several processes share the rows of each."""
 
     def __init__(self, train: Callable[[int], Sequence[MakeBatch]], held_out: Sequence[MakeBatch]) -> None:
         super().__init__()
@@ -250,14 +243,12 @@ class Batches(pl.LightningDataModule):
 
 
 class LearningCurve(pl.Callback):
-    """Collects `train/loss`, averaged over `every` batches, and all `val/...` metrics after every validation.
+    """Points with `step` (batches seen) and `train/loss`, averaged over EVERY batches, or the metrics of a validation.
 
-    Its state is part of the checkpoint, so a resumed run continues the curve. `points` are objects with `step` (batches
-    seen) and the metrics.
+    Its state is part of the checkpoint, so a resumed run continues the curve.
     """
 
-    def __init__(self, every: int = 25) -> None:
-        self.every = every
+    def __init__(self) -> None:
         self.points: list[dict[str, float]] = []
         self.seen = 0
         self.waiting: list[float] = []
@@ -269,8 +260,8 @@ class LearningCurve(pl.Callback):
         if "train/loss" not in trainer.callback_metrics:  # the first batches were skipped
             return
         self.waiting.append(float(trainer.callback_metrics["train/loss"]))
-        if len(self.waiting) == self.every:
-            self.points.append({"step": self.seen, "train/loss": sum(self.waiting) / self.every})
+        if len(self.waiting) == EVERY:
+            self.points.append({"step": self.seen, "train/loss": sum(self.waiting) / EVERY})
             self.waiting = []
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -282,16 +273,6 @@ class LearningCurve(pl.Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         vars(self).update(state_dict)
-
-
-class EveryEpoch(pl.Callback):
-    """Keeps the weights of every epoch, `epoch_0.ckpt` first, in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        trainer.save_checkpoint(self.folder / f"epoch_{trainer.current_epoch}.ckpt", weights_only=True)
 
 
 class ChecksummedCheckpointIO(TorchCheckpointIO):
@@ -339,29 +320,25 @@ def fit(
     loggers: Iterable[Logger],
     save: Callable[[Path], None],
     monitor: str = "val/loss",
-    mode: Literal["min", "max"] = "min",
     every_epoch: bool = False,
     **settings: Any,
 ) -> None:
     """Trains `module`; it ends on the CPU, in eval mode, with the weights of the epoch that was best on held-out data.
 
-    A call that was killed resumes from `folder/checkpoints/last.ckpt`. In the end `folder` holds `curve.json` and the
-    files that `save(folder)` writes, and the checkpoints are removed.
-
-    Args:
-        make_trainer: called with the arguments that this function sets and with `settings`; it adds the hardware.
-        monitor: the held-out metric that decides which weights are kept.
-        every_epoch: whether `folder/epoch_0`, `folder/epoch_1`, ... hold the weights of every epoch, too.
+    That is the epoch of the lowest `val/loss`, or of the highest other metric that `monitor` names. `make_trainer` is
+    called with `settings` and what this function sets; it adds the hardware. A call that was killed resumes from
+    `folder/checkpoints/last.ckpt`. In the end `folder` holds `curve.json` and the files that `save(folder)` writes, and
+    the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... hold the weights of every epoch, too.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
-    after_epochs: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
-    best = ModelCheckpoint(checkpoints, "best", monitor=monitor, mode=mode, save_weights_only=True, **after_epochs)
-    last = ModelCheckpoint(checkpoints, "last", **after_epochs)
+    shared: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
+    which: dict[str, Any] = {"mode": "min" if monitor == "val/loss" else "max", "save_top_k": -1 if every_epoch else 1}
+    weights: dict[str, Any] = {"save_weights_only": True, "auto_insert_metric_name": False}
+    best = ModelCheckpoint(checkpoints, "epoch_{epoch}", monitor, **which, **weights, **shared)
     curve = LearningCurve()
-    kept = [EveryEpoch(checkpoints)] if every_epoch else []
     trainer = make_trainer(
-        callbacks=[curve, *kept, best, last],
+        callbacks=[curve, best, ModelCheckpoint(checkpoints, "last", **shared)],
         logger=list(loggers),
         default_root_dir=folder,
         num_sanity_val_steps=0,
@@ -373,22 +350,20 @@ def fit(
     with warnings.catch_warnings():
         # Batches are ready lists and need no loading processes; a resumed run finds its own checkpoints; Lightning
         # itself asks torch for a name that is going away.
-        warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-        warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging")
+        for message in ("LeafSpec.* is deprecated", "not have many workers", "exists and is not empty", "the logging"):
+            warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     module.cpu().eval()
 
-    def load(name: str) -> None:
-        weights = trainer.strategy.checkpoint_io.load_checkpoint(checkpoints / f"{name}.ckpt")["state_dict"]
+    def load(file: Path) -> None:
+        weights = trainer.strategy.checkpoint_io.load_checkpoint(file)["state_dict"]
         module.load_state_dict(weights, strict=module.strict_loading)
 
     if every_epoch and trainer.is_global_zero:
         for file in checkpoints.glob("epoch_*.ckpt"):
-            load(file.stem)
+            load(file)
             save(folder / file.stem)
-    load("best")
+    load(Path(best.best_model_path))
     trainer.strategy.barrier()  # every process has read the weights before they are removed
     if trainer.is_global_zero:
         (folder / "curve.json").write_text(json.dumps(curve.points, indent=1) + "\n", encoding="utf-8")
@@ -398,6 +373,6 @@ def fit(
 
 
 def find_checkpoint(checkpoints: Path) -> Path | None:
-    """The checkpoint to continue from: the last one, if it and the best one are whole."""
-    last = checkpoints / "last.ckpt"
-    return last if is_whole(last) and is_whole(checkpoints / "best.ckpt") else None
+    """The checkpoint to continue from: the last one, if it and those of the best epochs are whole."""
+    last, others = checkpoints / "last.ckpt", sorted(checkpoints.glob("epoch_*.ckpt"))
+    return last if others and all(map(is_whole, (last, *others))) else None

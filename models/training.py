@@ -1,7 +1,6 @@
 """Training of a language model: tasks of a source and a target, batches of them, and the loss (see `fit`).
 
-The same training serves encoder-decoder models (the source is encoded), causal models (the source precedes the target)
-and masked models (the source has masks).
+An encoder-decoder model encodes the source, a causal model reads it before the target, a masked model's has masks.
 """
 
 import random
@@ -141,22 +140,17 @@ class LanguageModelTraining(Training):
         return torch.nn.functional.cross_entropy(logits, part["labels"][learned], reduction="sum")
 
     def divisor(self, batch: Batch) -> torch.Tensor:
-        """The learned tokens of the whole batch."""
         return batch["learned"]
 
     def width(self, batch: Batch) -> int:
-        """Padded tokens that are read and written."""
-        return batch["labels"].shape[1] + batch["input_ids"].shape[1]
+        return batch["labels"].shape[1] + batch["input_ids"].shape[1]  # written and read
 
     def warm_up(self, steps: int) -> tuple[float, float]:
         """The learning rate rises in whole steps, and the first one learns."""
         return max(1, round(steps * self.schedule.warm_up)) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
-        """Raises SettingFault for what would go wrong in the first step or later.
-
-        float16 is refused: language models overflow in it. FSDP cuts matrices, which Muon needs whole.
-        """
+        """Raises SettingFault for what would go wrong in the first step or later."""
         if str(self.trainer.precision).startswith("16"):
             raise SettingFault(
                 "trainer.precision must be 32-true or bf16-mixed for language models, but is "
@@ -212,10 +206,7 @@ def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
 
 
 def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
-    """Freezes the weights of `model` and adds the matrices to it; the result is the model to train.
-
-    The embeddings of `tokens` are trained too.
-    """
+    """The model to train: that with frozen weights, the matrices, and the embeddings of `tokens`, which learn too."""
     from peft import LoraConfig, get_peft_model  # an extra
 
     sizes: dict[str, Any] = {"r": lora.rank, "lora_alpha": lora.alpha, "lora_dropout": lora.dropout}
@@ -241,22 +232,15 @@ def train_language_model(
 ) -> None:
     """Trains the model in place and keeps the weights of the best held-out likelihood, resumably (see `fit`).
 
-    `folder` receives the model in the Hugging Face form and `curve.json`.
-
-    Args:
-        train: the tasks of one epoch by a seed, the same for the same seed.
-        as_batch: makes the inputs of the model; by default `seq2seq_batch` or `causal_batch`. A masked model needs
-            `masked_batch`.
-        against: the held-out losses of another model after each epoch, in nats per token; the weights that are kept are
-            then those of the epoch in which this model is ahead of the other one most.
-        every_epoch: whether the weights of all epochs are kept, too; not with LoRA.
+    `folder` receives the model in the Hugging Face form and `curve.json`. `train` gives the tasks of one epoch by a
+    seed. `as_batch` makes the inputs of the model, by default `seq2seq_batch` or `causal_batch`; a masked model needs
+    `masked_batch`. With the held-out losses `against` of another model after each epoch, in nats per token, the weights
+    of the epoch are kept in which this model is ahead of it most. `every_epoch` is not for LoRA.
     """
     as_batch = as_batch or (seq2seq_batch if lm.model.config.is_encoder_decoder else causal_batch)
-    learner = (
-        lm.model
-        if schedule.lora is None
-        else add_lora(lm.model, schedule.lora, seed, sorted(lm.tokenizer.added_tokens_decoder))
-    )
+    learner = lm.model
+    if schedule.lora is not None:
+        learner = add_lora(learner, schedule.lora, seed, sorted(lm.tokenizer.added_tokens_decoder))
     if schedule.checkpointing:
         lm.model.activation_checkpointing_enable({"use_reentrant": False})
     lm.model.train()
@@ -281,7 +265,6 @@ def train_language_model(
         loggers,
         save,
         monitor="val/loss" if against is None else "val/discrepancy",
-        mode="min" if against is None else "max",
         every_epoch=every_epoch,
         max_epochs=schedule.epochs,
     )

@@ -147,7 +147,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
 
 @pytest.mark.filterwarnings("default")
 @damages
-@pytest.mark.parametrize("file", ["last.ckpt", "best.ckpt"])
+@pytest.mark.parametrize("file", ["last.ckpt", "epoch_1.ckpt"])
 def test_a_damaged_checkpoint_is_not_continued(
     tmp_path: Path, undisturbed: float, damage: Callable[[bytes], bytes], file: str
 ) -> None:
