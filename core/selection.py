@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.example import Example
+from core.example import Example, hint_column
 from core.faults import SHOWN_CHARACTERS, ExampleFaults
 from core.scores import Field, Scores
 
@@ -48,6 +48,11 @@ def describe_missing_fields(example: Example, requires: Sequence[Field], metric:
     return f"{metric} needs {' and '.join(missing)}, found none" if missing else None
 
 
+def hint_field(example: Example, requires: Sequence[Field]) -> str:
+    """How to name the column of the first required field that the example lacks, as the end of a message."""
+    return hint_column(next(field for field in requires if not has_field(example, field)), example)
+
+
 def select_complete(examples: Sequence[Example], requires: Sequence[Field], metric: str) -> Selection:
     """Selects the examples that have all fields that the metric requires.
 
@@ -59,7 +64,7 @@ def select_complete(examples: Sequence[Example], requires: Sequence[Field], metr
         raise TypeError(f'{metric} scores a list of examples, as in [Example("1", "a text")], but got {found}')
     reasons = [describe_missing_fields(example, requires, metric) for example in examples]
     if examples and all(reasons):
-        raise ExampleFaults((i, f"{reason} for {examples[i].id!r}") for i, reason in enumerate(reasons))
+        raise ExampleFaults((i, f"{reason}{hint_field(examples[i], requires)}") for i, reason in enumerate(reasons))
     return Selection([i for i, reason in enumerate(reasons) if reason is None], reasons)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.example import Example
+from core.example import Example, hint_column
 from core.faults import InputFaults, SettingFault, fault, format_value, read_all
 from core.scores import Scores
 from data.cells import gather_columns, json_line, parse_cells
@@ -48,7 +48,8 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for i, example in enumerate(outputs.examples):
         lacking = [name for name in ("system", "group") if getattr(example, name) is None]
-        faults += [fault(*outputs.locate(i), f'"{name}" is needed here, found null') for name in lacking]
+        hints = {name: hint_column(name, example) for name in lacking}
+        faults += [fault(*outputs.locate(i), f'"{name}" is needed here, found null{hints[name]}') for name in lacking]
         key = (str(example.system), str(example.group))
         if not lacking and (earlier := found.setdefault(key, i)) != i:
             rule = f"a system must have one output per input, but {format_value(key[0])} also has one for"

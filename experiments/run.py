@@ -23,7 +23,7 @@ from core.faults import SettingFault, printable  # noqa: E402
 from experiments.runner.listing import descriptions, group_options  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
 from experiments.runner.terminal import open_streams, program, say  # noqa: E402
-from experiments.runner.words import VERBS, as_settings, complete, is_experiment, known_verbs  # noqa: E402
+from experiments.runner.words import VERBS, as_settings, complete, is_experiment, known_verbs, name_verb  # noqa: E402
 
 
 def console() -> int:
@@ -40,6 +40,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.version:
         print(version("judging-generated-text"))
         return 0
+    settings: list[str] = []
     try:
         _check_options(unknown, argv, folders)
         if arguments.shell_completion:
@@ -51,7 +52,8 @@ def main(argv: Sequence[str]) -> int:
         with named_extras():
             return _run(arguments, settings, folders)
     except SettingFault as fault:
-        print(printable(redact(f"{fault}\n`{' '.join(program())} --help` lists the settings")), file=sys.stderr)
+        called = " ".join([*program(), *(name_verb(arguments.settings) if settings else ())])
+        print(printable(redact(f"{fault}\n`{called} --help` lists the settings")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
@@ -62,6 +64,7 @@ def _check_options(unknown: Sequence[str], argv: Sequence[str], folders: Sequenc
     for option in unknown:
         name, _, value = option.lstrip("-").partition("=")
         value = value or next((word for word in argv[argv.index(option) + 1 :][:1] if word[0] != "-"), "VALUE")
+        name = "metrics" if name == "metric" and "," in value else name
         raise SettingFault(f"{option} is no option; a setting has no dashes: {name}={value}")
     for folder in folders:
         if not os.path.isdir(folder):  # noqa: PTH112, Path.is_dir raises for a name that is too long
@@ -71,7 +74,8 @@ def _check_options(unknown: Sequence[str], argv: Sequence[str], folders: Sequenc
 def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequence[Path]) -> int:
     """Runs an experiment or a sweep, or says what it needs, or prints its configuration."""
     if not any(map(is_experiment, settings)):
-        print(printable(f"no verb was given\n\n{experiments_text(folders)}\n\n{EXAMPLES}"), file=sys.stderr)
+        lacks = f"{' '.join(arguments.settings) or 'the command'} lacks a verb or an experiment"
+        print(printable(f"{lacks}\n\n{experiments_text(folders)}\n\n{EXAMPLES}"), file=sys.stderr)
         return 2
     from experiments.runner.configuration import compose_run, compose_settings, expand_sweep
 

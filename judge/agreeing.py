@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from core.example import hint_column
 from core.faults import InputFaults, SettingFault, check_names, fault
 from core.scores import Scores
 from core.signature import join_settings
@@ -115,7 +116,8 @@ def check_rated(scored: ScoredSet) -> None:
     """Raises InputFaults where no example is rated, and for rated ones without a system or group that others have."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, found none in {len(scored)} examples")])
+        found = f"found none in {len(scored)} examples{hint_column('ratings.ASPECT', scored.examples[0])}"
+        raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
     rated = [i for i, each in enumerate(scored.examples) if each.ratings]
     for name in ("system", "group"):
         lacking = [i for i in rated if getattr(scored.examples[i], name) is None]

@@ -277,16 +277,20 @@ def name_metrics(metrics: Mapping[str, T], metric: T | None, name: str | None) -
 
 
 def check_scored(
-    file: ScoredFile, check: Callable[[ScoredFile], None], metric: str | None, metrics: Iterable[str]
+    file: ScoredFile,
+    check: Callable[[ScoredFile], None],
+    metric: str | None,
+    metrics: Iterable[str],
+    or_ratings: bool = False,
 ) -> ScoredFile:
     """Checks the file, and the names of the metrics to run, `metric` and `metrics`, before one is loaded.
 
-    Raises InputFaults as `check` does, for a file without scores if no metric runs, and for a metric that is in the
-    file already.
+    Raises InputFaults as `check` does, for a file without scores (nor ratings, with `or_ratings`) if no metric runs,
+    and for a metric that is in the file already.
     """
     check(file)
     names = [*([] if metric is None else [metric]), *metrics]
-    if not file.scores and not names:
+    if not (file.scores or names or (or_ratings and file.aspects)):
         rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=NAME'
         raise InputFaults([fault(file.source.path, 0, f"{rule}, found none")])
     for name in names:

@@ -19,7 +19,7 @@ from typing import IO, Any
 from core.example import Example
 from core.faults import InputFaults, fault
 from core.scores import Field, Metric, Scores, required_fields
-from core.selection import describe_missing_fields
+from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages
 from data.files import InputFile, Source, iterate_examples, to_record
@@ -143,7 +143,8 @@ def check_scorable(
                     waiting.remove(name)
                 elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
                     hint = _suggest_aspects(metrics[name], example, "metric" if name == metric else f"metrics.{name}")
-                    faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}{hint}"))
+                    hint = hint or hint_field(example, requires[name])
+                    faults[name].append(fault(source.path, line, f"{reason}{hint}"))
             if not waiting and rows - ends[-1] >= chunk:
                 hold()
                 ends.append(rows)

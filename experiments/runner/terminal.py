@@ -160,5 +160,5 @@ def open_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
         elif number and (stream := getattr(sys, name)) is getattr(sys, f"__{name}__"):
-            lines = stream.line_buffering
-            setattr(sys, name, StandardStream(stream.buffer, stream.encoding, "backslashreplace", line_buffering=lines))
+            at_once = {"line_buffering": stream.line_buffering, "write_through": stream.write_through}
+            setattr(sys, name, StandardStream(stream.buffer, stream.encoding, "backslashreplace", **at_once))

@@ -37,7 +37,7 @@ VERBS = {
     "demo": Verb("demo"),
     "doctor": Verb(None, settings=("dry_run=true",), line="What a run needs, and what of it is missing: doctor NAME"),
 }
-LISTS = frozenset(  # settings that are lists, so that a,b needs no brackets
+LISTS = frozenset(  # settings that are lists, so that neither a,b nor a alone needs brackets
     (
         "metrics",
         "metric.aspects",
@@ -51,9 +51,13 @@ LISTS = frozenset(  # settings that are lists, so that a,b needs no brackets
         "strengths",
         "ks",
         "plots",
+        "lower_is_better",
+        "demo.hosts",
+        "data.plain",
+        "model.rules",
     )
 )
-
+ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.(model|price)")
 
 SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
 SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
@@ -161,20 +165,38 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
 
     In a sweep, several values are one for each job.
     """
+    setting = f"++{setting}" if setting.startswith("data.columns.") else setting
     key, _, value = setting.partition("=")
-    if key.lstrip("+") in ONE_NAME and value.startswith("["):
+    is_plain = re.fullmatch(r"[\w.,+/-]+", value) is not None
+    has_several = is_plain and "," in value
+    if key.lstrip("+") in ONE_NAME and (value.startswith("[") or (has_several and not multirun)):
         raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")
-    if key.startswith("data.columns."):
-        return [f"++{setting}"]
-    is_plain = re.fullmatch(r"[\w.,+-]+", value) is not None
-    if multirun and is_plain and "," in value:
+    if multirun and has_several:
         return [f"metric={value}"] if key == "metrics" else [setting]
     if key == "metrics" and (is_plain or value.startswith("[")):
         names = re.findall(r"[^\[\]\s,'\"]+", value)
         if twice := [name for name in names if names.count(name) > 1]:
             raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
         return [f"+metric@metrics.{name}={name}" for name in names]
-    return [f"{key}=[{value}]" if key in LISTS and is_plain else setting]
+    if key == "prompts" and not value.startswith("["):
+        return [f"prompts=[{quote(value)}]"]
+    if (key in LISTS and is_plain) or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
+        return [f"{key}=[{value}]"]
+    if has_several:
+        raise SettingFault(f"{setting} needs -m, which runs a job for each value; a list is written '{key}=[{value}]'")
+    return [setting]
+
+
+def name_verb(words: Sequence[str]) -> list[str]:
+    """The words that say what runs, for `--help`.
+
+    >>> name_verb(["train", "cdm", "in.jsonl", "seed=1"]), name_verb(["seed=1", "+exp=iwf"]), name_verb(["seed=1"])
+    (['train', 'cdm'], ['+exp=iwf'], [])
+    """
+    if named := [word for word in words if is_experiment(word)]:
+        return named
+    others = [word for word in words if not _is_setting(word)]
+    return others[: 2 if others[:1] in (["train"], ["doctor"]) else 1]
 
 
 def quote(text: str) -> str:

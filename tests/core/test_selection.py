@@ -26,8 +26,8 @@ def test_where_no_example_has_the_field_all_are_named() -> None:
     with pytest.raises(ExampleFaults) as found:
         select_complete([EXAMPLES[0], EXAMPLES[2]], ("turns",), "m")
     assert found.value.at == (
-        (0, "m needs two or more turns, found none for 'x'"),
-        (1, "m needs two or more turns, found none for 'y'"),
+        (0, "m needs two or more turns, found none"),
+        (1, "m needs two or more turns, found none"),
     )
 
 

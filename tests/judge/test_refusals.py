@@ -46,7 +46,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read({"a", "b"}), "but got a set"),
     (lambda: read([{"text": "a", "note": object()}]), '"note" must be a value that JSON can hold'),
     (lambda: read([Example("1", "a")], columns={"text": "t"}), "Examples have fields"),
-    (lambda: judge.score(["a"], "bleu"), "examples:1: bleu needs references, found none for '1'"),
+    (lambda: judge.score(["a"], "bleu"), "examples:1: bleu needs references, found none"),
     (lambda: judge.score(["a"], ["bleu", "word_count"], order=2), "order: of several metrics, pass load_metric"),
     (lambda: judge.score(ROWS, "word_count"), 'examples:1: "scores" is a key of the output of scores'),
     (lambda: judge.score(read(ROWS), "word_count"), "texts to score must have no scores, but have m"),

@@ -50,7 +50,7 @@ def test_a_metric_scores_explains_or_says_why_not() -> None:
     found = [judge_by(name, metric, Example("a", text="one two")) for name, metric in metrics.items()]
     assert [each.score for each in found] == [2.0, 0.25, None]
     assert [piece.shade for line in found[1].lines for piece in line.pieces] == [0.5, -1.0]
-    assert found[2].reason == "bleu needs references, found none for 'a'"
+    assert found[2].reason == "bleu needs references, found none"
     assert judge_by("nothing", Nothing(), Example("a", text="one")) == Judgement("nothing", None, "no tokens")
 
 

@@ -40,6 +40,16 @@ def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
     assert (done.returncode, done.stdout) == (0, b"\\u2588\n"), done.stderr
 
 
+@pytest.mark.parametrize("buffering", ["", "1"])
+def test_a_message_is_there_at_once(tmp_path: Path, buffering: str) -> None:
+    """Also with PYTHONUNBUFFERED, as containers set it: the lines of a run that nobody watches."""
+    code = "import os; from experiments.runner import terminal as t; t.open_streams(); t.say('here'); os._exit(0)"
+    environment = {**os.environ, "PYTHONPATH": str(RUN.parents[1]), "PYTHONUNBUFFERED": buffering}
+    with (tmp_path / "said").open("wb") as said:
+        subprocess.run([sys.executable, "-c", code], env=environment, stderr=said, check=True)
+    assert (tmp_path / "said").read_text() == "here\n"
+
+
 def test_tables_that_no_disk_holds_are_dropped_and_results_are_not(
     run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,12 @@ EXPERIMENTS = descriptions((CONFIGS,))
             '+exp=plan pilot.path="in.jsonl" pilot.systems=[a,b] differences=[0.1]',
         ),
         ("score data.columns.text=answer", "+exp=score ++data.columns.text=answer"),
+        ("score data.columns.references=r1,r2", "+exp=score ++data.columns.references=[r1,r2]"),
+        ("score data.references=a/r.txt,b/r.txt", "+exp=score data.references=[a/r.txt,b/r.txt]"),
+        ("score metric.model=a/b,c", "+exp=score metric.model=[a/b,c]"),
+        ("score metric.model=a/b", "+exp=score metric.model=a/b"),
+        ("agree lower_is_better=ter", "+exp=meta_eval lower_is_better=[ter]"),
+        ("steer prompts=Hello,you", '+exp=steer prompts=["Hello,you"]'),
         ("train cdm in.jsonl", '+exp=cdm_dialogue data=dialogues data.train_path="in.jsonl"'),
         ("doctor score in.jsonl metric=bleu", '+exp=score data.path="in.jsonl" metric=bleu dry_run=true'),
         ("doctor +exp=oumg", "+exp=oumg dry_run=true"),
@@ -65,7 +71,10 @@ def test_words_as_settings(words: str, settings: str) -> None:
         ("compare a.jsonl --metric rouge_l", "--metric is no option; a setting has no dashes: metric=rouge_l"),
         ("compare --metrics=ter a.jsonl", "--metrics=ter is no option; a setting has no dashes: metrics=ter"),
         ("compare --metric", "metric=VALUE"),
-        ("compare in.jsonl level=0.1,0.2", "To sweep over it, add --multirun"),
+        ("compare in.jsonl level=0.1,0.2", "level=0.1,0.2 needs -m, which runs a job for each value"),
+        ("compare in.jsonl metric=bleu,ter", "metric must be one name"),
+        ("compare in.jsonl --metric bleu,ter", "a setting has no dashes: metrics=bleu,ter"),
+        ("doctor", "doctor lacks a verb or an experiment"),
         ("compare nope.jsonl metrics=word_count", "nope.jsonl: no such file"),
         ("agree nope.jsonl network=true", "nope.jsonl: no such file"),
         ("audit word_count", "word_count is neither a file nor a setting: write key=value"),
@@ -79,7 +88,7 @@ def test_words_that_are_refused(
     assert main(words.split()) == 2
     first, *more = capsys.readouterr().err.splitlines()
     assert said in first
-    assert all("--help` lists the settings" in line for line in more)
+    assert words == "doctor" or all("--help` lists the settings" in line for line in more)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -57,6 +57,22 @@ def test_systems_and_few_ratings(run_here: Here, tmp_path: Path) -> None:
     assert found["difference_interval"][0] < 2 * (quality[0] - quality[1]).mean() < found["difference_interval"][1]
 
 
+def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"q{i},{bot},words,{mark},{mark}" for i in range(6) for bot, mark in (("one", 5), ("two", 2))]
+    (tmp_path / "in.csv").write_text("\n".join(["item,bot,answer,ann,ben", *rows]))
+    asked = ["compare", "in.csv", "run_dir=here", "data.columns.ratings.quality=ann,ben", *FAST]
+    assert run_here(*asked) == 2
+    said = "data.columns.system=COLUMN names its column, one of item, bot"
+    assert f'in.csv:2: "system" is needed here, found null: {said} (the first of 12' in capsys.readouterr().err
+    assert run_here(*asked, "data.columns.system=bot", "data.columns.group=item") == 0
+    assert "! By human quality, one scores higher than two (p 0.031)." in capsys.readouterr().out
+    assert run_here(*asked, "data.columns.system=bot", "data.columns.group=item", "metrics=ter") == 2
+    said = "in.csv:2: ter needs references, found none (the first of 12 lines"
+    assert said in capsys.readouterr().err
+
+
 def test_full_or_no_ratings_need_no_prediction(run_here: Here, tmp_path: Path) -> None:
     for rated in (0, 60):
         write_study(tmp_path / "in.jsonl", rated)

@@ -37,13 +37,11 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     settings = ["+exp=score", "data.path=in.jsonl", "output=out.jsonl", "metric.model=missing"]
     assert run_here(*settings, "metric=bertscore") == 2
     printed = capsys.readouterr().err.splitlines()
-    assert printed == [
-        f"in.jsonl:{i}: the metric needs references, found none for '{id}'" for i, id in ((1, "a"), (2, "b"))
-    ]
+    assert printed == [f"in.jsonl:{i}: the metric needs references, found none" for i in (1, 2)]
     assert run_here(*settings, "metric=bartscore") == 2
     assert "missing: " in capsys.readouterr().err  # one example has a context, so the model is asked for
     assert run_here(*settings[:3], "metrics=[ctrleval]", "metrics.ctrleval.model=missing") == 2
-    lack = "in.jsonl:1: the metric needs prefix and label, found none for 'a'"
+    lack = "in.jsonl:1: the metric needs prefix and label, found none"
     assert f"{lack}; metrics.ctrleval.aspects=[coherence] does without\n" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
