@@ -148,9 +148,9 @@ class Audits(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the metrics say about their scores, then what fools each."""
+        """What the metrics say about their scores, then what fools each of them."""
         said = (note for each in self.metrics.values() for note in each.said)
-        return (*dict.fromkeys(said), *(each.conclusion for each in self.metrics.values()))
+        return (*dict.fromkeys(said), " ".join(each.conclusion for each in self.metrics.values()))
 
 
 def cue_table(found: Mapping[str, AspectAudit]) -> Table:
