@@ -28,10 +28,7 @@ from meta_eval.ranking import (
     number_clusters,
     rank_metrics,
 )
-from meta_eval.raters import (
-    Kind,
-    correct_agreement,
-)
+from meta_eval.raters import Kind, correct_agreement
 from meta_eval.scored_set import ScoredSet
 
 PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
@@ -42,7 +39,6 @@ PAIR_CELLS += ("n", "difference", "p_value", "reason")
 class MetricStudy(Result):
     """How well metrics agree with ratings, and which agree better."""
 
-    # of the settings and metrics
     signature: str
     # the examples with one aspect per metric, and the scores `cheap_cues`
     scored: ScoredSet
@@ -54,20 +50,15 @@ class MetricStudy(Result):
     raters: tuple[Table, ...]
     # the agreement on labels, where ratings and scores are labels
     labels: LabelStudy
-    # warnings
+    # warnings, and the answer
     notes: tuple[str, ...]
 
     @property
     def tables(self) -> list[Table]:
         """Agreement, the ranking, the pairs of metrics, the raters and the labels."""
-        rankings = [ranking_table(self.rankings)] if any(each.measured for each in self.rankings) else []
-        return [
-            tabulate_agreement(self.rows),
-            *rankings,
-            *pair_tables(self),
-            *self.raters,
-            *self.labels.tables,
-        ]
+        agreement, ranking = tabulate_agreement(self.rows), ranking_table(self.rankings)
+        found = [ranking, *pair_tables(self), *self.raters, *self.labels.tables]
+        return [agreement, *(table for table in found if table.rows)]
 
 
 def agree(
@@ -83,10 +74,8 @@ def agree(
     """Finds out which metric agrees best with human ratings, with intervals and tests.
 
     Args:
-        source: rated texts: a file, rows or Examples (`judge.read`).
-        metrics: to run, beside those whose scores are there: names, functions or metrics (`judge.load_metric`).
-        scores: by metric (`judge.read`).
-        references, columns: of the texts (`judge.read`).
+        source: rated texts, as `judge.read` takes them with `scores`, `references` and `columns`.
+        metrics: to run, beside those whose scores are there (`judge.load_metric`).
         cues: whether agreement stands beside that of cheap cues.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (labels, thresholds).
@@ -287,15 +276,13 @@ def pair_tables(study: MetricStudy) -> list[Table]:
         ("Is one metric better?", caption, [pair for each in study.rankings for pair in each.pairs]),
         ("Is a metric better than counting?", cues, [pair for each in study.rankings for pair in each.against_cues]),
     )
-    return [tabulate(title, text, [({}, pair) for pair in pairs], PAIR_CELLS) for title, text, pairs in named if pairs]
+    return [tabulate(title, text, [({}, pair) for pair in pairs], PAIR_CELLS) for title, text, pairs in named]
 
 
 def rater_tables(
     scored: ScoredSet, metrics: ScoredSet, comparison: Comparison, resampling: Resampling
 ) -> tuple[Table, ...]:
-    """The agreement among raters by aspect, and the agreement of metrics corrected for it; none for one rater."""
-    if not scored.raters:
-        return ()
+    """The agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
     how = {"kind": kind, "resampling": resampling, "layout": layout}

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, SettingFault, fault
+from core.faults import ExampleFaults, SettingFault
 from core.scores import Field as FieldName
 from core.scores import Metric
 from core.selection import has_field
@@ -22,7 +22,7 @@ from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
 from judge.inputs import Columns, Source, read
-from judge.scoring import AnyMetric, load_several
+from judge.scoring import AnyMetric, load_several, score_all
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues
@@ -45,14 +45,9 @@ def audit(
 ) -> Audits:
     """Audits metrics on your texts: what their scores depend on, and what fools them.
 
-    Args:
-        source: a file or texts, as `judge.read` takes them; or several sets, of which each metric takes the first that
-            has the fields it needs.
-        columns: as `judge.read` takes them.
-        metrics: one as `judge.load_metric` takes it, with its `settings`, or several.
-        texts, strengths, resamples, seed: as in `AuditSettings`.
-        cues: whether the scores are compared with cheap cues.
-        settings: of a single metric.
+    `source` and `columns` are those of `judge.read`; of several sets each metric takes the first that has the fields it
+    needs. `metrics` and `settings` are those of `judge.load_metric`, the others of `AuditSettings`; `cues` says whether
+    the scores are compared with cheap cues.
 
     Raises SettingFault for wrong settings, InputFaults as `audit_metric` does.
     """
@@ -91,10 +86,7 @@ def audit_metric(
     seed, drawn = settings.seed, draw(rated.examples, metric.requires, settings.texts, settings.seed)
     examples = [rated.examples[i] for i in drawn]
     began = time.perf_counter()
-    try:
-        scored = metric.score(examples)
-    except ExampleFaults as faults:
-        raise InputFaults(fault(*rated.locate(drawn[i]), what) for i, what in faults.at) from None
+    scored = score_all(rated.take(drawn), metric)
     cost = (time.perf_counter() - began) / len(examples)
     perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
     perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
@@ -115,15 +107,15 @@ def score_perturbed(
     metric: Metric, perturbed: Mapping[str, Sequence[Sequence[Example]]], signature: str, stages: Stages | None
 ) -> dict[str, list[dict[str, list[float]]]]:
     """The scores by aspect of the texts of each damage or edit at each strength; kept in `stages`."""
-    levels = {f"{name} {i}": level for name, levels in perturbed.items() for i, level in enumerate(levels)}
-    read = [[(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in levels.values()]
-    made = {key: partial(score_accepted, metric, each) for key, each in levels.items()}
     if stages is None:
-        found = {key: make() for key, make in made.items()}
-    else:
-        cache = stages.open_cache("audit", {"signature": signature, "texts": fingerprint(read)}, version=1)
-        found = {key: cache.get(key, make) for key, make in made.items()}
-    return {name: [found[f"{name} {i}"] for i in range(len(each))] for name, each in perturbed.items()}
+        return {name: [score_accepted(metric, each) for each in levels] for name, levels in perturbed.items()}
+    texts = [each for levels in perturbed.values() for each in levels]
+    read = [[(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in texts]
+    cache = stages.open_cache("audit", {"signature": signature, "texts": fingerprint(read)}, version=1)
+    return {
+        name: [cache.get(f"{name} {i}", partial(score_accepted, metric, each)) for i, each in enumerate(levels)]
+        for name, levels in perturbed.items()
+    }
 
 
 def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:
@@ -168,12 +160,8 @@ def audit_aspect(
 ) -> AspectAudit:
     """The audit of one aspect. Texts that a perturbation leaves as they are do not count in it.
 
-    Args:
-        examples: the texts.
-        scores: of shape (n,).
-        perturbed: for each damage or edit, the texts and their scores by strength, of shape (strengths, n).
-        cues: of the texts.
-        resampling: of the intervals.
+    `scores` have the shape (n,); `perturbed` holds for each damage or edit the texts and their scores by strength, of
+    shape (strengths, n).
     """
     layout = ScoredSet("texts", tuple(examples), {}).layout
     measured = dict(zip(cues.names, cues.values.T, strict=True)) if cues else {}

@@ -48,9 +48,7 @@ class AspectAudit:
     properties: Mapping[str, Estimate]
     # how much of the ranks the cheap cues explain together; None without cues
     cues: CueAudit | None
-    # the audit of each kind of damage
     damages: Mapping[str, DamageAudit]
-    # the audit of each kind of edit
     edits: Mapping[str, EditAudit]
 
     @cached_property
@@ -81,17 +79,13 @@ class AspectAudit:
 class MetricAudit:
     """The audit of a metric on a set."""
 
-    # by aspect of the metric
     aspects: Mapping[str, AspectAudit]
-    # the metric
     metric: Metric
-    # the set
     rated: ScoredSet
     # of the audit, with that of the scores at its end
     signature: str
     # of the metric, as its signature says it
     name: str
-    # of the audit
     settings: AuditSettings
     # number of texts
     n: int
@@ -131,7 +125,6 @@ class MetricAudit:
 class Audits(Result):
     """The audits of one metric or of several."""
 
-    # by metric
     metrics: Mapping[str, MetricAudit]
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from judge.comparing_tables import (
     powered_table,
     system_pair_table,
 )
-from judge.completeness import Incomplete, check_incomplete, drop_lacking, refuse_lacking
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Result, Row, Table, join_names, note_resolution, shorten
@@ -43,6 +43,7 @@ from meta_eval.systems import (
 )
 from meta_eval.ties import settle_ties
 
+Incomplete = Literal["refuse", "drop"]
 LARGEST = 3  # inputs won and inputs lost that are shown
 LONGEST = 300  # characters of a shown text
 
@@ -59,10 +60,8 @@ class SystemsCompared(Result):
     pairs: Mapping[str, Pairs]
     # the inputs with the largest differences between the best system and the next
     largest: Sequence[Row]
-    # by aspect and metric, the mean rating of each system, for aspects that are rated in part
-    powered_means: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]
-    # the same for the difference of each pair of systems
-    powered_differences: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
+    # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
+    powered: Mapping[tuple[str, ...], PoweredEstimate]
     # of significance
     level: float
     # by metric, where a margin of equivalence was asked for
@@ -77,8 +76,7 @@ class SystemsCompared(Result):
             mean_table(self.means, self.level),
             system_pair_table(self.pairs, self.level, self.margins),
             example_table(self.largest),
-            powered_table("mean", self.powered_means),
-            powered_table("difference", self.powered_differences),
+            *(powered_table(what, self.powered) for what in ("mean", "difference")),
         ]
         return [table for table in tables if table.rows]
 
@@ -101,19 +99,13 @@ def compare(
     """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
 
     Args:
-        source: as `read` takes it, where each text names its system and its input (`group`).
-        metrics: names of metrics, metrics or functions, to run.
-        scores: as `read` takes them.
-        references: by input.
-        columns: as `read` takes them.
+        source: as `judge.read` takes it with `scores`, `references` and `columns`; each text names its system and its
+            input (`group`).
+        metrics: to run (`judge.load_metric`).
         cues: whether cheap cues are held against the differences.
-        resamples: of the intervals.
-        permutations: of the tests.
-        level: of significance.
         margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
             shown to be smaller are equal within it.
         incomplete: whether inputs that some system did not answer are refused, or dropped with a note.
-        seed: of resamples and permutations.
 
     Raises InputFaults unless every system has one text for every input (with `drop`, for some input), and SettingFault
     for wrong settings.
@@ -140,7 +132,10 @@ def compare(
         found = compare_pairs(grid.systems, values, resampling, permutations, margins.get(name), level)
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, name, features) if features else found
-    powered = [(aspect, name) for aspect in partly for name in grid.scores]
+    powered: dict[tuple[str, ...], PoweredEstimate] = {}
+    for aspect in partly:
+        for name in grid.scores:
+            powered |= estimate_powered(grid, aspect, name)
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
     line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
     line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
@@ -149,8 +144,7 @@ def compare(
         means=means,
         pairs=pairs,
         largest=[each for name in grid.columns for each in find_largest(grid, scored.examples, name, means[name])],
-        powered_means={(aspect, name): estimate_means(grid, aspect, name) for aspect, name in powered},
-        powered_differences={(aspect, name): estimate_pairs(grid, aspect, name) for aspect, name in powered},
+        powered=powered,
         level=level,
         margins=margins,
         notes=(
@@ -214,26 +208,44 @@ def note_missing(grid: Grid) -> Iterator[str]:
             yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
 
 
-def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, PoweredEstimate]:
-    """The mean rating of each system from its rated part and all its scores."""
-    ratings, scores = grid.ratings[aspect], grid.scores[name]
-    return {system: powered_mean(ratings[i], scores[i]) for i, system in enumerate(grid.systems)}
+def estimate_powered(grid: Grid, aspect: str, name: str) -> dict[tuple[str, ...], PoweredEstimate]:
+    """The mean rating of each system from its rated part and all its scores, and the difference of each pair."""
+    own = [*zip(grid.systems, grid.ratings[aspect], grid.scores[name], strict=True)]
+    found: dict[tuple[str, ...], PoweredEstimate] = {(aspect, name, a): powered_mean(y, f) for a, y, f in own}
+    for (a, y_a, f_a), (b, y_b, f_b) in combinations(own, 2):
+        found[aspect, name, a, b] = powered_difference(y_a, y_b, f_a, f_b)
+    return found
 
 
-def estimate_pairs(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], PoweredEstimate]:
-    """The difference of mean ratings of each pair of systems."""
-    ratings, scores = grid.ratings[aspect], grid.scores[name]
+def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
+    """By input, the systems that have no output for it. Every example names its system and its input."""
+    systems, groups = (list(dict.fromkeys(names or ())) for names in (outputs.systems, outputs.groups))
+    missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs)))).T
     return {
-        (grid.systems[i], grid.systems[j]): powered_difference(ratings[i], ratings[j], scores[i], scores[j])
-        for i, j in combinations(range(len(grid.systems)), 2)
+        group: [system for system, is_missing in zip(systems, own, strict=True) if is_missing]
+        for group, own in zip(groups, missing, strict=True)
+        if own.any()
     }
+
+
+def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
+    """The outputs for inputs that every system answers, and a note on the others. Raises InputFaults if none."""
+    lacking, inputs = find_lacking(outputs), outputs.layout.input_count
+    if not lacking:
+        return outputs, ()
+    if len(lacking) == inputs:
+        raise InputFaults([fault(outputs.locate(0)[0], 0, f"no input of {inputs} has an output of every system")])
+    counts = Counter(name for names in lacking.values() for name in names)
+    lacks = ", ".join(f"{name} lacks {number}" for name, number in counts.items())
+    said = f"{len(lacking)} of {inputs} inputs are left out, because some system has no output for them ({lacks})"
+    return outputs.take([i for i, each in enumerate(outputs.examples) if each.group not in lacking]), (said,)
 
 
 def check_comparable(scored: ScoredSet, incomplete: Incomplete = "refuse") -> None:
     """Raises InputFaults unless each system has exactly one output for every input (with `drop`: at most one, and for
     some input all have one), and all outputs for an input have the same context, prefix, label and references.
     """
-    check_incomplete(incomplete)
+    check(Incomplete, incomplete=incomplete)
     places = place_outputs(scored)
     systems = list(dict.fromkeys(system for system, _ in places))
     faults: list[str] = []
@@ -241,10 +253,11 @@ def check_comparable(scored: ScoredSet, incomplete: Incomplete = "refuse") -> No
         found = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
         faults.append(fault(scored.locate(0)[0], 0, found))
     answered = {group: i for (_, group), i in reversed(places.items())}
-    if incomplete == "refuse":
-        faults += refuse_lacking(scored)
-    else:
+    if incomplete == "drop":
         drop_lacking(scored)
+    for group, names in find_lacking(scored).items() if incomplete == "refuse" else ():
+        rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {names[0]}"
+        faults.append(fault(*scored.locate(answered[group]), f"{rule}: incomplete=drop leaves such inputs out"))
     for i, example in enumerate(scored.examples):
         earlier = answered[str(example.group)]
         for name in ("context", "prefix", "label", "references"):

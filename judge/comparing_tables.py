@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from judge.tables import Row, Table, format_number, join_names, tabulate
 from meta_eval.intervals import FEWEST_UNITS
@@ -47,15 +46,11 @@ def system_pair_table(pairs: Mapping[str, Pairs], level: float, margins: Margins
     """The table of all pairs of systems by metric."""
     has_cues = any(each.beyond_cues is not UNCOUNTED for found in pairs.values() for each in found.values())
     columns = ("p_value", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "n")
-    named: list[tuple[dict[str, Any], SystemComparison]] = [
-        (
-            {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
-            | {"better": judge_pair((a, b), each, level, margins.get(metric))},
-            each,
-        )
-        for metric, found in pairs.items()
-        for (a, b), each in found.items()
-    ]
+    named = []
+    for metric, found in pairs.items():
+        for (a, b), each in found.items():
+            cells = {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
+            named.append((cells | {"better": judge_pair((a, b), each, level, margins.get(metric))}, each))
     caption = (
         "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a "
         f"metric (step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). "
@@ -133,17 +128,17 @@ def _is_counted(found: SystemComparison) -> bool:
     return beyond.low <= 0 <= beyond.high and abs(beyond.value) < abs(found.difference.value)
 
 
-def powered_table(what: str, found: Mapping[tuple[str, str], Mapping[Any, PoweredEstimate]]) -> Table:
-    """The table of human means, or differences, from few ratings: by aspect and metric, then by systems."""
+def powered_table(what: str, found: Mapping[tuple[str, ...], PoweredEstimate]) -> Table:
+    """The table of human means, or differences, from few ratings: by aspect, metric and one system, or two."""
     title, caption = POWERED[what]
-    named = []
-    for (aspect, name), by_systems in found.items():
-        for systems, each in by_systems.items():
-            cells: dict[str, Any] = {"aspect": aspect, "metric": name}
-            if isinstance(systems, str):
-                cells["system"] = systems
-            else:
-                cells["system_a"], cells["system_b"] = systems
-            cells |= {"rated": each.rated, "unrated": each.unrated}
-            named.append((cells | {what: each.estimate, f"{what}_by_ratings": each.classical}, each))
+    columns = ("aspect", "metric", *(["system"] if what == "mean" else ["system_a", "system_b"]))
+    named = [
+        (
+            dict(zip(columns, names, strict=True))
+            | {"rated": each.rated, "unrated": each.unrated, what: each.estimate, f"{what}_by_ratings": each.classical},
+            each,
+        )
+        for names, each in found.items()
+        if len(names) == len(columns)
+    ]
     return tabulate(title, caption.format(fewest=FEWEST_UNITS), named, ("saved",))

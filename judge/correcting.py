@@ -52,8 +52,8 @@ class Corrections:
     @property
     def tables(self) -> list[Table]:
         """Those that there are."""
-        found = [correction_table(self)] if self.by_labels else []
-        return [*found, length_table(self.by_length, self.ranks_as_judged)] if self.by_length else found
+        found = [correction_table(self), length_table(self.by_length, self.ranks_as_judged)]
+        return [table for table in found if table.rows]
 
     @property
     def notes(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -78,8 +79,6 @@ class LabelStudy:
     @property
     def tables(self) -> list[Table]:
         """Agreement, also with single people, corrected means, each label, the confusion, the surest disagreements."""
-        if not self.agreement:
-            return []
         rows = [({"aspect": aspect, "judge": name}, each) for (aspect, name), each in self.agreement.items()]
         columns = ("n", "accuracy", "kappa", "weighted_kappa", "harshness", "missing")
         single = [({"aspect": aspect}, each) for aspect, found in self.single.items() for each in found]
@@ -89,19 +88,19 @@ class LabelStudy:
             for label, counts in zip(each.labels, each.confusion, strict=True):
                 judged = {f"judged {other:g}": int(n) for other, n in zip(each.labels, counts, strict=True)}
                 confusion.setdefault(aspect, []).append({"judge": name, "people": f"{label:g}", **judged})
-        return [
+        shares = ("n_people", "n_judge", "sensitivity", "specificity")
+        found = [
             tabulate("Agreement on labels", AGREEMENT_CAPTION, rows, columns),
-            *([single_table(single)] if single else []),
-            *([correction_table(self.corrected)] if self.corrected else []),
-            tabulate(
-                "Labels one by one", LABELS_CAPTION, labels, ("n_people", "n_judge", "sensitivity", "specificity")
-            ),
+            single_table(single),
+            correction_table(self.corrected),
+            tabulate("Labels one by one", "Intervals: 95 %, over inputs.", labels, shares),
             *(
                 Table(f"Labels by people and by judges: {aspect}", "How many texts have each pair of labels.", counts)
                 for aspect, counts in confusion.items()
             ),
-            *([Table("Disagreements", DISAGREEMENTS_CAPTION, self.disagreements)] if self.disagreements else []),
+            Table("Disagreements", DISAGREEMENTS_CAPTION, self.disagreements),
         ]
+        return [table for table in found if table.rows]
 
     @property
     def notes(self) -> list[str]:
@@ -124,7 +123,6 @@ CORRECTED_CAPTION = (
     "The mean label (of labels 0 and 1 the rate) of all texts. corrected: prediction-powered, valid for any judge if "
     f"the labelled texts are a random sample; its interval needs {FEWEST_UNITS} of them."
 )
-LABELS_CAPTION = "Intervals: 95 %, over inputs."
 DISAGREEMENTS_CAPTION = (
     f"For each judge at most {MOST_SHOWN} texts with another label than people's, the surest first, equally sure ones "
     "by distance of labels."
@@ -144,7 +142,7 @@ class LabelledAspect:
     judged: Mapping[str, Floats]
     sureness: Mapping[str, Floats]
 
-    @property
+    @cached_property
     def consensus(self) -> Floats:
         """The median of people's labels."""
         return find_consensus(self.people, self.labels)
@@ -165,10 +163,10 @@ def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling
                 corrected |= {
                     (each.aspect, name, system): correct_mean(part, name, each, labelling) for name in each.judged
                 }
-        layout, consensus = each.rated.layout, each.consensus
+        layout = each.rated.layout
         for name, found in each.judged.items():
-            agreement[each.aspect, name] = agree_on_labels(consensus, found, each.labels, layout, resampling)
-            disagreements += _list_disagreements(each, name, consensus)
+            agreement[each.aspect, name] = agree_on_labels(each.consensus, found, each.labels, layout, resampling)
+            disagreements += _list_disagreements(each, name)
         if len(each.people) > 1:
             single[each.aspect] = agree_with_single(each.people, each.judged, each.labels, layout, resampling)
     return LabelStudy(agreement, single, disagreements, corrected)
@@ -249,9 +247,9 @@ def _show(labels: Floats) -> str:
     return ", ".join(f"{label:g}" for label in labels[:MOST_LABELS])
 
 
-def _list_disagreements(found: LabelledAspect, name: str, people: Floats) -> list[Mapping[str, Any]]:
-    judged, sureness, texts = found.judged[name], found.sureness[name], found.rated.examples
-    gaps = np.abs(judged - people)
+def _list_disagreements(found: LabelledAspect, name: str) -> list[Mapping[str, Any]]:
+    people, judged, sureness = found.consensus, found.judged[name], found.sureness[name]
+    texts, gaps = found.rated.examples, np.abs(judged - people)
     at = sorted(np.flatnonzero(gaps > 0), key=lambda i: (-round(sureness[i], 9), -gaps[i]))
     return [
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,7 +36,8 @@ from judge.scoring import AnyMetric, add_scores
 from judge.tables import Result, Table, format_cell, note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.intervals import Resampling, mean_interval
+from meta_eval.grouping import restrict
+from meta_eval.intervals import Resampling, is_within
 from meta_eval.labels import PEOPLE, SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,
@@ -74,60 +75,58 @@ class PairJudge(Protocol):
 class PreferenceStudy(Result):
     """Which systems are preferred, and which metrics prefer as people do."""
 
-    # one line: the preferences, settings, metrics and judge
     signature: str
-    # of people, or of the judge where people gave none
-    preferences: Preferences
     # of the systems
     ranking: PreferenceRanking
     # of significance
     level: float
-    # of intervals and tests
-    resampling: Resampling
-    # a distance of win rates from 1/2 that does not matter, and the pairs whose rates are shown to lie within it
-    margin: float | None = None
-    equal: frozenset[tuple[str, str]] = frozenset()
+    # pairs whose win rates are shown to be within the margin of 1/2
+    equal: frozenset[tuple[str, str]]
     # how many people, or judges, there are where they are several, and Krippendorff's alpha among them
-    among: Mapping[str, tuple[int, Estimate]] = field(default_factory=dict)
+    among: Mapping[str, tuple[int, Estimate]]
     # of the judges and metrics with each person, and of people among themselves, where several are named
-    single: Sequence[SingleAgreement] = ()
+    single: Sequence[SingleAgreement]
     # by judge or metric, what it favours more than people: `LONGER`, `FAMILY`
-    favours: Mapping[tuple[str, str], Favour] = field(default_factory=dict)
+    favours: Mapping[tuple[str, str], Favour]
     # by metric, and by its pair of systems, or by `ALL` twice
-    agreement: Mapping[tuple[str, str, str], PreferenceAgreement] | None = None
-    # how often the judge prefers the output that it sees first, minus 1/2; None without a judge
-    position: Estimate | None = None
-    # of the judge
-    verdicts: Verdicts | None = None
+    agreement: Mapping[tuple[str, str, str], PreferenceAgreement]
+    # of the judge that was asked, and the inputs of its pairs
+    verdicts: Verdicts | None
+    judged_inputs: Sequence[str]
     # of the ranking, by labels and for lengths
-    corrections: Corrections | None = None
+    corrections: Corrections
+    # what the number of inputs limits
+    resolution: Sequence[str]
 
     @property
     def tables(self) -> list[Table]:
         """Systems, pairs of systems, raters, agreement of metrics, corrections, the judge; those that there are."""
-        found = [system_table(self.ranking), pair_table(self.ranking, self.level, self.equal)]
-        if self.among:
-            found.append(among_table(self.among))
-        if self.agreement:
-            found.append(agreement_table(self.agreement))
-        if self.single:
-            found.append(single_table([({}, each) for each in self.single]))
-        if self.favours:
-            found.append(favour_table(self.favours))
-        found += self.corrections.tables if self.corrections else []
-        if self.verdicts is not None:
-            found.append(judge_table(self.verdicts, self.preferences.inputs))
-        return found
+        found = [
+            system_table(self.ranking),
+            pair_table(self.ranking, self.level, self.equal),
+            among_table(self.among),
+            agreement_table(self.agreement),
+            single_table([({}, each) for each in self.single]),
+            favour_table(self.favours),
+            *self.corrections.tables,
+            judge_table(self.verdicts, self.judged_inputs),
+        ]
+        return [table for table in found if table.rows]
+
+    @property
+    def position(self) -> Estimate | None:
+        """How often the judge prefers the output that it sees first, minus 1/2; None without a judge."""
+        return None if self.verdicts is None else position_effect(self.verdicts.first, self.judged_inputs)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
         found: list[str] = []
-        if self.position is not None and (self.position.low > 0 or self.position.high < 0):
-            place = "first" if self.position.value > 0 else "second"
+        if (position := self.position) is not None and (position.low > 0 or position.high < 0):
+            place = "first" if position.value > 0 else "second"
             found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
-        whole = [each for (_, a, _), each in (self.agreement or {}).items() if a == ALL]
-        if whole and (most := max(whole, key=lambda each: each.missing)).missing:
+        whole = {name: each for (name, a, _), each in self.agreement.items() if a == ALL}
+        if whole and (most := max(whole.values(), key=lambda each: each.missing)).missing:
             n = most.n + most.missing
             found.append(f"{most.missing} of {n} pairs have no output of both systems with a score, or no verdict")
         for (name, side), each in self.favours.items():
@@ -136,12 +135,9 @@ class PreferenceStudy(Result):
                 found.append(
                     f"{name} prefers the {side} {often} often than people do: effect {format_cell(each.effect)}"
                 )
-        found += self.corrections.notes if self.corrections else []
-        inputs = self.preferences.layout.input_count
-        found += note_resolution(inputs, self.resampling.resamples, "resamples", self.level)
-        judges = describe_judges({name: each for (name, a, _), each in (self.agreement or {}).items() if a == ALL})
-        judges += [f"{PEOPLE} agree by kappa {format_cell(each.kappa)}" for each in self.single if each.name == PEOPLE]
-        return (*found, "; ".join([describe_ranking(self.ranking, self.level), *judges]))
+        people = [f"{PEOPLE} agree by kappa {format_cell(each.kappa)}" for each in self.single if each.name == PEOPLE]
+        answer = "; ".join([describe_ranking(self.ranking, self.level), *describe_judges(whole), *people])
+        return (*found, *self.corrections.notes, *self.resolution, answer)
 
 
 def prefer(
@@ -163,19 +159,14 @@ def prefer(
 
     Args:
         source: a file, rows or a DataFrame with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps
-            `rater`; None if the judge is asked for the preferences.
-        outputs: the systems' outputs, with `system`, `group` and perhaps `scores`, as `judge.read` takes them.
-        columns: by field the column of the source that gives it.
-        metrics: to run on the outputs.
+            `rater`; None if the judge is asked for the preferences. `columns` is that of `judge.read`.
+        outputs: the systems' outputs, with `system`, `group` and perhaps `scores`; `metrics` run on them.
         judge: a judge of pairs, or `llm_judge` with its `settings`.
         human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems;
             the winners of `source` are then those of a judge. Or how many labels of `source` to keep, drawn by `seed`.
         family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
-        resamples, seed: of the intervals, which are over inputs, and of the swaps of inputs that test pairs.
-        level: of significance.
         margin: a distance of win rates from 1/2 that does not matter: pairs whose rates are shown to lie within it are
             equal.
-        settings: of the judge.
 
     Raises InputFaults with all faults of the files, SettingFault for wrong settings.
 
@@ -225,9 +216,7 @@ def study_preferences(
     labels: Preferences | int | None,
 ) -> PreferenceStudy:
     """As `prefer`, of what was read. Without preferences the judge reads all pairs of systems on all inputs."""
-    check(Fraction, level=level)
-    if margin is not None:
-        check(Fraction, margin=margin)
+    check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
     if outputs is None and (given is None or judge is not None):
         raise SettingFault("outputs must hold the systems' outputs: a judge reads them")
     if judge is not None and not callable(getattr(judge, "compare", None)):
@@ -270,34 +259,31 @@ def study_preferences(
     lengths = find_lengths(asked, texts, places)
     ranked = asked if given is None else given
     people = ranked.by_rater()
-    single: Sequence[SingleAgreement] = ()
+    single: list[SingleAgreement] = []
     if len(people) > 1:
         columns, twice = in_both_orders(np.stack([*found.values(), *people]), asked.layout)
         by_name = dict(zip(found, columns, strict=False))
-        both = agree_with_single(columns[len(found) :], by_name, OUTCOMES, twice, resampling)
-        single = [replace(each, n=each.n // 2) for each in both]
+        single = agree_with_single(columns[len(found) :], by_name, OUTCOMES, twice, resampling)
     line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
     line += "" if margin is None else f"|margin={margin:g}"
     line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
     return PreferenceStudy(
         signature="|".join([line, *signatures]),
-        preferences=ranked,
         ranking=rank_by_preferences(ranked, resampling, level),
         level=level,
-        resampling=resampling,
-        margin=margin,
         equal=frozenset() if margin is None else find_equal(ranked, margin, level),
         among={
             who: (len(table), agree_among(np.stack([*table]), asked.layout, resampling))
             for who, table in (("people", people), ("judges", [*single_judges.values()]))
             if len(table) > 1
         },
-        single=single,
+        single=[replace(each, n=each.n // 2) for each in single],
         favours=find_favours(asked, found, lengths, family, resampling),
         agreement=agreement,
-        position=None if verdicts is None else position_effect(verdicts.first, asked.inputs),
         verdicts=verdicts,
+        judged_inputs=asked.inputs,
         corrections=correct(asked, found, lengths),
+        resolution=note_resolution(ranked.layout.input_count, resampling.resamples, "resamples", level),
     )
 
 
@@ -306,15 +292,13 @@ def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tup
     `level` divided by the number of pairs.
     """
     pairs, found = [*combinations(given.systems, 2)], set[tuple[str, str]]()
-    for a, b in pairs:
-        outcomes = given.between(a, b) - 0.5
-        there = given.layout.inputs[~np.isnan(outcomes)]
-        counts = np.bincount(there)
-        sums = np.bincount(there, outcomes[~np.isnan(outcomes)])[counts > 0]
-        if len(sums) > 1:
-            interval = mean_interval(sums / counts[counts > 0], 1 - 2 * level / len(pairs))
-            if -margin < interval.low and interval.high < margin:
-                found.add((a, b))
+    for pair in pairs:
+        outcomes = given.between(*pair) - 0.5
+        known = ~np.isnan(outcomes)
+        inputs = restrict(given.layout, known).inputs
+        means = np.bincount(inputs, outcomes[known]) / np.bincount(inputs)
+        if len(means) > 1 and is_within(means, margin, level, len(pairs)):
+            found.add(pair)
     return frozenset(found)
 
 
@@ -361,11 +345,9 @@ def ask_judge(
         whole[there] = first
         return whole
 
-    reasons: list[str | None] = ["an output is missing"] * len(rows)
-    for k, reason in zip(there, found.reasons, strict=True):
-        reasons[k] = reason
+    reasons = dict.fromkeys(range(len(rows)), "an output is missing") | dict(zip(there, found.reasons, strict=True))
     panel = {name: spread(first) for name, first in found.panel.items()}
-    return Verdicts(spread(found.first), reasons, found.signature, panel)
+    return Verdicts(spread(found.first), [*reasons.values()], found.signature, panel)
 
 
 def _split(given: Preferences) -> dict[tuple[str, str], np.ndarray[Any, np.dtype[np.bool_]]]:

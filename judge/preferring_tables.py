@@ -115,9 +115,10 @@ def among_table(found: Mapping[str, tuple[int, Estimate]]) -> Table:
     return tabulate("Agreement among raters", caption, rows)
 
 
-def judge_table(verdicts: Verdicts, inputs: Sequence[str]) -> Table:
+def judge_table(verdicts: Verdicts | None, inputs: Sequence[str]) -> Table:
     """How the judge answered; of a panel, each of its judges too."""
-    rows = [({"judge": name, **_count_answers(first, inputs)}, None) for name, first in verdicts.by_judge.items()]
+    answers = verdicts.by_judge if verdicts else {}
+    rows = [({"judge": name, **_count_answers(first, inputs)}, None) for name, first in answers.items()]
     caption = (
         "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. A panel says in "
         "each order what most of its judges say."

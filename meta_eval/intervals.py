@@ -171,6 +171,14 @@ def mean_interval(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
     return t_interval(mean, float(values.var(ddof=1)) / inputs, inputs - 1, confidence)
 
 
+def is_within(values: Floats, margin: float, level: float, tests: int) -> bool:
+    """Whether the mean of `values` lies within the margin of 0: Schuirmann's two one-sided t tests, at `level` over
+    the number of tests.
+    """
+    interval = mean_interval(values, 1 - 2 * level / tests)
+    return -margin < interval.low and interval.high < margin
+
+
 def share_interval(wins: Floats, layout: Layout) -> Estimate:
     """The mean of `wins`, of shape (n,) with 1 for a win, 0.5 for a tie and 0 for a loss, and `score_interval`.
 

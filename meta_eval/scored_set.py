@@ -33,7 +33,7 @@ class ScoredSet:
     scores: Mapping[str, Scores] = field(default_factory=dict)
     # whether this project generated the examples and their ratings
     synthetic: bool = False
-    # the file and line of each example; empty for texts in memory
+    # the file and line of each example; of texts in memory empty, or the name of the set and the position
     places: tuple[tuple[Path | str, int], ...] = ()
     # the ratings of each person, (raters, n), of an aspect that several people rated one by one; a missing one is NaN
     raters: Mapping[str, Floats] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class ScoredSet:
             name=name or self.name,
             examples=tuple(self.examples[i] for i in at),
             scores=scores,
-            places=tuple(self.places[i] for i in at) if self.places else (),
+            places=tuple(self.locate(i) for i in at),
             raters={aspect: ratings[:, list(at)] for aspect, ratings in self.raters.items()},
         )
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from meta_eval.bootstrap import Estimate, Floats, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
-from meta_eval.intervals import FEWEST_UNITS, Resampling, mean_interval, share_interval
+from meta_eval.intervals import FEWEST_UNITS, Resampling, is_within, mean_interval, share_interval
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
 from meta_eval.ties import settle_ties, to_outcomes
@@ -124,8 +124,7 @@ def compare_pairs(
     gaps = settle_ties(scores[first] - scores[second], scores)
     compared = _compare_gaps(gaps, missing, resampling or Resampling(), permutations) if places else []
     if margin is not None and gaps.shape[1] > 1:
-        ends = [mean_interval(gap, 1 - 2 * level / len(places)) for gap in gaps]
-        inside = [bool(-margin < each.low and each.high < margin) for each in ends]
+        inside = [is_within(gap, margin, level, len(places)) for gap in gaps]
         compared = [replace(each, is_equal=equal) for each, equal in zip(compared, inside, strict=True)]
     found = dict(zip(places, compared, strict=True))
     nothing = _compare_nothing("a system has scores for too few inputs in common with the others")

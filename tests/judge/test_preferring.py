@@ -79,7 +79,6 @@ def test_an_effect_of_position_makes_ties() -> None:
 
 def test_metrics_and_a_judge_beside_people() -> None:
     found = judge.prefer(judged(), outputs=outputs(), metrics="word_count", judge=Reader(), resamples=100)
-    assert found.agreement is not None
     for name in ("word_count", "judge"):
         whole = found.agreement[name, "all", "all"]
         assert (whole.n, whole.missing) == (40, 0)
@@ -91,11 +90,16 @@ def test_metrics_and_a_judge_beside_people() -> None:
     assert found.favours["judge", "longer text"].effect.value == pytest.approx(13 / 2 / 40)
 
 
+def test_a_judge_reads_pairs_that_several_people_judged_once() -> None:
+    rows = [{**row, "rater": rater} for row in judged() for rater in ("Ann", "Bob")]
+    found = judge.prefer(rows, outputs=outputs(), judge=Reader(), resamples=100)
+    assert (found.tables[-1].title, found.tables[-1].rows[0]["pairs"]) == ("The judge", 40)
+
+
 def test_a_judge_reads_only_pairs_whose_outputs_are_there() -> None:
     reader = Reader()
     found = judge.prefer(judged(), outputs=outputs(30), judge=reader, resamples=100)
     assert reader.pairs == 30
-    assert found.agreement is not None
     assert (found.agreement["judge", "all", "all"].n, found.agreement["judge", "all", "all"].missing) == (30, 10)
     assert "10 of 40 pairs have no output" in found.notes[0]
 
@@ -180,7 +184,6 @@ def test_judges_of_a_file_are_a_panel_too() -> None:
         for i in range(40)
     ]
     found = judge.prefer(rows, resamples=50)
-    assert found.agreement is not None
     shares = {name: each.accuracy.value for (name, _, _), each in found.agreement.items()}
     assert shares == {"j": 0.5, "k": 0.75, "m": pytest.approx(2 / 3), "panel": 0.75}
     ((who, (number, alpha)),) = found.among.items()
@@ -193,7 +196,6 @@ def test_judges_of_pandalm_as_counted_from_the_file() -> None:
     rows = [json.loads(line) for line in (REAL / "pandalm" / "pairs.jsonl").read_text().splitlines()]
     given, texts = load_pandalm(REAL)
     found = judge.prefer(given, outputs=texts, resamples=100)
-    assert found.agreement is not None
     people = [statistics.mode(row["people"]) for row in rows]
     for name in ("gpt-3.5-turbo", "pandalm-7b"):
         read = [(said, row["judges"][name]) for said, row in zip(people, rows, strict=True) if row["judges"][name]]
