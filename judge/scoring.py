@@ -44,6 +44,7 @@ from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
 T = TypeVar("T")
+QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 
 
@@ -127,16 +128,12 @@ class ScoredTexts(Result):
         n, unscored, truncated = len(self), self.unscored, self.truncated
         single = [self.values[name] for name in single_ratings(self.values)]
         unread = int(np.isnan(single).sum())
-        return (
-            *collect_notes(self.scores),
-            *(
-                [f"{unread} of {n * len(single)} ratings of single judges are missing; a mean is of the others"]
-                if unread
-                else []
-            ),
-            *([f"{unscored} of {n} examples could not be scored; {self.where} says why"] if unscored else []),
-            *([f"{truncated} of {n} examples lost tokens that the model could not read"] if truncated else []),
+        found = (
+            (unread, f"of {n * len(single)} ratings of single judges are missing; a mean is of the others"),
+            (unscored, f"of {n} examples could not be scored; {self.where} says why"),
+            (truncated, f"of {n} examples lost tokens that the model could not read"),
         )
+        return (*collect_notes(self.scores), *(f"{number} {what}" for number, what in found if number))
 
 
 def score(
@@ -153,14 +150,10 @@ def score(
     """Scores texts with a metric, or with several.
 
     Args:
-        source: a file, texts, rows, Examples, a DataFrame, or {system: {input: text}} (`judge.read`).
-        metric: a name, a function, a metric, or a list of these (`judge.load_metric`).
-        references: of each text one or a list of them, or a mapping from the input.
-        columns: by field the column that gives it.
+        source: what `judge.read` takes with `references` and `columns`.
+        metric: what `judge.load_metric` takes with `settings`, or a list without settings.
         output: for a file of any length, the file to write, as `judge score` does; the result has the first examples.
-        stages: a folder for finished chunks of that many examples: after a kill, the same call continues after them.
-        chunk: the number of examples to score at once for an output.
-        settings: of a single metric; build several with `load_metric` if they need settings.
+        stages: a folder for finished chunks of `chunk` examples: after a kill, the same call continues after them.
 
     Raises SettingFault and InputFaults as `read` and `load_metric` do, and where no example has what the metric needs.
 
@@ -202,13 +195,8 @@ def score_file(
 def write_meta(found: ScoredTexts, output: Path) -> None:
     """Writes the signatures of a file of scores beside it."""
     signatures = {name: each.signature for name, each in found.scores.items()}
-    meta = {"signature": found.signature, "signatures": signatures, "aspects": list(found.values)}
-    meta |= {
-        "n": len(found),
-        "unscored": found.unscored,
-        "truncated": found.truncated,
-        "notes": list(collect_notes(found.scores)),
-    }
+    meta = {"signature": found.signature, "signatures": signatures, "aspects": list(found.values), "n": len(found)}
+    meta |= {"unscored": found.unscored, "truncated": found.truncated, "notes": list(collect_notes(found.scores))}
     with open_atomically(output.with_name(f"{output.name}.meta.json")) as file:
         json.dump(meta, file, indent=2, ensure_ascii=False, allow_nan=False)
         file.write("\n")
@@ -322,12 +310,11 @@ def score_tables(first: Sequence[Example], values: Mapping[str, NDArray[np.float
     summary: list[dict[str, Any]] = []
     for aspect, each in values.items():
         known = each[~np.isnan(each)]
-        quantiles = np.quantile(known, (0, 0.25, 0.5, 0.75, 1)) if known.size else [math.nan] * 5
-        named = dict(
-            zip(("min", "lower_quartile", "median", "upper_quartile", "max"), map(float, quantiles), strict=True)
+        found = [known.mean(), *np.quantile(known, QUANTILES)] if known.size else [math.nan] * (1 + len(QUANTILES))
+        named = zip(
+            ("mean", "min", "lower_quartile", "median", "upper_quartile", "max"), map(float, found), strict=True
         )
-        mean = float(known.mean()) if known.size else math.nan
-        summary.append({"aspect": aspect, "n": known.size, "mean": mean, **named})
+        summary.append({"aspect": aspect, "n": known.size, **dict(named)})
     return [
         Table("First rows", "The first examples and their scores.", rows),
         Table("Distribution", "Of the known scores of each aspect.", summary),

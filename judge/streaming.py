@@ -46,16 +46,10 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 def check_output(path: str, given: Source, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
-    """Checks the output path before a model is loaded, and returns it.
-
-    Args:
-        path: the output.
-        given: the input, or its path.
-        endings: those that the name of the output may have; by default those of a file of scores.
-        standard: whether `-` stands for standard output.
+    """Checks the output path before a model is loaded, and returns it; if `standard`, `-` is standard output.
 
     Raises InputFaults for another ending, for what is not a regular file (a folder, a link, a device), for the input
-    file itself, and for a path in a folder that does not exist.
+    file itself (`given`), and for a path in a folder that does not exist.
     """
     file = Path(path)
     if standard and file == STANDARD:
@@ -90,16 +84,19 @@ class ScorableFile:
     first: tuple[Example, ...]
     ends: tuple[int, ...]  # for each chunk, the number of examples up to its end
     held: IO[bytes]  # the chunks, in memory or, where they are many, in a temporary file without a name
-    begins: tuple[int, ...]  # where each chunk begins in it
+    places: tuple[int, ...]  # where each chunk begins in it, and the last one ends
 
     def __post_init__(self) -> None:
         weakref.finalize(self, self.held.close)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """The chunks from number `start` on, with the lines of their examples."""
-        for begin in self.begins[start:]:
+        for begin, end in pairwise(self.places[start:]):
             self.held.seek(begin)
-            yield pickle.load(self.held)
+            chunk: list[tuple[int, Example]] = []
+            while self.held.tell() < end:
+                chunk += pickle.load(self.held)
+            yield chunk
 
     def examples(self) -> Iterator[Example]:
         """All examples."""
@@ -111,29 +108,20 @@ def check_scorable(
 ) -> ScorableFile:
     """Reads a whole file, checks it for metrics, or their configurations before models are loaded, and plans chunks.
 
-    `metric` is the one of them whose settings are those of `metric=NAME`, for hints.
+    A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires. In
+    hints the settings of `metric` are those of `metric=NAME`.
 
-    A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
-
-    Raises SettingFault for `chunk`; InputFaults, by file and line, for a faulty file, and for each
-    metric whose fields no example has.
+    Raises InputFaults, by file and line, for a faulty file, and for each metric whose fields no example has.
     """
     check(Count, chunk=chunk)
     source = InputFile.of(data)
     requires = {name: _find_required(config) for name, config in metrics.items()}
     called = {name: "the metric" if len(metrics) == 1 else name for name in metrics}
-    first: list[Example] = []
-    ends, begins, faults = [0], list[int](), dict[str, list[str]]({name: [] for name in metrics})
+    first, now = list[Example](), list[tuple[int, Example]]()
+    ends, places, faults = [0], [0], dict[str, list[str]]({name: [] for name in metrics})
     rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
-    ready, now = list[tuple[int, Example]](), list[tuple[int, Example]]()  # a chunk, and what is read since
     with ExitStack() as opened:
         held = opened.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
-
-        def hold() -> None:
-            if ready:
-                begins.append(held.tell())
-                pickle.dump(ready, held, pickle.HIGHEST_PROTOCOL)
-
         for rows, (line, example) in enumerate(iterate_examples(source, refuse_scores=True), start=1):
             now.append((line, example))
             if rows <= SHOWN:
@@ -145,21 +133,20 @@ def check_scorable(
                     hint = _suggest_aspects(metrics[name], example, "metric" if name == metric else f"metrics.{name}")
                     hint = hint or hint_field(example, requires[name])
                     faults[name].append(fault(source.path, line, f"{reason}{hint}"))
-            if not waiting and rows - ends[-1] >= chunk:
-                hold()
+            if not waiting and len(now) >= chunk:
+                pickle.dump(now, held, pickle.HIGHEST_PROTOCOL)
                 ends.append(rows)
-                ready, now, waiting = now, [], set(metrics)
-        if not waiting:
-            hold()
-            ends.append(rows)
-            ready, now = now, []
-        if len(ends) == 1:
+                places.append(held.tell())
+                now, waiting = [], set(metrics)
+        if len(ends) == 1 and waiting:
             raise InputFaults([each for name in metrics if name in waiting for each in faults[name]])
-        ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
-        ready += now
-        hold()
+        pickle.dump(now, held, pickle.HIGHEST_PROTOCOL)
+        if waiting:  # examples at the end that cannot be scored belong to the last chunk
+            del ends[-1], places[-1]
+        ends.append(rows)
+        places.append(held.tell())
         opened.pop_all()
-        return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(begins))
+        return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(places))
 
 
 def _suggest_aspects(metric: Mapping[str, Any] | Metric, example: Example, place: str) -> str:
@@ -184,9 +171,7 @@ def keep_scores(
     """Scores a file in order, chunk by chunk; returns the stage of each metric.
 
     After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
-    one.
-
-    Raises InputFaults, by file and line, for examples that a metric refuses.
+    one. Raises InputFaults, by file and line, for examples that a metric refuses.
     """
     names = list(signatures)
 

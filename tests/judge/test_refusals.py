@@ -58,7 +58,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.compare({"a": {"i": "x", "j": "y"}, "b": {"i": "x"}}, "word_count"), '"j" has no output of b'),
     (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),
-        "must be refuse or drop, found skip",
+        "incomplete must be 'refuse' or 'drop', but is 'skip'",
     ),
     (lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}), "needs metrics, scores or ratings"),
     (lambda: judge.prefer([PAIR], judge=cast(Any, Bleu())), "outputs must hold"),
