@@ -33,7 +33,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read([{"id": "a", "text": "a"}], references={"b": "c"}), '1 are missing, such as "a"'),
     (lambda: read("in.jsonl", references=["c"]), "references of a file stand in its lines"),
     (lambda: read(["a"], scores={"m": [1, 2]}), "a number for each of 1 examples, but have 2"),
-    (lambda: read(["a"], scores={"m": ["x"]}), "must end in one of"),
+    (lambda: read(["a"], scores={"m": ["x"]}), "scores of m must be numbers"),
     (lambda: read(ROWS, scores={"m": [1, 2]}), "a metric must have one score, but m is in the examples too"),
     (lambda: read({"note": ["a"]}), 'the header needs a column "text" or "turns"'),
     (lambda: read(frame({"text": ["a"]}), columns={"references": "ref"}), 'columns needs the column "ref"'),
