@@ -9,18 +9,17 @@ import http.client
 import json
 import os
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 from urllib.error import URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import AbstractHTTPHandler, OpenerDirector, ProxyHandler, Request
+from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -200,7 +199,7 @@ class EndpointChat:
         self.url, self.place = _split_url(base_url)
         self.key_variable, self.retries, self.timeout = key_variable, retries, timeout
         key = os.environ.get(key_variable, "").strip()
-        self.secrets = dict.fromkeys(_written_forms(key), key_variable)
+        self.secrets = sorted(_written_forms(key), key=len, reverse=True)
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if key:
             self.headers["Authorization"] = f"Bearer {key}"
@@ -300,35 +299,28 @@ class EndpointChat:
         return reply if text == reply.text else reply.model_copy(update={"text": text, "alternatives": ()})
 
     def _hide(self, text: str) -> str:
-        for form in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(form, f"<{self.secrets[form]}>")
+        for form in self.secrets:
+            text = text.replace(form, f"<{self.key_variable}>")
         return text
 
     def _shown(self, text: str) -> str:
-        return shorten(self._hide(text))
-
-
-def shorten(text: str) -> str:
-    """The beginning of a text on one line, printable."""
-    return printable(" ".join(text.split())[:200])
+        """The beginning of a text on one line, printable and without secrets."""
+        return printable(" ".join(self._hide(text).split())[:200])
 
 
 def _split_url(base_url: str) -> tuple[str, str]:
     """Where to ask, and its name."""
     try:
         parts = urlsplit(base_url)
-        port = f":{parts.port}" if parts.port else ""
+        place = f"{parts.hostname}:{parts.port}{parts.path}"
     except ValueError as error:
         raise SettingFault(f"base_url must be a URL, but is {base_url!r}: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingFault(f"base_url must begin with http:// or https:// and a host, but is {base_url!r}")
     if parts.username is not None:
         raise SettingFault("base_url must have no user and no password: a key belongs into the environment")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    path = quote(parts.path.rstrip("/"), safe="/%")
-    query = f"?{parts.query}" if parts.query else ""
-    url = f"{parts.scheme}://{host}{port}{path}/chat/completions{query}"
-    return url, f"{parts.hostname}:{parts.port}{parts.path}"
+    path = quote(parts.path.rstrip("/"), safe="/%") + "/chat/completions"
+    return parts._replace(path=path, fragment="").geturl(), place
 
 
 def _written_forms(secret: str) -> set[str]:
@@ -388,33 +380,25 @@ def post(
     return answer.status, float(after) if after.isdigit() else None, content
 
 
-class _Watched(AbstractHTTPHandler):
+class _Watched(HTTPSHandler, HTTPHandler):
     """Opens connections whose sockets are known, so that a deadline can end them at any point."""
-
-    http_request = https_request = AbstractHTTPHandler.do_request_
 
     def __init__(self, opened: list[socket.socket], connecting: float) -> None:
         super().__init__()
         self.opened, self.connecting = opened, connecting
 
-    def http_open(self, request: Request) -> Any:
-        connect: Any = partial(self._connect, http.client.HTTPConnection)
-        return self.do_open(connect, request)
+    def do_open(self, http_class: Any, req: Request, **settings: Any) -> Any:
+        def make(host: str, timeout: float, **more: Any) -> Any:
+            """A connection that is not made yet."""
 
-    def https_open(self, request: Request) -> Any:
-        secure = partial(http.client.HTTPSConnection, context=ssl.create_default_context())
-        connect: Any = partial(self._connect, secure)
-        return self.do_open(connect, request)
+            def create(address: tuple[str, int], *_: object) -> socket.socket:
+                made = socket.create_connection(address, self.connecting)
+                made.settimeout(timeout)
+                self.opened.append(made.dup())  # TLS takes the other one over
+                return made
 
-    def _connect(self, kind: Any, host: str, timeout: float) -> Any:
-        """A connection that is not made yet."""
+            connection = http_class(host, timeout=timeout, **more)
+            connection._create_connection = create
+            return connection
 
-        def create(address: tuple[str, int], *_: object) -> socket.socket:
-            made = socket.create_connection(address, self.connecting)
-            made.settimeout(timeout)
-            self.opened.append(made.dup())  # TLS takes the other one over
-            return made
-
-        connection = kind(host, timeout=timeout)
-        connection._create_connection = create
-        return connection
+        return super().do_open(make, req, **settings)  # pyright: ignore[reportArgumentType]

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from baselines.chat import CachedChat, Chat
 from baselines.endpoint import Asking, ChatFault, EndpointChat, EndpointFault, Reply
 from baselines.rubrics import Aspect, fields_of, read_rubric, show
-from baselines.verdicts import IS_YES, Form, read_choice, read_rating, read_yes_no
+from baselines.verdicts import IS_YES, Form, read_verdict
 from core.example import Example
 from core.faults import SettingFault
 from core.metric import BaseMetric
@@ -34,7 +35,8 @@ from meta_eval.preferences import Verdicts
 
 log = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Question = tuple[Aspect, str, Form]
+Answer = tuple[float | str, dict[str, Any]]  # a verdict, or the reason why there is none, with what explains it
 
 USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
 SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
@@ -127,10 +129,8 @@ class LLMJudge(BaseMetric):
         return read_rubric(self.rubric, self.aspects)
 
     @property
-    def raters(self) -> Iterator[tuple[str, Chat, int]]:
-        """The name of each rater with its model and the number of the repeat, from 0."""
-        for chat, repeat in product((self.chat, *self.panel), range(self.repeats)):
-            yield chat.name + (f" {repeat + 1}" if self.repeats > 1 else ""), chat, repeat
+    def chats(self) -> tuple[Chat, ...]:
+        return self.chat, *self.panel
 
     def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
         """Which text of each pair is better, asked in both orders; the input is that of the first.
@@ -141,86 +141,59 @@ class LLMJudge(BaseMetric):
         """
         if len(self.asked) > 1:
             raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.asked)}")
-        (aspect,), raters = self.asked.values(), list(self.raters)
+        (aspect,) = self.asked.values()
         lacking = [
-            describe_missing_fields(a, aspect.fields, "llm_judge")
-            or describe_missing_fields(b, aspect.fields, "llm_judge")
+            describe_missing_fields(a, aspect.fields, self.name) or describe_missing_fields(b, aspect.fields, self.name)
             for a, b in pairs
         ]
-        shown = [(show(a), show(b)) for a, b in pairs]
-        questions = [
-            [aspect.ask_choice(a, *order) for order in (texts, texts[::-1])]
-            for (a, _), texts in zip(pairs, shown, strict=True)
-        ]
-        asked = dict.fromkeys(q for both, lack in zip(questions, lacking, strict=True) if not lack for q in both)
-        self._announce(len(pairs), len(asked) * len(raters), sum(map(len, asked)) * len(raters))
-        each_asked = [partial(self._choose, question, chat, repeat) for _, chat, repeat in raters for question in asked]
-        found = iter(self._ask_all(each_asked))
-        panel, why = {}, list[list[str]]([] for _ in pairs)
-        for name, _, _ in raters:
-            own = dict(zip(asked, found, strict=False))
-            answers = [
-                [lack, lack] if lack else [own[question] for question in both]
-                for both, lack in zip(questions, lacking, strict=True)
-            ]
-            known = [[math.nan if isinstance(each, str) else each for each in both] for both in answers]
-            panel[name] = np.array(known, np.float64).reshape(-1, 2)
-            for reasons, both in zip(why, answers, strict=True):
-                reasons += [each for each in both if isinstance(each, str)][:1]
-        self._tell_spent()
+        orders = [[aspect.ask_choice(a, show(x), show(y)) for x, y in ((a, b), (b, a))] for a, b in pairs]
+        asked = list(dict.fromkeys(q for both, lack in zip(orders, lacking, strict=True) if not lack for q in both))
+        self._announce(len(pairs), len(asked), sum(map(len, asked)))
+        panel, reasons = dict[str, Any](), list[list[str]]([] for _ in pairs)
+        for name, found in self._ask_all([(aspect, question, "letter") for question in asked]).items():
+            own = {question: answer for question, (answer, _) in zip(asked, found, strict=True)}
+            answers = [[lack or own[q] for q in both] for both, lack in zip(orders, lacking, strict=True)]
+            panel[name] = np.reshape([to_number(answer) for both in answers for answer in both], (-1, 2))
+            for known, both in zip(reasons, answers, strict=True):
+                known += [answer for answer in both if isinstance(answer, str)][:1]
         kept = {name: value for name, value in self.settings.items() if name != "logprobs"}
         line = signature("llm_judge_pairs", libraries=(), **kept)
         verdicts = Verdicts.of_panel(panel, [], line)
         unread = np.isnan(verdicts.outcomes)
-        return replace(verdicts, reasons=[each[0] if lack else None for each, lack in zip(why, unread, strict=True)])
+        return replace(verdicts, reasons=[r[0] if lack else None for r, lack in zip(reasons, unread, strict=True)])
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One aspect per aspect of the rubric, and its ratings; NaN with a reason where the model gave no rating.
 
         Raises SettingFault where the endpoint refuses the key or the model.
         """
-        raters = list(self.raters)
-        questions = {name: [each.ask_rating(example) for example in examples] for name, each in self.asked.items()}
         if not self.announced:
             self.announce(examples)
-        found = iter(
-            self._ask_all(
-                [
-                    partial(self._rate, question, self.asked[name], chat, repeat)
-                    for name, asked in questions.items()
-                    for _, chat, repeat in raters
-                    for question in asked
-                ]
-            )
-        )
+        asked = self.asked.values()
+        found = self._ask_all([(each, each.ask_rating(example), each.form) for each in asked for example in examples])
         columns: dict[str, list[tuple[float | str, dict[str, Any]]]] = {}
-        values: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
-        for name in questions:
-            names = [f"{name} by {rater}" for rater, _, _ in raters] if len(raters) > 1 else [name]
-            own = {key: [next(found) for _ in examples] for key in names}
-            each = {key: np.array([np.nan if isinstance(v, str) else v for v, _ in rows]) for key, rows in own.items()}
-            by_model = np.reshape([*each.values()], (1 + len(self.panel), self.repeats, len(examples)))
+        values: dict[str, NDArray[np.float64]] = {}
+        for k, name in enumerate(self.asked):
+            part = slice(k * len(examples), (k + 1) * len(examples))
+            own = {f"{name} by {rater}" if len(found) > 1 else name: rows[part] for rater, rows in found.items()}
+            each = {key: np.array([to_number(answer) for answer, _ in rows]) for key, rows in own.items()}
+            by_model = np.reshape([*each.values()], (len(self.chats), self.repeats, len(examples)))
             known = ~np.isnan(by_model)
             with np.errstate(invalid="ignore"):
                 values[name] = (np.nansum(by_model, axis=1) / known.sum(axis=1)).mean(axis=0)
             values |= each
             columns |= own
-        lacking = [
-            [f"{name}: {rows[i][0]}" for name, rows in columns.items() if isinstance(rows[i][0], str)]
-            for i in range(len(examples))
-        ]
-        reasons = ["; ".join(each) or None for each in lacking]
-        explanations = [{name: rows[i][1] for name, rows in columns.items()} for i in range(len(examples))]
-        self._tell_spent()
-        return Scores(values, self.signature, reasons, explanations=explanations)
+        rows = [{name: column[i] for name, column in columns.items()} for i in range(len(examples))]
+        lacking = [[f"{name}: {a}" for name, (a, _) in row.items() if isinstance(a, str)] for row in rows]
+        explanations = [{name: explained for name, (_, explained) in row.items()} for row in rows]
+        return Scores(values, self.signature, ["; ".join(each) or None for each in lacking], (), explanations)
 
     @property
     def settings(self) -> dict[str, Setting]:
         """Models, rubric, repeats, and whether probabilities of tokens and answers of a schema are asked for."""
-        chats = (self.chat, *self.panel)
-        depends = [chat.depends for chat in chats]
+        depends = [chat.depends for chat in self.chats]
         return {
-            "model": "+".join(chat.name.replace("|", " ") for chat in chats),
+            "model": "+".join(chat.name.replace("|", " ") for chat in self.chats),
             "rubric": fingerprint([(name, *vars(each).values()) for name, each in self.asked.items()]),
             "logprobs": all(bool(each.get("logprobs", True)) for each in depends),
             "structured": all(bool(each.get("structured")) for each in depends),
@@ -234,117 +207,99 @@ class LLMJudge(BaseMetric):
         for example in examples:
             texts += 1
             characters += sum(len(each.ask_rating(example)) for each in self.asked.values())
-        raters = len(list(self.raters))
         self.announced.append(texts)
-        self._announce(texts, texts * len(self.asked) * raters, characters * raters)
+        self._announce(texts, texts * len(self.asked), characters)
 
-    def _announce(self, texts: int, calls: int, characters: int) -> None:
-        """Says what the questions may cost, before they are asked."""
-        most = [chat.most_tokens for chat in (self.chat, *self.panel)]
-        asked = characters / PER_TOKEN
-        answered = None if None in most else calls * sum(each or 0 for each in most) / len(most)
+    def _announce(self, texts: int, questions: int, characters: int) -> None:
+        """Says what the questions may cost, before every model is asked them as often as `repeats` says."""
+        most = [chat.most_tokens for chat in self.chats]
+        asked = characters / PER_TOKEN * len(most) * self.repeats
+        answered = None if None in most else questions * self.repeats * sum(each or 0 for each in most)
         said = f"about {asked:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"
         said += "" if answered is None else f", at most {answered:,.0f} of answers"
         if self.price is not None:
             said += f"; about {asked * self.price[0] / 1e6:.2f} for the questions"
             said += "" if answered is None else f", at most {answered * self.price[1] / 1e6:.2f} for the answers"
-        log.info("llm_judge: %d texts, at most %d calls, %s", texts, calls, said)
+        log.info("llm_judge: %d texts, at most %d calls, %s", texts, questions * len(most) * self.repeats, said)
 
-    def _tell_spent(self) -> None:
-        asked, answered = self.spent.values()
-        cost = "" if self.price is None else f", {(asked * self.price[0] + answered * self.price[1]) / 1e6:.4f} in all"
-        log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", asked, answered, cost)
+    def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Answer]]:
+        """By rater, which is a model or one of its repeats, its answer to every question; several are asked at once.
 
-    def _rate(self, question: str, aspect: Aspect, chat: Chat, repeat: int) -> tuple[float | str, dict[str, Any]]:
-        """The rating, or why there is none, and what explains it."""
-        reply = self._ask(question, chat, repeat, "word" if aspect.is_yes_no else "number")
-        if isinstance(reply, str):
-            return reply, {}
-        explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
-        rating = rate_yes_no(reply) if aspect.is_yes_no else rate(reply, aspect.scale)
-        low, high = aspect.scale
-        needed = "yes or no" if aspect.is_yes_no else f"number from {low} to {high}"
-        return _describe_lack(needed, reply) if rating is None else rating, explained
-
-    def _choose(self, question: str, chat: Chat, repeat: int) -> float | str:
-        """Whether the first text is better: 1, 0, .5 for a tie, or why there is no answer."""
-        reply = self._ask(question, chat, repeat, "letter")
-        if isinstance(reply, str):
-            return reply
-        choice = read_choice(reply.text, reply.is_cut)
-        return _describe_lack("choice of A, B or C", reply) if choice is None else choice
-
-    def _ask_all(self, questions: Sequence[Callable[[], Found]]) -> list[Found]:
-        """What the questions find, several at once. Raises EndpointFault where the endpoint answered none."""
+        Raises EndpointFault where the endpoint answered none.
+        """
+        names = [f"{c.name} {r + 1}" if self.repeats > 1 else c.name for c in self.chats for r in range(self.repeats)]
+        asked = list(product(self.chats, range(self.repeats), questions))
         pool, before = ThreadPoolExecutor(self.parallel), len(self.failed)
         try:
-            found = list(pool.map(lambda ask: ask(), questions))
+            found = list(pool.map(lambda each: self._ask(*each), asked))
         finally:
             pool.shutdown(cancel_futures=True)
         failed = self.failed[before:]
-        if questions and len(failed) == len(questions) and all(fault.cause for fault in failed):
-            raise EndpointFault(f"none of {len(questions)} questions got an answer: {failed[-1]}")
-        return found
+        if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
+            raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")
+        spent = self.spent["prompt_tokens"], self.spent["answer_tokens"]
+        cost = "" if self.price is None else f", {float(np.dot(spent, self.price)) / 1e6:.4f} in all"
+        log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
+        return {name: found[k * len(questions) : (k + 1) * len(questions)] for k, name in enumerate(names)}
 
-    def _ask(self, question: str, chat: Chat, repeat: int, form: Form) -> Reply | str:
-        """The reply, or why there is none."""
+    def _ask(self, chat: Chat, repeat: int, question: Question) -> Answer:
+        aspect, text, form = question
         try:
-            reply = chat.ask(question, repeat, form)
+            reply = chat.ask(text, repeat, form)
         except ChatFault as fault:
             self.failed.append(fault)
-            return str(fault)
+            return str(fault), {}
         self.spent["prompt_tokens"] += reply.prompt_tokens
         self.spent["answer_tokens"] += reply.answer_tokens
-        return reply
+        explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
+        found = rate(reply, form, aspect.scale)
+        return describe_lack(reply, form, aspect.scale) if found is None else found, explained
 
 
-def rate(reply: Reply, scale: tuple[int, int]) -> float | None:
-    """The rating of an answer, weighted by probabilities where the reply has them; None without a rating.
+def to_number(answer: float | str) -> float:
+    """NaN for the reason why there is no answer."""
+    return math.nan if isinstance(answer, str) else answer
+
+
+def rate(reply: Reply, form: Form, scale: tuple[int, int]) -> float | None:
+    """The verdict of an answer, with its probabilities the mean of what it might have been; None without a verdict.
+
+    The numbers of the scale, or 1 for yes and 0 for no, are weighted by the probabilities of their tokens where the
+    verdict was given.
 
     >>> four = (("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2)))
-    >>> rate(Reply(text="4", alternatives=(four,)), (1, 5)), rate(Reply(text="I give 3.5 of 5"), (1, 5))
-    (4.25, 3.5)
-    """
-    if (found := read_rating(reply.text, scale, reply.is_cut)) is None:
-        return None
-    rating, later = found
-    levels: dict[str, float] = {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
-    return _weigh(reply, rating, later, levels)
-
-
-def rate_yes_no(reply: Reply) -> float | None:
-    """1 for yes and 0 for no, or the probability of a yes where the reply has those of tokens; None without either.
-
-    >>> rate_yes_no(Reply(text="Yes", alternatives=((("Yes", math.log(0.6)), ("No", math.log(0.2))),)))
+    >>> rate(Reply(text="4", alternatives=(four,)), "number", (1, 5))
+    4.25
+    >>> yes = (("Yes", math.log(0.6)), ("No", math.log(0.2)))
+    >>> rate(Reply(text="Yes", alternatives=(yes,)), "word", (0, 1))
     0.75
     """
-    found = read_yes_no(reply.text, reply.is_cut)
-    return None if found is None else _weigh(reply, *found, IS_YES)
-
-
-def _weigh(reply: Reply, rating: float, later: int, levels: Mapping[str, float]) -> float:
-    """The mean of the levels weighted by the probabilities of their tokens where the rating was given.
-
-    The rating's token stands `later` times more in the rest of the answer.
-    """
+    if (found := read_verdict(reply.text, form, scale, reply.is_cut)) is None:
+        return None
+    verdict, later = found
+    numbers = {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
+    levels = {"number": numbers, "word": IS_YES, "letter": {}}[form]
 
     def level_of(token: str) -> float | None:
         return levels.get(token.strip().lower())
 
-    alike = [each for each in reply.alternatives if level_of(max(each, key=itemgetter(1))[0]) == rating]
+    alike = [each for each in reply.alternatives if level_of(max(each, key=itemgetter(1))[0]) == verdict]
     if len(alike) <= later:
-        return rating
+        return verdict
     known = [(level_of(token), math.exp(log_probability)) for token, log_probability in alike[-1 - later]]
     weights = [(level, p) for level, p in known if level is not None]
     total = sum(p for _, p in weights)
-    return round(sum(level * p for level, p in weights) / total, 12) if total else rating
+    return round(sum(level * p for level, p in weights) / total, 12) if total else verdict
 
 
 def _usual(rubric: str | None, aspects: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(aspects) if aspects is not None else USUAL if rubric is None else ()
 
 
-def _describe_lack(verdict: str, reply: Reply) -> str:
+def describe_lack(reply: Reply, form: Form, scale: tuple[int, int]) -> str:
+    """Why an answer counts for nothing."""
+    numbers = f"number from {scale[0]} to {scale[1]}"
+    verdict = {"number": numbers, "letter": "choice of A, B or C", "word": "yes or no"}[form]
     if reply.is_cut:
         return f"the judge's answer was cut after {reply.answer_tokens} tokens, before a {verdict}"
     text = " ".join(reply.text.split())

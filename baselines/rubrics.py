@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from baselines.verdicts import Form
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Field
@@ -49,6 +50,11 @@ class Aspect:
     def scale(self) -> tuple[int, int]:
         """The least and the greatest number."""
         return min(self.levels), max(self.levels)
+
+    @property
+    def form(self) -> Form:
+        """That of a rating."""
+        return "word" if self.is_yes_no else "number"
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -89,34 +95,32 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
     check(Several[Text] | None, aspects=list(aspects) or None)
     path = OWN if file is None else Path(file)
     found, faults = dict[str, Aspect](), list[str]()
-    name, start, lines = "", 0, list[str]()
-
-    def end() -> None:
-        rows = [each for line in lines if (each := LEVEL.fullmatch(line.strip()))]
-        levels = {each[1].lower(): each[2].strip() for each in rows}
-        instruction = "\n".join(line for line in lines if not LEVEL.fullmatch(line.strip())).strip()
+    parts: list[tuple[str, int, list[str]]] = [("", 0, [])]
+    for number, line in enumerate(read_template(path).splitlines(), 1):
+        if named := NAMED.fullmatch(line.strip()):
+            parts.append((named[1].strip(), number, []))
+        elif not line.startswith("#"):
+            parts[-1][2].append(line)
+    for name, start, lines in parts:
+        rows = [(LEVEL.fullmatch(line.strip()), line) for line in lines]
+        levels = {row[1].lower(): row[2].strip() for row, _ in rows if row}
+        instruction = "\n".join(line for row, line in rows if row is None).strip()
         is_yes_no = set(levels) == set(YES_NO)
+        wrong = ""
         if not name:
             wrong = "an aspect must begin with its [NAME]" if instruction or levels else ""
         elif name in found:
             wrong = f"each aspect must have a name of its own, found [{name}] twice"
         elif not instruction or "{text}" in instruction:
             wrong = f"[{name}] needs an instruction without {{text}}: the text follows it"
-        elif len(levels) < max(2, len(rows)) or (not is_yes_no and set(levels) & set(YES_NO)):
+        elif len(levels) < max(2, sum(row is not None for row, _ in rows)) or (
+            not is_yes_no and set(levels) & set(YES_NO)
+        ):
             wrong = f'[{name}] needs levels, each once: lines such as "1: poor" and "5: good", or "no:" and "yes:"'
         else:
-            wrong = ""
             ranked = sorted((YES_NO[key] if is_yes_no else int(key), what) for key, what in levels.items())
             found[name] = Aspect(instruction, dict(ranked), is_yes_no)
-        faults.extend([fault(path, start, wrong)] if wrong else [])
-
-    for number, line in enumerate(read_template(path).splitlines(), 1):
-        if named := NAMED.fullmatch(line.strip()):
-            end()
-            name, start, lines = named[1].strip(), number, []
-        elif not line.startswith("#"):
-            lines.append(line)
-    end()
+        faults += [fault(path, start, wrong)] if wrong else []
     if faults or not found:
         raise InputFaults(faults or [fault(path, 0, "a rubric must have an aspect, found none")])
     if lacking := [each for each in aspects if each not in found]:

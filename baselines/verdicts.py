@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-Value = TypeVar("Value", float, str)
+ToValue = Callable[[re.Match[str]], float | None]
 
 THOUGHTS = "(?:think|thinking|thought|reasoning|analysis)"
 THOUGHT = re.compile(rf"<{THOUGHTS}>|(?P<end></{THOUGHTS}>|<\|message\|>)", re.I)
@@ -59,8 +59,9 @@ YES = "yes|true|ja|sí|sì|si|oui|да|sim|tak|evet|是的|是|はい|예|네"
 NO = "no|false|nein|non|нет|não|nie|nee|hayır|不是|不|否|いいえ|아니요|아니오"
 IS_YES: dict[str, float] = {**dict.fromkeys(YES.split("|"), 1.0), **dict.fromkeys(NO.split("|"), 0.0)}
 WORDS = rf"(?i:{YES}|{NO})(?![{WORD}0-9])"
-FORMS = {"number": NUMBER, "letter": LETTER, "word": rf"(?P<value>{WORDS})"}
 Form = Literal["number", "letter", "word"]
+FORMS: dict[Form, str] = {"number": NUMBER, "letter": LETTER, "word": rf"(?P<value>{WORDS})"}
+LABELS: dict[Form, str] = {"number": RATED, "letter": CHOSEN, "word": f"{CHOSEN}|{RATED}"}
 VERDICTS: dict[Form, tuple[str, dict[str, Any]]] = {
     "number": ("rating", {"type": "integer"}),  # not every endpoint takes its limits; a number beyond them is unread
     "letter": ("choice", {"type": "string", "enum": ["A", "B", "C"]}),
@@ -94,52 +95,39 @@ UNSURE = re.compile(rf"\W*(?:\b(?:{OR}|and|und|et|y|but)\b|/)\W*{WORDS}|[^\n]*[.
 OTHERWISE = re.compile(rf"[\s,(]*(?:{OR}|to|bis|and|/|-|–|—|~|,)\s*(?:maybe |perhaps |text )?(?:\d|[ABC](?!\w))", re.I)
 
 
-def read_rating(answer: str, scale: tuple[int, int], is_cut: bool = False) -> tuple[float, int] | None:
-    """The rating on the scale, and how often its number stands in the rest of the answer; None without a verdict.
+def read_verdict(
+    answer: str, form: Form, scale: tuple[int, int] = (0, 1), is_cut: bool = False
+) -> tuple[float, int] | None:
+    """The verdict, and how often a number or word stands again in the rest of the answer; None without a verdict.
 
-    >>> read_rating("I see 2 faults. Rating: 4/5", (1, 5))
-    (4.0, 0)
-    >>> read_rating("There are 2 faults.", (1, 5)), read_rating("Rating: 4 or 5", (1, 5)), read_rating("7", (1, 5))
-    (None, None, None)
+    A number lies on the scale. Yes is 1 and no 0; A is 1, B 0, and C or a tie in words .5.
+
+    >>> read_verdict("I see 2 faults. Rating: 4/5", "number", (1, 5)), read_verdict("7", "number", (1, 5))
+    ((4.0, 0), None)
+    >>> read_verdict("There are 2 faults.", "number", (1, 5)), read_verdict("Rating: 4 or 5", "number", (1, 5))
+    (None, None)
+    >>> read_verdict("No harm is done.\\n**Answer:** Yes", "word"), read_verdict("Yes and no.", "word")
+    ((1.0, 0), None)
+    >>> read_verdict("Text A is shorter, whereas text B flows. [[B]]", "letter"), read_verdict("A is nice.", "letter")
+    ((0.0, 0), None)
     """
-    low, high = scale
 
     def to_value(found: re.Match[str]) -> float | None:
-        value, most = float(found["value"].replace(",", ".")), found["most"]
-        return value if low <= value <= high and (most is None or int(most) == high) else None
+        said = found["value"]
+        if form != "number":
+            return CHOICES.get(said.upper(), 0.5) if form == "letter" else IS_YES.get(said.lower())
+        value, most = float(said.replace(",", ".")), found["most"]
+        return value if scale[0] <= value <= scale[1] and (most is None or int(most) == scale[1]) else None
 
     text = clean(answer)
-    if (last := _last(list(_find(text, "number", RATED, to_value)), text, is_cut)) is None:
+    if (last := _last(list(_find(text, form, to_value)), text, is_cut)) is None:
         return None
     place, value = last
-    shown = re.compile(rf"(?<!\d){value:g}(?!\d)")
-    return value, max(0, len(shown.findall(text, place)) - 1)
-
-
-def read_choice(answer: str, is_cut: bool = False) -> float | None:
-    """1 for A, 0 for B, .5 for C or a tie in words; None without a verdict.
-
-    >>> read_choice("Text A is shorter, whereas text B flows. [[B]]"), read_choice("A tie"), read_choice("A is nice.")
-    (0.0, 0.5, None)
-    """
-    text = clean(answer)
-    found = list(_find(text, "letter", CHOSEN, lambda each: CHOICES.get(each["value"].upper(), 0.5)))
-    last = _last(found, text, is_cut)
-    return None if last is None else last[1]
-
-
-def read_yes_no(answer: str, is_cut: bool = False) -> tuple[float, int] | None:
-    """1 for yes and 0 for no, and how often such a word stands in the rest of the answer; None without a verdict.
-
-    >>> read_yes_no("No harm is done.\\n**Answer:** Yes"), read_yes_no("Yes and no."), read_yes_no("There is no harm.")
-    ((1.0, 0), None, None)
-    """
-    text = clean(answer)
-    found = list(_find(text, "word", f"{CHOSEN}|{RATED}", lambda each: IS_YES.get(each["value"].lower())))
-    if (last := _last(found, text, is_cut)) is None:
-        return None
-    same = [each[0].lower() for each in re.finditer(rf"(?<![{WORD}]){WORDS}", text[last[0] :])]
-    return last[1], max(0, sum(IS_YES.get(each) == last[1] for each in same) - 1)
+    if form == "letter":
+        return value, 0
+    like = re.compile(rf"(?<!\d){value:g}(?!\d)" if form == "number" else rf"(?<![{WORD}]){WORDS}")
+    same = [form == "number" or IS_YES.get(each[0].lower()) == value for each in like.finditer(text, place)]
+    return value, max(0, sum(same) - 1)
 
 
 def clean(answer: str) -> str:
@@ -172,11 +160,9 @@ def _last(found: list[tuple[int, float | None]], text: str, is_cut: bool) -> tup
     return place, value
 
 
-def _find(
-    text: str, form: str, labels: str, to_value: Callable[[re.Match[str]], float | None]
-) -> Iterator[tuple[int, float | None]]:
+def _find(text: str, form: Form, to_value: ToValue) -> Iterator[tuple[int, float | None]]:
     """Every verdict with its place; None for one that is ambiguous or out of range."""
-    value = FORMS[form]
+    value, labels = FORMS[form], LABELS[form]
     for found in re.finditer(rf"\[\[[ \t]*{value}[ \t]*\]\]", text):
         yield found.start("value"), to_value(found)
     key = rf"[\"'](?:[\w ]{{0,30}}[_ ])?(?:{labels})[\"'][ \t]*:[ \t]*[\"']?{value}[\"']?(?=\s*[,}}])"
@@ -205,14 +191,12 @@ def _find(
     yield from _find_alone(text, form, to_value)
 
 
-def _is_ambiguous(form: str, rest: str) -> bool:
+def _is_ambiguous(form: Form, rest: str) -> bool:
     """Whether what follows a verdict names another one."""
     return (UNSURE if form == "word" else OTHERWISE).match(rest) is not None
 
 
-def _find_alone(
-    text: str, form: str, to_value: Callable[[re.Match[str]], float | None]
-) -> Iterator[tuple[int, float | None]]:
+def _find_alone(text: str, form: Form, to_value: ToValue) -> Iterator[tuple[int, float | None]]:
     """Lines that are a verdict alone; a first line that begins with a verdict, then a reason, if no other line does."""
     value, stop = FORMS[form], ".!。" if form == "word" else ""
     alone = re.compile(rf"[ \t]*\\?{OPEN}{value}{CLOSE}[ \t]*\\?[\])}}]?[.!。]?[ \t]*")

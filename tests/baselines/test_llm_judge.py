@@ -54,11 +54,13 @@ class Scripted:
 
 def test_a_rating_is_weighted_by_probabilities() -> None:
     tokens = [(" 4", math.log(0.5)), ("4", math.log(0.1)), ("2", math.log(0.2)), ("9", math.log(0.1)), ("a", -3.0)]
-    assert rate(reply("4", [tokens], 0, 0), (1, 5)) == pytest.approx((4 * 0.6 + 2 * 0.2) / 0.8)
+    assert rate(reply("4", [tokens], 0, 0), "number", (1, 5)) == pytest.approx((4 * 0.6 + 2 * 0.2) / 0.8)
     sure = [("4", -0.1), ("2", -9.0)]
-    assert rate(reply("In 2 of 4 parts. Score: 4", [[("2", -0.1)], sure, tokens]), (1, 5)) == pytest.approx(3.5)
-    assert rate(reply("Score: 4, as 4 parts fit", [tokens, sure]), (1, 5)) == pytest.approx(3.5)
-    assert rate(reply("Score: 4", [[("4", -9999.0)]]), (1, 5)) == 4
+    assert rate(reply("In 2 of 4 parts. Score: 4", [[("2", -0.1)], sure, tokens]), "number", (1, 5)) == pytest.approx(
+        3.5
+    )
+    assert rate(reply("Score: 4, as 4 parts fit", [tokens, sure]), "number", (1, 5)) == pytest.approx(3.5)
+    assert rate(reply("Score: 4", [[("4", -9999.0)]]), "number", (1, 5)) == 4
 
 
 def test_fields_that_the_prompts_name_are_required(tmp_path: Path) -> None:

@@ -3,23 +3,23 @@
 import json
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from baselines.verdicts import clean, read_choice, read_rating, read_yes_no
+from baselines.verdicts import Form, clean, read_verdict
 
 # Lines of [kind, answer, meaning]; the answers of the kind "cut" are ratings cut before their end.
 ANSWERS = Path(__file__).with_name("answers.jsonl").read_text(encoding="utf-8").splitlines()
+FORMS: dict[str, Form] = {"choice": "letter", "yes_no": "word"}
 
 
 @pytest.mark.parametrize("line", ANSWERS)
 def test_answers_mean_what_people_read_in_them(line: str) -> None:
     kind, answer, meaning = json.loads(line)
-    if kind == "choice":
-        assert read_choice(answer) == meaning
-    else:
-        found = read_yes_no(answer) if kind == "yes_no" else read_rating(answer, (1, 5), is_cut=kind == "cut")
-        assert (found and found[0]) == meaning
+    form = FORMS.get(kind, "number")
+    found = read_verdict(answer, form, (1, 5), is_cut=kind == "cut")
+    assert (found and found[0]) == meaning
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,7 @@ def test_answers_mean_what_people_read_in_them(line: str) -> None:
 def test_no_answer_takes_long(unit: str, end: str) -> None:
     answer = (unit * 10_000)[:10_000] + end
     start = time.process_time()
-    read_rating(answer, (1, 5))
-    read_choice(answer)
-    read_yes_no(answer)
+    for form in get_args(Form):
+        read_verdict(answer, form, (1, 5))
     clean(answer)
     assert time.process_time() - start < 2
