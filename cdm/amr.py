@@ -57,8 +57,9 @@ def related_tokens(graph: str) -> Iterator[Span]:
 
 @dataclass(frozen=True)
 class Graphs:
-    """The places of sentences: spans of letters, by the letters of the sentence."""
+    """The places of sentences."""
 
+    # of letters, by the letters of the sentence
     spans: Mapping[str, Sequence[Span]]
 
     @classmethod
@@ -72,11 +73,10 @@ class Graphs:
         line = 1
         for block in re.split(r"(\n\s*\n)", path.read_text("utf-8")):
             if "(" in block:
-                found = re.search(r"^# ::tok (.*)$", block, re.MULTILINE)
-                graph = "\n".join(row for row in block.splitlines() if not row.startswith("#"))
-                tokens = [letters(token) for token in found[1].split()] if found else []
+                written = re.findall(r"^# ::tok (.*)$", block, re.MULTILINE)
+                tokens = [letters(token) for token in " ".join(written[:1]).split()]
                 ends = [0, *accumulate(map(len, tokens))]
-                related = list(related_tokens(graph))
+                related = list(related_tokens(re.sub(r"^#.*$", "", block, flags=re.MULTILINE)))
                 most = max((stop for _, stop in related), default=1)
                 if len(tokens) < most:
                     what = f"a graph needs a line # ::tok with its {most} or more tokens, found {len(tokens)}"
@@ -118,11 +118,10 @@ def draw_amr_gap(turns: Pieces, graphs: Graphs, rng: random.Random, given: int =
     Gap(turn=1, start=1, stop=4)
     """
     gaps: list[Gap] = []
-    for t, turn in enumerate(turns):
-        if t >= given:
-            ends = [0, *accumulate(len(letters(token)) for token in turn)]
-            for start, stop in graphs.places(letters("".join(turn))):
-                inside = [i for i in range(len(turn)) if ends[i] < stop and ends[i + 1] > start]
-                if inside and inside[-1] + 1 - inside[0] <= LONGEST_SEGMENT:
-                    gaps.append(Gap(t, inside[0], inside[-1] + 1))
+    for t, turn in list(enumerate(turns))[given:]:
+        ends = [0, *accumulate(len(letters(token)) for token in turn)]
+        for start, stop in graphs.places(letters("".join(turn))):
+            inside = [i for i in range(len(turn)) if ends[i] < stop and ends[i + 1] > start]
+            if inside and inside[-1] + 1 - inside[0] <= LONGEST_SEGMENT:
+                gaps.append(Gap(t, inside[0], inside[-1] + 1))
     return rng.choice(gaps) if gaps else None

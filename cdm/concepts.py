@@ -31,9 +31,10 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Mention:
-    """A concept in a sentence: the position of its word in the sentence, split at spaces, and its ending."""
+    """A concept in a sentence."""
 
     concept: str
+    # the position of its word in the sentence, split at spaces
     place: int
     ending: str
 
@@ -49,7 +50,7 @@ class Question:
 
 
 def inflect(concept: str, ending: str) -> str:
-    """The concept with a regular English ending; "" leaves it as it is.
+    """The concept with a regular English ending.
 
     >>> [inflect(word, "ing") for word in ("run", "dance", "throw")], inflect("party", "s"), inflect("catch", "s")
     (['running', 'dancing', 'throwing'], 'parties', 'catches')
@@ -78,18 +79,18 @@ def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention
     >>> find_mentions(["team", "run"], ["the", "teams", "run."])
     [Mention(concept='team', place=1, ending='s'), Mention(concept='run', place=2, ending='')]
     """
-    bare = [found.group().lower() if (found := LETTERS.search(word)) else "" for word in words]
-    mentions = ((concept, _first_form(concept, bare)) for concept in concepts)
-    return list({found[0]: Mention(concept, *found) for concept, found in mentions if found}.values())
-
-
-def _first_form(concept: str, bare: Sequence[str]) -> tuple[int, str] | None:
-    forms = {inflect(concept, ending): ending for ending in reversed(ENDINGS)}
-    return next(((place, forms[word]) for place, word in enumerate(bare) if word in forms), None)
+    bare = [letters[0].lower() if (letters := LETTERS.search(word)) else "" for word in words]
+    found: dict[int, Mention] = {}
+    for concept in concepts:
+        forms = {inflect(concept, ending): ending for ending in reversed(ENDINGS)}
+        place = next((i for i, word in enumerate(bare) if word in forms), None)
+        if place is not None:
+            found[place] = Mention(concept, place, forms[bare[place]])
+    return list(found.values())
 
 
 def exchange(words: Words, first: Mention, second: Mention) -> Words:
-    """The words with both concepts in each other's place, each with the ending and the punctuation of that place.
+    """Both concepts in each other's place, each with the ending and the punctuation of that place.
 
     >>> exchange(("the", "dog", "catches", "balls."), Mention("dog", 1, ""), Mention("ball", 3, "s"))
     ('the', 'ball', 'catches', 'dogs.')
@@ -105,10 +106,7 @@ def put(word: str, concept: str, ending: str) -> str:
 
 
 def share_that_lose_concepts(negatives: Negatives) -> float:
-    """In how many negatives a concept is no longer mentioned that the positive mentions: the share, from 0 to 1.
-
-    Texts are concepts joined by ", " and a sentence, as two turns. 0 without negatives.
-    """
+    """The share of negatives that no longer mention some concept which the positive mentions; 0 without negatives."""
 
     def mentioned(turns: Dialogue) -> set[str]:
         return {mention.concept for mention in find_mentions(turns[0].split(", "), turns[1].split())}
@@ -157,12 +155,11 @@ def exchange_concepts(
 ) -> Negatives:
     """A negative of every sentence that mentions two of its concepts: the degraded distribution draws which exchange.
 
-    The gap is a random mention. The candidates are the other mentioned concepts with its ending, as far as `known` has
-    the words (`find_exchanges`). Eq. 4 is taken over them alone: log p_n = log p_a - gamma (log p_e - log p_a) of whole
-    candidates, divided by `sampling.temperature`. A high temperature draws all alike, whatever the models say. A text
-    is two turns: concepts joined by ", ", and a sentence. Of `sampling`, only gamma and temperature have an effect.
+    A text is two turns: concepts joined by ", ", and a sentence. The gap is a random mention. The candidates are the
+    other mentions that may take its place (`find_exchanges`), with its ending. Eq. 4 is taken over whole candidates and
+    divided by `sampling.temperature`; the other fields of `sampling` have no effect.
 
-    Raises SettingFault where no sentence mentions two such concepts.
+    Raises SettingFault as `check_exchangeable`.
     """
     positives = pair.decode(pair.tokenise(texts).dialogues)
     check_exchangeable(positives, known)

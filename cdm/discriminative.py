@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -67,23 +67,16 @@ def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16
 
 def save_steps(path: Path, steps: Sequence[Steps]) -> None:
     """Writes the steps of some dialogues as one .npz file."""
-    np.savez(
-        path,
-        amateur=np.concatenate([s.amateur for s in steps]),
-        expert=np.concatenate([s.expert for s in steps]),
-        turn=np.concatenate([s.turn for s in steps]),
-        lengths=np.array([len(s.turn) for s in steps]),
-        dropped=np.array([s.dropped for s in steps]),
-    )
+    columns: Any = {name: np.concatenate([getattr(s, name) for s in steps]) for name in ("amateur", "expert", "turn")}
+    np.savez(path, **columns, lengths=[len(s.turn) for s in steps], dropped=[s.dropped for s in steps])
 
 
 def load_steps(path: Path) -> list[Steps]:
     """Reads what `save_steps` wrote."""
     with np.load(path) as stored:
         ends = np.cumsum(stored["lengths"])[:-1]
-        amateur, expert, turn = (np.split(stored[name], ends) for name in ("amateur", "expert", "turn"))
-        dropped = stored["dropped"].tolist()
-    return [Steps(*parts) for parts in zip(amateur, expert, turn, dropped, strict=True)]
+        columns = (np.split(stored[name], ends) for name in ("amateur", "expert", "turn"))
+        return [Steps(*parts) for parts in zip(*columns, stored["dropped"].tolist(), strict=True)]
 
 
 def explain_steps(pair: Pair, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> list[dict[str, Any]]:
@@ -126,13 +119,17 @@ def find_features(steps: Steps) -> Float[NDArray[np.float64], " features"]:
     return np.concatenate([summary(steps.momentum), summary(turns)])
 
 
+Scaling = dict[Literal["center", "scale", "weight"], Number]
+
+
 @checked_dataclass
-class PoolerFile:
-    """The content of a pooler's file."""
+class ClassifierPooler:
+    """A linear classifier on scaled features of the steps; its logit is the score, its weights the explanation."""
 
     intercept: Number
-    # by feature, its weight, center and scale
-    features: dict[str, dict[Literal["center", "scale", "weight"], Number]]
+    # by name, of all `FEATURES`
+    features: dict[str, Scaling]
+    # AUC of held-out human dialogues against the same dialogues with machine turns (`with_auc`); None before the check
     auc: Number | None = None
 
     def __post_init__(self) -> None:
@@ -142,18 +139,6 @@ class PoolerFile:
         for name, row in self.features.items():
             if len(row) != 3 or row["scale"] <= 0:
                 raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight")
-
-
-@dataclass(frozen=True)
-class ClassifierPooler:
-    """A linear classifier on scaled features of the steps; its logit is the score, its weights the explanation."""
-
-    center: Float[NDArray[np.float64], " features"]
-    scale: Float[NDArray[np.float64], " features"]
-    weights: Float[NDArray[np.float64], " features"]
-    intercept: float
-    # AUC of held-out human dialogues against the same dialogues with machine turns (`with_auc`); None before the check
-    auc: float | None = None
 
     @classmethod
     def fit(cls, good: Sequence[Steps], damaged: Sequence[Steps], strength: float = 0.1) -> "ClassifierPooler":
@@ -167,8 +152,10 @@ class ClassifierPooler:
         labels = np.array([1] * len(good) + [0] * len(damaged))
         scaler = StandardScaler().fit(rows)
         model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(rows), labels)
-        center, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
-        return cls(center, scale, model.coef_[0], float(model.intercept_[0]))
+        columns: Any = scaler.mean_, scaler.scale_, model.coef_[0]
+        numbers = zip(FEATURES, *(column.tolist() for column in columns), strict=True)
+        features: dict[str, Scaling] = {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in numbers}
+        return cls(float(model.intercept_[0]), features)
 
     def with_auc(self, human: Sequence[Steps], machine: Sequence[Steps]) -> "ClassifierPooler":
         """The pooler with its AUC, of human dialogues against the same with machine turns: .5 or less is refused."""
@@ -188,27 +175,20 @@ class ClassifierPooler:
 
     def contributions(self, steps: Steps) -> dict[str, float]:
         """What each feature adds to the logit; with the intercept they sum to it."""
-        parts = (find_features(steps) - self.center) / self.scale * self.weights
-        return dict(zip(FEATURES, parts.tolist(), strict=True))
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """The intercept, the AUC, and by feature its weight, center and scale."""
-        columns = (each.tolist() for each in (self.center, self.scale, self.weights))
-        rows = zip(FEATURES, *columns, strict=True)
-        features = {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in rows}
-        return {"intercept": self.intercept, "auc": self.auc, "features": features}
+        rows = ((name, self.features[name]) for name in FEATURES)
+        values = find_features(steps).tolist()
+        return {
+            name: (value - row["center"]) / row["scale"] * row["weight"]
+            for value, (name, row) in zip(values, rows, strict=True)
+        }
 
     def save(self, path: Path) -> None:
-        path.write_text(json.dumps(self.content, indent=2) + "\n", "utf-8")
+        path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "ClassifierPooler":
         """Reads what `save` wrote. Raises InputFaults for another content."""
-        stored = PoolerFile(**read_settings(path, PoolerFile))
-        rows = [stored.features[name] for name in FEATURES]
-        center, scale, weights = (np.array([row[key] for row in rows]) for key in ("center", "scale", "weight"))
-        return cls(center, scale, weights, stored.intercept, stored.auc)
+        return cls(**read_settings(path, cls))
 
 
 def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None, beta: float = 1.0) -> float:
@@ -274,7 +254,7 @@ class DiscriminativeCDM(BaseMetric):
             "windows": f"{self.pair.max_length}-{self.pair.given}",
             "spelling": self.pair.spelling,
             "pooling": self.pooling,
-            "pooler": None if self.pooler is None else fingerprint(self.pooler.content),
+            "pooler": None if self.pooler is None else fingerprint(asdict(self.pooler)),
         }
 
     def score_all(self, examples: Sequence[Example]) -> Scores:

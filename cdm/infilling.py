@@ -45,18 +45,12 @@ class TokenisedDialogues:
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         return make_task(turns, gap, self.infilling, self.separator, self.max_length)
 
-    def fillable(self, turns: Turns, gap: Gap) -> Gap:
-        """The gap, up to the end of its turn where the model does not read what follows: it cannot come back to it."""
-        return gap if self.infilling.reads_right else replace(gap, stop=len(turns[gap.turn]))
-
     def tasks(self, seed: int) -> list[InfillingTask]:
         """Random gaps in every dialogue, by the seed, the dialogue's tokens and how often it came before.
 
-        Every part of a dialogue has one: consecutive whole turns that fit into `max_length`. The source holds the other
-        tokens of the part, so that together the tasks read the whole dialogue, except for turns that do not fit. Where
-        a model does not read what follows a gap, the gap is the last turn of the part.
-
-        Two models see the same gaps: one that learns fewer gaps of each dialogue sees the first ones of the other.
+        Every part of a dialogue has one: consecutive whole turns that fit into `max_length`, so that together the tasks
+        read the dialogue. Where a model does not read what follows a gap, the gap is the last turn of the part. Two
+        models see the same gaps; one that learns fewer of each dialogue sees the first ones of the other.
         """
         seen: Counter[str] = Counter()
         found: list[InfillingTask] = []
@@ -140,10 +134,7 @@ def tokenise(
 
 
 def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
-    """Mean negative log-likelihood of the missing tokens in nats per token; lower is better.
-
-    The closing token counts as one.
-    """
+    """Mean negative log-likelihood of the missing tokens and the closing one, in nats per token; lower is better."""
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
     scores = lm.log_probabilities(pairs, given=len(infilling.before))
     return -float(np.concatenate(scores).mean(dtype=np.float64))
@@ -213,22 +204,16 @@ class PartialOrder:
         return self.expert_nll < self.amateur_nll
 
     def __str__(self) -> str:
-        figures = (
-            f"held-out NLL {self.expert_nll:.3f} of the expert, {self.amateur_nll:.3f} of the amateur (nats per token)"
-        )
-        if self.holds:
-            return f"the partial order holds: {figures}"
-        return f"THE EXPERT IS NOT BETTER THAN THE AMATEUR, so CDM scores are not meaningful: {figures}"
+        failing = "THE EXPERT IS NOT BETTER THAN THE AMATEUR, so CDM scores are not meaningful"
+        figures = f"{self.expert_nll:.3f} of the expert, {self.amateur_nll:.3f} of the amateur (nats per token)"
+        return f"{'the partial order holds' if self.holds else failing}: held-out NLL {figures}"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Amateur and expert over one vocabulary.
+    """Amateur and expert over one vocabulary; the other fields are as in `Gaps`.
 
-    `max_length` is how many source tokens a model reads; longer dialogues are read in windows of whole turns. The first
-    `given` turns are read and never filled in. Every text is read in `spelling`.
-
-    Raises SettingFault where the tokenizers differ.
+    Raises SettingFault where their tokenizers differ or lack the separator, or their ways of filling gaps differ.
     """
 
     amateur: ConditionalLM
@@ -262,8 +247,7 @@ class Pair:
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
         config = first.model.config
-        length = first.tokenizer.model_max_length
-        return cls(first, second, length, config.given_turns, config.spelling)
+        return cls(first, second, first.tokenizer.model_max_length, config.given_turns, config.spelling)
 
     @property
     def infilling(self) -> Infilling:
@@ -272,10 +256,7 @@ class Pair:
 
     @property
     def vocabulary(self) -> int:
-        """The number of logits that stand for tokens.
-
-        A model may have more (T5: 32128; Pythia: 50304 or 50432, by its size).
-        """
+        """The number of logits that stand for tokens. A model may have more (T5: 32128; Pythia: 50304 or 50432)."""
         return 1 + max(self.amateur.tokenizer.get_vocab().values())
 
     @property
@@ -287,13 +268,12 @@ class Pair:
         return sorted((special | empty) - set(self.infilling.after))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
-        """Every turn as token ids, in the spelling of the pair."""
         return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.given)
 
     def decode(self, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
         """Dialogues of token ids as text, with one space for any run of white space.
 
-        Positives and negatives both pass through it: redrawn text differs from kept text only in its words.
+        Positives and negatives both pass through it, so that they differ only in their words.
         """
         texts = iter(self.amateur.tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
         return [tuple(" ".join(next(texts).split()) for _ in turns) for turns in dialogues]

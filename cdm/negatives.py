@@ -5,8 +5,8 @@ do not tell them apart.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,8 +52,8 @@ def sample_negatives(
     A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
     at another place, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
     manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. A negative depends on its
-    dialogue, its index, the seed and the longest length, not on the other dialogues' words. `advance` is called with
-    the number of manipulations done. `graphs` are those of `amr-multi`.
+    dialogue, its index, the seed and the longest length. `advance` gets the number of manipulations done. `graphs` are
+    those of `amr-multi`.
 
     Raises SettingFault for `amr-multi` where no turn has a graph with a place.
     """
@@ -63,27 +63,36 @@ def sample_negatives(
         _check_graphs(graphs, positives)
     current: list[Turns] = list(tokenised.dialogues)
     longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
-    redrawing = _Redrawing(pair, tokenised, sampling, seed, longest, token_budget, graphs)
+    shape = sampling.candidates, longest
     rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
     plans = [manipulations(strategy, rng) for rng in rngs]
     unclosed = dropped = 0
     changed: set[int] = set()
+    ranks: list[int] = []  # of every drawn token by the amateur
     for round_ in range(max(map(len, plans), default=0)):
         waiting = [i for i, plan in enumerate(plans) if round_ < len(plan)]
         for attempt in range(ATTEMPTS):
-            gaps = {i: redrawing.find_gap(current[i], plans[i][round_], rngs[i]) for i in waiting}
-            draws = redrawing.draw(current, gaps, (round_, attempt))
-            before = pair.decode([current[i] for i in waiting])
-            after = pair.decode([draws[i].turns for i in waiting])
+            gaps = {i: find_gap(tokenised, current[i], plans[i][round_], rngs[i], graphs) for i in waiting}
+            tasks = {i: tokenised.task(current[i], gap) for i, gap in gaps.items()}
+            uniforms = [np.random.default_rng((seed, i, round_, attempt)).random(shape) for i in waiting]
+            sources = [task.source for task in tasks.values() for _ in range(sampling.candidates)]
+            drawn = iter(sample_segments(pair, sources, sampling, np.concatenate(uniforms), token_budget, ranks))
+            segments = {
+                i: choose_segment([next(drawn) for _ in range(sampling.candidates)], task.segment, longest)
+                for i, task in tasks.items()
+            }
+            redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
+            before, after = (pair.decode([of[i] for i in waiting]) for of in (current, redrawn))
+            is_last = attempt == ATTEMPTS - 1
             done = [
                 i
                 for i, b, a in zip(waiting, before, after, strict=True)
-                if b != a != positives[i] and all(a) and (draws[i].is_closed or attempt == ATTEMPTS - 1)
+                if b != a != positives[i] and all(a) and (len(segments[i]) < longest or is_last)
             ]
             for i in done:
-                current[i] = draws[i].turns
-                unclosed += not draws[i].is_closed
-                dropped += draws[i].dropped
+                current[i] = redrawn[i]
+                unclosed += len(segments[i]) == longest
+                dropped += tasks[i].dropped
             changed.update(done)
             advance(len(done))
             waiting = [i for i in waiting if i not in done]
@@ -97,7 +106,7 @@ def sample_negatives(
         failures=len(current) - len(kept),
         unclosed=unclosed,
         dropped=dropped,
-        implausible=float(np.mean(np.array(redrawing.ranks) >= PLAUSIBLE)) if redrawing.ranks else None,
+        implausible=float(np.mean(np.array(ranks) >= PLAUSIBLE)) if ranks else None,
     )
 
 
@@ -119,57 +128,20 @@ def _check_graphs(graphs: Graphs | None, dialogues: Sequence[Dialogue]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Draw:
-    """A dialogue with one segment drawn again."""
+def find_gap(
+    tokenised: TokenisedDialogues, turns: Turns, place: Place, rng: random.Random, graphs: Graphs | None
+) -> Gap:
+    """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment.
 
-    turns: Turns
-    is_closed: bool  # whether the segment ended by itself
-    dropped: int  # source tokens that did not fit into the models' window
-
-
-@dataclass(frozen=True)
-class _Redrawing:
-    """How segments of some dialogues are drawn again: what all attempts have in common."""
-
-    pair: Pair
-    tokenised: TokenisedDialogues
-    sampling: Sampling
-    seed: int
-    longest: int
-    token_budget: int
-    graphs: Graphs | None
-    ranks: list[int] = field(default_factory=list)  # of every drawn token by the amateur
-
-    def find_gap(self, turns: Turns, place: Place, rng: random.Random) -> Gap:
-        """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment."""
-        pieces, given, found = self.tokenised.to_pieces(turns), self.tokenised.given, None
-        if place == "content":
-            found = draw_content_gap(pieces, rng, given)
-        elif place == "amr" and self.graphs is not None:
-            found = draw_amr_gap(pieces, self.graphs, rng, given)
-        return self.tokenised.fillable(turns, found or draw_gap(pieces, rng, place == "utterance", given))
-
-    def draw(self, dialogues: Sequence[Turns], gaps: Mapping[int, Gap], attempt: tuple[int, int]) -> dict[int, _Draw]:
-        """By index, each dialogue with its gap drawn again; the random numbers depend on index and attempt."""
-        tasks = {i: self.tokenised.task(dialogues[i], gap) for i, gap in gaps.items()}
-        candidates, shape = self.sampling.candidates, (self.sampling.candidates, self.longest)
-        uniforms = [np.random.default_rng((self.seed, i, *attempt)).random(shape) for i in tasks]
-        sources = [task.source for task in tasks.values() for _ in range(candidates)]
-        drawn = sample_segments(
-            self.pair,
-            sources,
-            self.sampling,
-            np.concatenate(uniforms),
-            self.pair.never_drawn,
-            self.token_budget,
-            self.ranks,
-        )
-        found: dict[int, _Draw] = {}
-        for k, (i, task) in enumerate(tasks.items()):
-            segment = choose_segment(drawn[k * candidates : (k + 1) * candidates], task.segment, self.longest)
-            found[i] = _Draw(fill(dialogues[i], gaps[i], segment), len(segment) < self.longest, task.dropped)
-        return found
+    Where a model does not read what follows, the gap goes on to the end of its turn.
+    """
+    pieces, given, found = tokenised.to_pieces(turns), tokenised.given, None
+    if place == "content":
+        found = draw_content_gap(pieces, rng, given)
+    elif place == "amr" and graphs is not None:
+        found = draw_amr_gap(pieces, graphs, rng, given)
+    gap = found or draw_gap(pieces, rng, place == "utterance", given)
+    return gap if tokenised.infilling.reads_right else replace(gap, stop=len(turns[gap.turn]))
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

@@ -64,21 +64,20 @@ def sample_segments(
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
     uniforms: Float[NDArray[np.float64], "rows longest"],
-    forbidden: Sequence[int] = (),
     token_budget: int = 16_384,
     ranks: list[int] | None = None,
 ) -> list[list[int]]:
     """One segment for every source from the degraded distribution, without the tokens that frame it.
 
-    Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. `forbidden` tokens are
-    never drawn. A segment has at least one token. One with as many tokens as `uniforms` has columns did not close: the
-    models never wrote its end. `ranks` receives, for every token drawn, ends included, how many of the tokens that may
-    be drawn the amateur finds likelier; nothing where the amateur is not evaluated.
+    Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
+    token. One with as many tokens as `uniforms` has columns did not close: the models never wrote its end. `ranks`
+    receives, for every token drawn, ends included, how many of the tokens that may be drawn the amateur finds likelier;
+    nothing where the amateur is not evaluated.
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
     segments: list[list[int]] = [[] for _ in sources]
-    found = [] if ranks is None else ranks
+    found, forbidden = [] if ranks is None else ranks, pair.never_drawn
     for batch in batches_by_budget([len(source) for source in sources], token_budget):
         drawn = halve_when_out_of_memory(
             lambda rows: _sample_batch(pair, [sources[i] for i in rows], sampling, uniforms[rows], forbidden, found),
@@ -94,7 +93,7 @@ def _sample_batch(
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
     uniforms: NDArray[np.float64],
-    forbidden: Sequence[int],
+    forbidden: list[int],
     ranks: list[int],
 ) -> list[list[int]]:
     (end,) = pair.infilling.after
@@ -111,7 +110,7 @@ def _sample_batch(
     alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
     for step in range(uniforms.shape[1]):
         read = {name: reader.next_log_probabilities(chosen)[:, :vocabulary] for name, reader in readers.items()}
-        never = [*forbidden, end] if step == 0 else list(forbidden)
+        never = [*forbidden, end] if step == 0 else forbidden
         amateur = read.get("amateur")
         if amateur is not None and len(read) == 2:
             log_p = degraded_log_probabilities(**read, gamma=sampling.gamma)

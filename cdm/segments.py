@@ -8,7 +8,7 @@ that DEAM and CDM's AMR-Multi find in AMR graphs, whose concepts are mostly cont
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -112,26 +112,18 @@ def is_content(word: str) -> bool:
 
 
 def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
-    """For each manipulation of one dialogue, what it takes (section 4.1.1).
+    """For each manipulation of one dialogue, what it takes (section 4.1.1): once, or one to four times, uniformly.
 
-    The single strategies manipulate once, the multi ones one to four times, uniformly. `content-multi` takes content
-    words and their neighbours; it stands in for `amr-multi`, which needs AMR graphs.
+    `content-multi` takes content words and their neighbours; it stands in for `amr-multi`, which needs AMR graphs.
 
     Raises SettingFault for an unknown strategy.
     """
     check(Strategy, strategy=strategy)
-    times = rng.randint(1, 4) if strategy.endswith("multi") else 1
-    match strategy:
-        case "segment-single":
-            return ["segment"]
-        case "utterance-single":
-            return ["utterance"]
-        case "content-multi":
-            return ["content"] * times
-        case "amr-multi":
-            return ["amr"] * times
-        case _:
-            return ["utterance" if rng.random() < 0.5 else "segment" for _ in range(times)]
+    place, number = strategy.split("-")
+    times = rng.randint(1, 4) if number == "multi" else 1
+    if place == "mixed":
+        return ["utterance" if rng.random() < 0.5 else "segment" for _ in range(times)]
+    return [cast(Place, place)] * times
 
 
 def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:

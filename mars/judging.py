@@ -7,13 +7,14 @@ lengths: the copies of T stand side by side in one row, and each copy sees only 
 
 import math
 from collections.abc import Sequence
+from itertools import count
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from mars.planning import DOUBT, TIE
-from mars.slots import Reading, join, read_alone, read_on
+from mars.slots import Reading, Token, read_alone, read_on
 from models.causal import CausalLM
 from models.model import OutputHead, token_log_probabilities
 
@@ -48,20 +49,16 @@ def lay_out_branches(last: int, after: Sequence[int], length: int, filled: int, 
 
     The row already holds the `length` tokens before the fill and the fill's `filled` tokens except the last.
 
-    >>> lay_out_branches(last=9, after=[5], length=2, filled=2, lengths=[1, 2])
-    Reading(ids=[9, 5, 5], slots=[3, 4, 5], positions=[3, 3, 4], prefix=[3, 3, 4], own=[3, 4, 5])
+    >>> last, copy = lay_out_branches(last=9, after=[5], length=2, filled=2, lengths=[1])
+    >>> copy
+    Token(id=5, slot=4, position=3, prefix=3, own=4)
     """
-    ends = [length + m for m in lengths]
-    starts = [length + filled + c * len(after) for c in range(len(lengths))]
-    steps = range(len(after))
-    copies = Reading(
-        [token for _ in lengths for token in after],
-        [start + j for start in starts for j in steps],
-        [end + j for end in ends for j in steps],
-        [end for end in ends for _ in steps],
-        [start for start in starts for _ in steps],
-    )
-    return join(read_on([last], length + filled - 1), copies)
+    copies = [
+        Token(token, start + j, length + m + j, length + m, start)
+        for m, start in zip(lengths, count(length + filled, len(after)), strict=False)
+        for j, token in enumerate(after)
+    ]
+    return [*read_on([last], length + filled - 1), *copies]
 
 
 def score_tokens(

@@ -229,7 +229,7 @@ class _Batch:
         read = self.slots.read(layouts, group)
         self.states[list(group), [row.blank.length - 1 for row in rows]] = read[:, 0]
         fills = [self.states[i, [m - 1 for m in row.whole]] for i, row in zip(group, rows, strict=True)]
-        copies = [states[1 : len(layout.ids)] for states, layout in zip(read, layouts, strict=True)]
+        copies = [states[1 : len(layout)] for states, layout in zip(read, layouts, strict=True)]
         following = [
             judging.gather_following_states(fill, copy, len(row.blank.after)).flatten(0, 1)
             for row, fill, copy in zip(rows, fills, copies, strict=True)

@@ -13,7 +13,7 @@ from core.example import Example
 from core.faults import SettingFault
 from core.metric import BaseMetric
 from core.scores import Scores, require
-from core.selection import references_of, select_complete
+from core.selection import references_of
 from core.settings import AscendingRatios, Count, Positive, check
 from core.signature import MODEL_LIBRARIES, Setting
 from data.documents import DocumentFrequencies
@@ -168,14 +168,15 @@ class MARS(BaseMetric):
 
         Raises ValueError for a ratio that was not compared.
         """
-        values = np.array([self._find_best(one)[0] for one in compared], np.float64)
+        judged = [self._judge(one) for one in compared]
+        values = np.array([value for value, _ in judged], np.float64)
         unknown = f"{self.embedder.name} has no vector for the text or its references"
         return Scores(
             {"quality": values},
             self.signature,
             [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
             [one.dropped + self._count_dropped(one) for one in compared],
-            [self._explain(one) for one in compared],
+            [explained for _, explained in judged],
             self.notes,
         )
 
@@ -196,14 +197,6 @@ class MARS(BaseMetric):
             found.append(Compared(self.ratios, own, each, refused, dropped, reason))
         return found
 
-    def augment(self, examples: Sequence[Example]) -> list[Augmentations]:
-        """The augmentations of every reference, each once, in the order of the examples.
-
-        Raises ExampleFaults where no example has references.
-        """
-        select_complete(examples, self.requires, self.name)
-        return list(self._augment(examples).values())
-
     def _augment(self, examples: Sequence[Example]) -> dict[ReferenceKey, Augmentations]:
         documents = self.with_corpus(examples).documents
         assert documents is not None
@@ -211,36 +204,27 @@ class MARS(BaseMetric):
             examples, self.ratios, self.augmenter, self.tagger, documents, self.masking, kept=self.kept
         )
 
-    def _choose_cosines(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
-        """The cosines at this metric's ratios."""
-        return one.cosines[:, [one.ratios.index(ratio) for ratio in self.ratios]]
-
     def _count_dropped(self, one: Compared) -> int:
         """How many tokens of the context were cut at most, at this metric's ratios."""
         counted = (each for row in one.references for each in row if each.ratio in self.ratios)
         return max((each.augmented.dropped_context for each in counted), default=0)
 
-    def _find_best(self, one: Compared) -> tuple[float, int]:
-        """Eq. 7 with the best reference, and its index; NaN and -1 where there is none."""
-        scores = mars(self._choose_cosines(one), self.q)
+    def _judge(self, one: Compared) -> tuple[float, dict[str, Any]]:
+        """Eq. 7 with the best reference, NaN where there is none, and its explanation."""
+        refused = [{"reference": r.reference, "reason": r.reason} for r in one.refused]
+        explained: dict[str, Any] = {"refused": refused} if refused else {}
+        cosines = one.cosines[:, [one.ratios.index(ratio) for ratio in self.ratios]]
+        scores = mars(cosines, self.q)
         if np.isnan(scores).all():
-            return float("nan"), -1
+            return float("nan"), explained
         best = int(np.nanargmax(scores))
-        return float(scores[best]), best
-
-    def _explain(self, one: Compared) -> dict[str, Any]:
-        score, best = self._find_best(one)
-        refused = {"refused": [{"reference": r.reference, "reason": r.reason} for r in one.refused]}
-        if best < 0:
-            return refused if one.refused else {}
         by_ratio = {augmented.ratio: augmented for augmented in one.references[best]}
-        weights = ratio_weights(len(self.ratios), self.q).tolist()
-        cosines = self._choose_cosines(one)[best].tolist()
-        return {
+        parts = zip(self.ratios, ratio_weights(len(self.ratios), self.q).tolist(), cosines[best].tolist(), strict=True)
+        return float(scores[best]), {
             "reference": one.references[best][0].reference,
-            "score": score,
-            "ratios": [by_ratio[r].explain(w, c) for r, w, c in zip(self.ratios, weights, cosines, strict=True)],
-            **(refused if one.refused else {}),
+            "score": float(scores[best]),
+            "ratios": [by_ratio[ratio].explain(weight, cosine) for ratio, weight, cosine in parts],
+            **explained,
         }
 
 

@@ -10,7 +10,7 @@ go on after one beginning, such as a long context, which is read and stored once
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -27,34 +27,30 @@ BLOCK = 256  # tokens of a row in one pass
 COPIED = 6  # a layer copies 1 / COPIED slots for each dimension of its hidden states while it computes an idle token
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Tokens of one row to read in one pass; all lists have the same length."""
+class Token(NamedTuple):
+    """A token to read."""
 
-    ids: Sequence[int]  # the tokens
-    slots: Sequence[int]  # the slot that each token is written to
-    positions: Sequence[int]  # the position of each token in the text
-    prefix: Sequence[int]  # how many of the first slots each token sees
-    own: Sequence[int]  # the first slot of each token's branch; a token sees its branch up to itself
+    id: int
+    # the slot that it is written to
+    slot: int
+    # its position in the text
+    position: int
+    # how many of the first slots it sees
+    prefix: int
+    # the first slot of its branch, which it sees up to itself
+    own: int
 
-    def take(self, start: int, stop: int) -> "Reading":
-        """Some of the tokens; the ones before them are read first."""
-        return Reading(*(each[start:stop] for each in (self.ids, self.slots, self.positions, self.prefix, self.own)))
+
+Reading = list[Token]  # what a row reads in one pass
 
 
 def read_on(ids: Sequence[int], length: int) -> Reading:
     """A reading of tokens that follow the `length` tokens of the row.
 
-    >>> read_on([7, 8], 3)
-    Reading(ids=[7, 8], slots=[3, 4], positions=[3, 4], prefix=[3, 3], own=[3, 3])
+    >>> read_on([7], 3)
+    [Token(id=7, slot=3, position=3, prefix=3, own=3)]
     """
-    places = list(range(length, length + len(ids)))
-    return Reading(list(ids), places, places, [length] * len(ids), [length] * len(ids))
-
-
-def join(first: Reading, second: Reading) -> Reading:
-    """Both in one pass."""
-    return Reading(*([*getattr(first, name), *getattr(second, name)] for name in first.__annotations__))
+    return [Token(token, place, place, length, length) for place, token in enumerate(ids, length)]
 
 
 @dataclass(frozen=True)
@@ -73,17 +69,17 @@ class Branch:
         """
         return place if place < self.shared else place - self.shared + self.start
 
-    def lay_out(self, reading: Reading) -> list[list[int]]:
-        """For each token: itself, its slot, its position, the ends of the three parts that it sees and their starts."""
-        return [
-            list(reading.ids),
-            [self.slot(slot) for slot in reading.slots],
-            list(reading.positions),
-            [min(seen, self.shared) for seen in reading.prefix],
-            [self.start for _ in reading.ids],
-            [self.start + max(0, seen - self.shared) for seen in reading.prefix],
-            [self.slot(own) for own in reading.own],
-        ]
+    def lay_out(self, token: Token) -> tuple[int, ...]:
+        """The token, its slot, its position, the ends of the three parts that it sees and their starts."""
+        return (
+            token.id,
+            self.slot(token.slot),
+            token.position,
+            min(token.prefix, self.shared),
+            self.start,
+            self.start + max(0, token.prefix - self.shared),
+            self.slot(token.own),
+        )
 
 
 class _Layer(CacheLayerMixin):
@@ -149,45 +145,41 @@ class Slots:
         of_row: dict[int, list[int]] = {}
         for i, line in enumerate(lines):
             of_row.setdefault(self.lines[line].row, []).append(i)
-        layouts: list[list[list[int]]] = []
-        for several in of_row.values():
-            columns = zip(*(self.lines[lines[i]].lay_out(readings[i]) for i in several), strict=True)
-            layouts.append([[number for part in parts for number in part] for parts in columns])
-        longest = max(len(layout[0]) for layout in layouts)
+        layouts = [
+            [self.lines[lines[i]].lay_out(token) for i in several for token in readings[i]]
+            for several in of_row.values()
+        ]
         blocks = [
-            self._read_block([[column[at : at + BLOCK] for column in layout] for layout in layouts], list(of_row))
-            for at in range(0, longest, BLOCK)
+            self._read_block([layout[at : at + BLOCK] for layout in layouts], list(of_row))
+            for at in range(0, max(map(len, layouts)), BLOCK)
         ]
         read = torch.cat(blocks, dim=1)
-        found = read.new_zeros(len(lines), max(len(reading.ids) for reading in readings), read.shape[-1])
+        found = read.new_zeros(len(lines), max(map(len, readings)), read.shape[-1])
         for states, several in zip(read, of_row.values(), strict=True):
             at = 0
             for i in several:
-                count = len(readings[i].ids)
+                count = len(readings[i])
                 found[i, :count] = states[at : at + count]
                 at += count
         return found
 
-    def _read_block(self, layouts: Sequence[list[list[int]]], rows: list[int]) -> Float[Tensor, "rows time dim"]:
+    def _read_block(self, layouts: list[list[tuple[int, ...]]], rows: list[int]) -> Float[Tensor, "rows time dim"]:
         device = self.lm.device
-        self.width = 1 + max(max(layout[1], default=0) for layout in layouts)
+        self.width = 1 + max(slot for layout in layouts for _, slot, *_ in layout)
         asked: list[int] | slice = slice(None)
-        idle, longest = self.rows - len(rows), max(len(layout[0]) for layout in layouts)
+        idle, longest = self.rows - len(rows), max(map(len, layouts))
         if longest * idle * self.lm.model.config.hidden_size < COPIED * self.width * len(rows):
             by_row, asked = dict(zip(rows, layouts, strict=True)), rows
             rows = list(range(self.rows))
-            layouts = [by_row.get(row, [[]] * len(layouts[0])) for row in rows]
+            layouts = [by_row.get(row, []) for row in rows]
         chosen = torch.tensor(rows, device=device)
         self.reads = chosen[:, None]
         self.view = slice(None) if rows == list(range(self.rows)) else chosen  # all rows: no copy
-        columns = zip(*layouts, strict=True)
-        fills = (0, self.capacity, 0, 0, 0, 0, 0)
-        ids, slots, positions, shared, start, stop, own = (
-            pad(column, fill, device) for column, fill in zip(columns, fills, strict=True)
-        )
-        self.slots = slots
+        padding = (0, self.capacity, 0, 0, 0, 0, 0)
+        padded = torch.tensor([layout + [padding] * (longest - len(layout)) for layout in layouts], device=device)
+        ids, self.slots, positions, *seen = padded.unbind(-1)
         place = torch.arange(self.width, device=device)
-        shared, start, stop, own, slots = (each[..., None] for each in (shared, start, stop, own, slots))
+        shared, start, stop, own, slots = (each[..., None] for each in (*seen, self.slots))
         sees = (place < shared) | ((place >= start) & (place < stop)) | ((place >= own) & (place <= slots))
         dtype = self.lm.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, torch.finfo(dtype).min)
@@ -243,9 +235,9 @@ def check_model(lm: CausalLM) -> None:
     ids += [lm.start] * (4 - len(ids))
     plain = lm.model(input_ids=torch.tensor([ids], device=lm.device), use_cache=False).logits[0]
     slots = Slots(lm, rows=1, capacity=8)
-    rejected = Reading([ids[3], ids[0]], slots=[2, 3], positions=[2, 3], prefix=[2, 2], own=[2, 2])
-    chosen = Reading(ids[2:], slots=[5, 6], positions=[2, 3], prefix=[2, 2], own=[5, 5])
-    hidden = torch.cat([slots.read([read_on(ids[:2], 0)], [0])[0], slots.read([join(rejected, chosen)], [0])[0, 2:]])
+    chosen = [Token(ids[2], slot=5, position=2, prefix=2, own=5), Token(ids[3], slot=6, position=3, prefix=2, own=5)]
+    branches = [*read_on([ids[3], ids[0]], 2), *chosen]
+    hidden = torch.cat([slots.read([read_on(ids[:2], 0)], [0])[0], slots.read([branches], [0])[0, 2:]])
     slotted = hidden @ get_output_embeddings(lm).T
     spread = float((plain - plain.mean(-1, keepdim=True)).abs().max())
     tolerance = spread * max(0.01, 8 * torch.finfo(plain.dtype).eps)

@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from pytorch_lightning import Trainer
 from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, BertForSequenceClassification
@@ -64,8 +63,7 @@ def toy_bleurt(encoder: Path, side: str = "right", **settings: Any) -> Bleurt:
 
 
 def toy_pooler(weight: float) -> ClassifierPooler:
-    ones = np.ones(len(FEATURES))
-    return ClassifierPooler(0 * ones, ones, weight * ones, 0.5)
+    return ClassifierPooler(0.5, {name: {"center": 0.0, "scale": 1.0, "weight": weight} for name in FEATURES})
 
 
 def toy_bart(tokens: int, start: int, end: int, deviation: float, seed: int = 0) -> BartForConditionalGeneration:

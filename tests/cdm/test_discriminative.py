@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from cdm.discriminative import (
 from cdm.infilling import Pair
 from core.example import Example
 from core.faults import InputFaults
+from tests.toy_models import toy_pooler
 
 
 def steps(momentum: list[float], turn: list[int] | None = None) -> Steps:
@@ -116,8 +118,7 @@ def test_the_classifier_pooler_learns_and_its_features_add_up(tmp_path: Path) ->
 def test_a_changed_pooler_is_refused_by_its_file(
     change: Callable[[dict[str, Any]], object], message: str, tmp_path: Path
 ) -> None:
-    ones = np.ones(len(FEATURES))
-    content = ClassifierPooler(ones, ones, ones, 0.0).content
+    content = asdict(toy_pooler(1.0))
     change(content)
     (tmp_path / "pooler.json").write_text(json.dumps(content))
     with pytest.raises(InputFaults, match=re.escape(message)) as fault:

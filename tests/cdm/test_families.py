@@ -105,17 +105,15 @@ def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: 
 def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list[list[int]], gamma: float) -> None:
     sampling = Sampling(gamma=gamma, temperature=0.7, top_k=40, top_p=0.95)
     uniforms = np.random.default_rng(1).random((len(sources), 6))
-    found = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn)
+    found = sample_segments(pair, sources, sampling, uniforms)
     assert found == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
 
 
 @pytest.mark.parametrize("token_budget", [1, 150])
 def test_a_row_does_not_depend_on_its_batch(pair: Pair, sources: list[list[int]], token_budget: int) -> None:
     uniforms = np.random.default_rng(2).random((len(sources), 5))
-    expected = sample_segments(pair, sources, Sampling(gamma=0.5), uniforms, pair.never_drawn)
-    batched = sample_segments(
-        pair, sources[::-1], Sampling(gamma=0.5), uniforms[::-1], pair.never_drawn, token_budget=token_budget
-    )
+    expected = sample_segments(pair, sources, Sampling(gamma=0.5), uniforms)
+    batched = sample_segments(pair, sources[::-1], Sampling(gamma=0.5), uniforms[::-1], token_budget=token_budget)
     assert batched[::-1] == expected
 
 
@@ -220,10 +218,9 @@ def test_how_causal_models_read_a_gap(middle: ConditionalLM, left_to_right: Cond
     assert filled.source == (begin, 300, separator, 301, suffix, 303, separator, 304, end)
     assert find_infilling(middle).target(filled.segment) == [302, close]
     tokenised = tokenise(left_to_right, [], LONGEST)
-    gap = tokenised.fillable(turns, gap)
-    continued = tokenised.task(turns, gap)
+    continued = tokenised.task(turns, Gap(1, 1, 3))
     separator, close = (left_to_right.tokenizer.get_vocab()[token] for token in (SEPARATOR, "</s>"))
-    assert (gap, continued.source, continued.dropped) == (Gap(1, 1, 3), (close, 300, separator, 301), 0)
+    assert (continued.source, continued.dropped) == ((close, 300, separator, 301), 0)
     assert find_infilling(left_to_right).target(continued.segment) == [302, 303, separator]
     windowed = tokenise(left_to_right, [], 4).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
@@ -238,10 +235,10 @@ def test_logits_beyond_the_tokenizer_change_nothing(middle: ConditionalLM, dialo
     sources = [list(task.source) for task in even.tokenise(dialogues[:5]).tasks(seed=4)[:5]]
     uniforms = np.random.default_rng(1).random((5, 9))
     for gamma in (0.5, -1.0):
-        expected = sample_segments(even, sources, Sampling(gamma=gamma), uniforms, even.never_drawn)
-        assert sample_segments(uneven, sources, Sampling(gamma=gamma), uniforms, uneven.never_drawn) == expected
+        expected = sample_segments(even, sources, Sampling(gamma=gamma), uniforms)
+        assert sample_segments(uneven, sources, Sampling(gamma=gamma), uniforms) == expected
         swapped = [Pair(pair.expert, pair.amateur, LONGEST) for pair in (even, uneven)]
-        first, second = (sample_segments(p, sources, Sampling(gamma=gamma), uniforms, p.never_drawn) for p in swapped)
+        first, second = (sample_segments(p, sources, Sampling(gamma=gamma), uniforms) for p in swapped)
         assert first == second
 
 

@@ -37,7 +37,7 @@ def test_a_model_without_a_say_is_not_evaluated(
     monkeypatch.setattr(getattr(pair, unused).model, "forward", refuse)
     monkeypatch.setattr(getattr(pair, unused).model.get_encoder(), "forward", refuse)
     uniforms = np.random.default_rng(1).random((len(sources), 3))
-    assert all(sample_segments(pair, sources, Sampling(gamma=gamma), uniforms, pair.never_drawn))
+    assert all(sample_segments(pair, sources, Sampling(gamma=gamma), uniforms))
 
 
 def test_with_the_whole_constraint_only_the_likeliest_token_of_the_amateur_is_left(
@@ -46,11 +46,11 @@ def test_with_the_whole_constraint_only_the_likeliest_token_of_the_amateur_is_le
     uniforms = np.random.default_rng(1).random((len(sources), 6))
     only = Sampling(gamma=0.7, plausibility=0.999999)
     greedy = Sampling(gamma=0.0, top_k=1)
-    expected = sample_segments(pair, sources, greedy, uniforms, pair.never_drawn)
+    expected = sample_segments(pair, sources, greedy, uniforms)
     ranks: list[int] = []
-    assert sample_segments(pair, sources, only, uniforms, pair.never_drawn, ranks=ranks) == expected
+    assert sample_segments(pair, sources, only, uniforms, ranks=ranks) == expected
     assert set(ranks) == {0}
-    assert sample_segments(pair, sources, Sampling(gamma=0.7), uniforms, pair.never_drawn) != expected
+    assert sample_segments(pair, sources, Sampling(gamma=0.7), uniforms) != expected
 
 
 @pytest.mark.parametrize("gamma", [-1.0, 0.0, 1.5])
@@ -58,7 +58,7 @@ def test_ranks_are_those_of_the_amateur_that_reads_what_was_drawn(
     pair: Pair, sources: list[list[int]], gamma: float
 ) -> None:
     uniforms, ranks = np.random.default_rng(5).random((1, 4)), []
-    (found,) = sample_segments(pair, sources[:1], Sampling(gamma=gamma), uniforms, pair.never_drawn, ranks=ranks)
+    (found,) = sample_segments(pair, sources[:1], Sampling(gamma=gamma), uniforms, ranks=ranks)
     reader, (end,) = pair.amateur.read(sources[:1], pair.infilling.before), pair.infilling.after
     expected: list[int] = []
     for step, token in enumerate([*found, end][:4]):

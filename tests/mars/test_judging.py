@@ -31,7 +31,7 @@ from mars.judging import (
 )
 from mars.lockstep import pick
 from mars.planning import TIE, plan_states
-from mars.slots import Slots, check_model, get_output_embeddings, join, read_alone, read_on
+from mars.slots import Slots, check_model, get_output_embeddings, read_alone, read_on
 from models.causal import CausalLM
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
@@ -73,7 +73,7 @@ def perplexities(lm: CausalLM, before: list[int], fill: list[int], after: list[i
     lengths = range(1, filled + 1)
     slots = Slots(lm, rows=1, capacity=n + filled * (1 + len(after)))
     copies = lay_out_branches(fill[-1], after, n, filled, lengths)
-    hidden = slots.read([join(read_on([*before, *fill[:-1]], 0), copies)], [0])[0]
+    hidden = slots.read([[*read_on([*before, *fill[:-1]], 0), *copies]], [0])[0]
     embeddings = get_output_embeddings(lm)
     scores = score_tokens(embeddings, hidden[n - 1 : n + filled - 1], fill)
     states = gather_following_states(hidden[n : n + filled], hidden[n + filled :], len(after))

@@ -78,8 +78,7 @@ def cosine(a: str, b: str) -> float:
 
 def test_the_score_is_eq_7_of_the_cosines(metric: MARS) -> None:
     examples = [Example(str(i), text=text, references=(TEXTS[0],), context="c") for i, text in enumerate(TEXTS)]
-    (row,) = metric.augment(examples)
-    assert not isinstance(row, RefusedReference)
+    (row,) = metric.compare(examples)[0].references
     assert row[0] == AugmentedReference("c", TEXTS[0], 0.0, (Kept(TEXTS[0]),), Augmented(TEXTS[0], (), 0.0, 0))
     texts = [one.augmented.text for one in row]
     assert texts[0] == TEXTS[0]
@@ -156,10 +155,9 @@ def test_a_reference_that_is_refused_is_reported_beside_those_that_count(metric:
     assert scores.values["quality"][0] == pytest.approx(alone.values["quality"][0])
     assert scores.explanations[0]["refused"] == [{"reference": TEXTS[2], "reason": "too long"}]
     assert "refused" not in alone.explanations[0]
-    refused, row = fussy.augment([example])
-    assert refused == RefusedReference("c", TEXTS[2], "too long")
-    assert not isinstance(row, RefusedReference)
-    assert row[0].reference == TEXTS[0]
+    (compared,) = fussy.compare([example])
+    assert compared.refused == (RefusedReference("c", TEXTS[2], "too long"),)
+    assert [row[0].reference for row in compared.references] == [TEXTS[0]]
 
 
 def test_a_text_without_a_vector_and_a_cut_context_count_only_at_their_ratios(metric: MARS) -> None:

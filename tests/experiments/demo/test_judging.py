@@ -1,6 +1,7 @@
 """One text under several metrics, and how it is shown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
-from cdm.discriminative import FEATURES, ClassifierPooler
 from cdm.infilling import Gaps
 from core.example import Example
 from core.scores import Scores, require
@@ -19,6 +19,7 @@ from experiments.report.explanations import Line, Piece
 from judge.steering import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
+from tests.toy_models import toy_pooler
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -83,10 +84,10 @@ def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_eac
         bilstm = new_bilstm([(text,) for text in texts], min_count=1, embedding_dim=4, hidden_dim=4)
         bilstm.save_pretrained(tmp_path / name)
     (tmp_path / "pooler").mkdir()
-    ones = np.ones(len(FEATURES))
-    ClassifierPooler(ones, ones, ones, 0.0, auc=0.6).save(tmp_path / "pooler" / "pooler.json")
+    pooler = toy_pooler(1.0)
+    replace(pooler, auc=0.6).save(tmp_path / "pooler" / "pooler.json")
     assert "CDM, discriminative (classifier)" in load_metrics(tmp_path)
-    ClassifierPooler(ones, ones, ones, 0.0, auc=0.4).save(tmp_path / "pooler" / "pooler.json")
+    replace(pooler, auc=0.4).save(tmp_path / "pooler" / "pooler.json")
     found = load_metrics(tmp_path)
     assert list(found)[3:] == [
         *(f"CTRLEval, {aspect}" for aspect in ("coherence", "consistency", "attribute relevance")),
