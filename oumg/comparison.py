@@ -77,8 +77,8 @@ class OutputPair:
 class PairedOutputs:
     """Two systems, ready to be compared."""
 
-    # pairs of different inputs
     train: tuple[OutputPair, ...]
+    # of other inputs
     test: tuple[OutputPair, ...]
     # removed from all texts, as (`start` or `end`, text)
     templates: tuple[tuple[str, str], ...]
@@ -117,8 +117,8 @@ def read_comparison(human: Path | str, first: Path | str, second: Path | str, se
 
     Raises InputFaults with all faults as `file:line: what`.
     """
-    human_texts, outputs, other_outputs = read_all([partial(_read_texts, path) for path in (human, first, second)])
-    return pair_texts(human_texts, outputs, other_outputs, settings)
+    of_people, outputs, other_outputs = read_all([partial(_read_texts, path) for path in (human, first, second)])
+    return pair_texts(of_people, outputs, other_outputs, settings)
 
 
 def _read_texts(path: Path | str) -> ScoredSet:
@@ -138,8 +138,8 @@ def pair_texts(
 
     The k-th output of the first system for an input is paired with the k-th of the second. Our choice: each pair gets
     two human texts of the input, drawn without replacement until all are used and then again, so that N_human = N_G1 +
-    N_G2 and every input has the same weight in both classes. Where texts have forms, as poems do, the human texts of a
-    pair have the form of its outputs. Some human text of the input must have it.
+    N_G2 and every input has the same weight in both classes. Where texts have forms, as poems do, they have the form of
+    the outputs, which some human text of the input must have.
 
     Our choice: with `match_length` the four texts of a pair are cut to one length if their lengths differ. The length
     is drawn between half the shortest and the shortest less one: at the shortest itself, the one text that is not cut
@@ -152,7 +152,7 @@ def pair_texts(
         e.full_text: split_pieces(normalise_text(e.full_text), settings.tokens) for each in sets for e in each.examples
     }
     _check(sets, settings, pieces)
-    inputs = sorted(_group_by_input(human))
+    inputs = sorted(set(map(input_of, human.examples)))
     held_out = min(math.ceil(settings.test_fraction * len(inputs)), len(inputs) - FEWEST_INPUTS + 1)
     _, test = split_by(human.examples, input_of, held_out, settings.seed)
     tested = {input_of(example) for example in test}
@@ -160,18 +160,16 @@ def pair_texts(
     starts = {find_shared_start(rows) for rows in learned} - {()}
     ends = {find_shared_start([row[::-1] for row in rows])[::-1] for rows in learned} - {()}
     stripped = {text: strip_templates(row, starts, ends) for text, row in pieces.items()}
-    grouped = [
-        {name: [each.examples[i] for i in indices] for name, indices in _group_by_input(each).items()} for each in sets
-    ]
+    grouped = [(each.examples, _group_by_input(each)) for each in sets]
     pairs = {
-        name: _pair_input(name, [by_input[name] for by_input in grouped], stripped, settings, form_of)
+        name: _pair_input(name, [[e[i] for i in at[name]] for e, at in grouped], stripped, settings, form_of)
         for name in inputs
     }
     templates = [*(("start", start) for start in starts), *(("end", end) for end in ends)]
     return PairedOutputs(
         tuple(pair for name in inputs if name not in tested for pair in pairs[name]),
         tuple(pair for name in inputs if name in tested for pair in pairs[name]),
-        tuple(sorted((where, _joined(template)) for where, template in templates)),
+        tuple(sorted((where, "".join(template).strip()) for where, template in templates)),
     )
 
 
@@ -189,11 +187,8 @@ def judge_pairs(pairs: Sequence[OutputPair], discriminators: Iterable[Discrimina
 
 def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:
     """The texts that a discriminator learns: human texts with label 1 and as many outputs with label 0."""
-    return [
-        LabelledText(tuple(segments), label, pair.input)
-        for pair in pairs
-        for segments, label in zip(pair.segments, (1, 1, 0, 0), strict=True)
-    ]
+    labelled = [(pair, *each) for pair in pairs for each in zip(pair.segments, (1, 1, 0, 0), strict=True)]
+    return [LabelledText(tuple(segments), label, pair.input) for pair, segments, label in labelled]
 
 
 def input_of(example: Example) -> str:
@@ -207,10 +202,6 @@ def _group_by_input(texts: ScoredSet) -> dict[str, list[int]]:
     for i, example in enumerate(texts.examples):
         found.setdefault(input_of(example), []).append(i)
     return found
-
-
-def _joined(pieces: Sequence[str]) -> str:
-    return "".join(pieces).strip()
 
 
 def _pair_input(
@@ -229,17 +220,16 @@ def _pair_input(
     for i in rng.permutation(len(human)):
         by_form.setdefault(form_of(human[i]), []).append(human[i])
     draws = {form: cycle(found) for form, found in by_form.items()}
-    context = next((e.context for e in (*human, *firsts, *seconds) if e.context), "") if settings.source else ""
+    context = next((e.context for e in (*human, *firsts, *seconds) if e.context), "")
     pairs: list[OutputPair] = []
     for first, second in zip(firsts, seconds, strict=True):
         draw = draws[form_of(first)]
         one, other = next(draw), next(draw)
         whole = [pieces[example.full_text] for example in (one, other, first, second)]
-        rows = whole
-        if settings.match_length:
-            length = draw_common_length([len(row) for row in whole], rng)
-            rows = [row[:length] for row in whole]
-        segments = tuple((context, _joined(row)) if settings.source else (_joined(row),) for row in rows)
+        length = draw_common_length([len(row) for row in whole], rng) if settings.match_length else None
+        rows = [row[:length] for row in whole]
+        source = (context,) if settings.source else ()
+        segments = tuple((*source, "".join(row).strip()) for row in rows)
         cut = sum(len(row) < len(uncut) for row, uncut in zip(rows, whole, strict=True))
         pairs.append(OutputPair(name, (one, other), first, second, segments, cut))
     return pairs
@@ -248,6 +238,8 @@ def _pair_input(
 def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[str, list[str]]) -> None:
     """Raises InputFaults with all faults of the three sets; `pieces` are those of every text."""
     human, first, second = sets
+    by_input = [_group_by_input(each) for each in sets]
+    human_inputs, firsts, seconds = by_input
     unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
     faults = [
         fault(*each.locate(i), f"a text needs at least two {unit}, found {format_value(example.full_text)}")
@@ -255,8 +247,6 @@ def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[st
         for i, example in enumerate(each.examples)
         if len(pieces[example.full_text]) < 2
     ]
-    by_input = [_group_by_input(each) for each in sets]
-    human_inputs, firsts, seconds = by_input
     shared = set(human_inputs) & set(firsts) & set(seconds)
     if not shared:
         rule = "the three files must share inputs (the same group, or the same id where there is no group)"
@@ -264,8 +254,7 @@ def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[st
         raise InputFaults(faults)
     for each, named in zip(sets, by_input, strict=True):
         for name, indices in named.items():
-            absent = [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]
-            if absent:
+            if absent := [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]:
                 rule = "each input needs a human text and outputs of both systems"
                 what = f"{rule}, but {format_value(name)} is not in {' and '.join(absent)}"
                 faults.append(fault(*each.locate(indices[0]), what))

@@ -48,8 +48,8 @@ def tones(character: str) -> frozenset[str]:
 
 def keeps_form(text: str, form: Form) -> bool:
     """Whether the poem has exactly this form: every length and every mark."""
-    lengths = [len(phrase) for phrase in split_phrases(text)]
-    return text[-1:] in MARKS and list(zip(lengths, find_marks(text), strict=False)) == list(form.phrases)
+    phrases = tuple(zip(map(len, split_phrases(text)), find_marks(text), strict=False))
+    return text[-1:] in MARKS and phrases == form.phrases
 
 
 def phrase_lengths(text: str, form: Form) -> float:

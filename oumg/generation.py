@@ -5,13 +5,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 from scipy.special import expit
-from torch import Tensor
 
 from core.example import Example
 from core.faults import InputFaults
@@ -53,11 +50,9 @@ class SamplingSettings:
 def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str], list[str]]:
     """The prompts, and a note where they are the first words of held-out texts.
 
-    They come from the first of these sources that has any: `sampling.prompts`, the different prefixes of the rated
-    texts, the prefixes of the held-out texts, the first words of the held-out texts. Held-out texts are taken at
-    regular distances, because data may be sorted by label.
-
-    Raises InputFaults where there are none.
+    They come from the first source that has any: `sampling.prompts`, the prefixes of the rated texts, those of the
+    held-out texts, the first words of the held-out texts. Held-out texts are taken at regular distances, because data
+    may be sorted by label. Raises InputFaults where there are none.
     """
     rated = [example for each in data.rated for example in each.examples]
     if found := list(dict.fromkeys(prompt.strip() for prompt in sampling.prompts or ())) or list_prefixes(rated):
@@ -121,7 +116,7 @@ def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
 
 
 def make_guidance(lm: CausalLM, guide: GuideModel | Guide, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:
-    """Makes the guidance of each batch."""
+    """Makes the guidance of each batch, with `watch` or without."""
     return partial(Guidance, guide, lm.tokenizer, strength, k, rule)
 
 
@@ -163,8 +158,7 @@ def measure_overhead(
 ) -> float:
     """The time of guided over unguided `generate()`, with the same prompts, k and number of tokens; 1 means no cost.
 
-    Building the guidance is not timed. Both run in turn. The fastest run of each counts, as the one least disturbed by
-    other work of the machine.
+    Both run in turn, and the fastest run of each counts. Building the guidance is not timed.
     """
     inputs = pad_prompts(lm, prompts)
     seconds: dict[bool, list[float]] = {False: [], True: []}
@@ -213,9 +207,8 @@ def write_tokens(
 ) -> Iterator[WrittenToken]:
     """Samples up to `new_tokens` tokens after the prompt from the k likeliest, up to and with the end token.
 
-    Tokens are generated lazily. The draws of a seed do not depend on other texts that are written at the same time.
-    The prompt holds its start token. `guidance`, called with `watch`, makes guidance with k candidates and a strength
-    above 0 that reports its steps there; None for the generator alone.
+    Tokens are generated lazily, by draws of the seed alone. The prompt holds its start token. `guidance` makes guidance
+    with k candidates and a strength above 0; None for the generator alone.
     """
     steps: list[GuidedStep] = []
     made = None if guidance is None else guidance(watch=steps.append)
@@ -223,7 +216,9 @@ def write_tokens(
     ids, cache = torch.tensor([list(prompt)], device=lm.device), None
     text = decode_tokens(lm.tokenizer, prompt).rstrip(INCOMPLETE)
     for _ in range(new_tokens):
-        scores, cache = _next_scores(lm, ids, cache)
+        with torch.inference_mode():
+            read = lm.model(input_ids=ids if cache is None else ids[:, -1:], past_key_values=cache, use_cache=True)
+        scores, cache = read.logits[:, -1].float(), read.past_key_values
         if made is None:
             before, candidates = scores.topk(k)
             step = GuidedStep(candidates, before, torch.full_like(before, torch.nan), before)
@@ -238,14 +233,6 @@ def write_tokens(
         text = longer
         if int(token) == lm.tokenizer.eos_token_id:
             return
-
-
-@torch.inference_mode()
-def _next_scores(lm: CausalLM, ids: Int[Tensor, "1 time"], cache: Any) -> tuple[Float[Tensor, "1 vocabulary"], Any]:
-    """The scores of the next token, and the cache of the tokens read."""
-    read = ids if cache is None else ids[:, -1:]
-    found = lm.model(input_ids=read, past_key_values=cache, use_cache=True)
-    return found.logits[:, -1].float(), found.past_key_values
 
 
 def describe_step(lm: CausalLM, step: GuidedStep, chosen: int, text: str) -> WrittenToken:

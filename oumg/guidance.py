@@ -90,21 +90,16 @@ class Guide(Protocol):
     """A model that scores every candidate after a prefix: `CausalLSTM` or `BiLSTMGuide`."""
 
     @property
-    def device(self) -> torch.device:
-        """The device of its tokens."""
-        ...
+    def device(self) -> torch.device: ...
 
-    def start(self, rows: int) -> Any:
-        """The state before the first token: a named tuple of tensors with a row each."""
-        ...
+    # the state before the first token: a named tuple of tensors with a row each
+    def start(self, rows: int) -> Any: ...
 
-    def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any:
-        """The state after one more token; where `read` is False the row stays as it is."""
-        ...
+    # the state after one more token; where `read` is False the row stays as it is
+    def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any: ...
 
-    def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
-        """The logit of each row's prefix with each of its candidates, higher is better."""
-        ...
+    # the logit of each row's prefix with each of its candidates, higher is better
+    def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]: ...
 
 
 def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase) -> Guide:
@@ -145,31 +140,15 @@ class GuidedStep:
     after: Float[Tensor, "rows k"]
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The columns read up to the last step, and the guide's state of each row."""
-
-    ids: Int[Tensor, "rows time"]
-    state: Any
-
-
 class Guidance(LogitsProcessor):
     """Keeps the k likeliest tokens of each row and adds the guide's f to their scores.
 
-    The guide reads the prompt and its continuation. Its state is kept from step to step: a row finds the state of its
-    parent by its prefix, wherever a beam search has moved it, and a row without a parent is read from its beginning.
-    Padding, start and end tokens are never read, only scored as candidates.
+    `tokenizer` is the generator's, `strength` alpha of Eq. 5 or lambda of FUDGE; `watch` gets each step. Padding, start
+    and end tokens are never read, only scored as candidates. Scores are compared and added in float32. With a strength
+    of 0 the result is exactly that of transformers' top-k, and the guide is not called.
 
-    Scores are compared and added in float32. With a strength of 0 the result is exactly that of transformers' top-k,
-    and the guide is not called.
-
-    Args:
-        guide: a causal guide or a discriminator, adapted to `tokenizer`; or a `Guide` of its tokens.
-        tokenizer: the generator's.
-        strength: alpha of Eq. 5 or lambda of FUDGE; at least 0.
-        k: candidates of a row that are scored and kept.
-        rule: `normalised` (Eq. 5) or `fudge`.
-        watch: called with each `GuidedStep`.
+    The guide's state is kept from step to step: a row finds the state of its parent by its prefix, wherever a beam
+    search has moved it, and a row without a parent is read from its beginning.
 
     Raises SettingFault for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown
     rule and a guide with other tokens; and while decoding ValueError for a guide on another device.
@@ -194,7 +173,8 @@ class Guidance(LogitsProcessor):
         self.watch = watch
         special = [tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id]
         self._unread = torch.tensor([i for i in special if i is not None], dtype=torch.long)
-        self._last: _Read | None = None
+        self._ids: Tensor | None = None  # the columns read up to the last step, and the guide's state of each row
+        self._state: Any = None
 
     @torch.no_grad()
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -206,22 +186,19 @@ class Guidance(LogitsProcessor):
         before, candidates = scores.topk(self.k)
         if self.strength == 0:
             return scores.masked_fill(scores < before[:, -1:], -torch.inf)
-        self._last = self._read(input_ids)
-        judged = self.guide.candidates(self._last.state, candidates).float()
-        after = add_to_scores(before, self._f(judged, before > -torch.inf))
+        self._read(input_ids)
+        judged = self.guide.candidates(self._state, candidates).float()
+        possible = before > -torch.inf
+        fudge = self.rule == "fudge"
+        f = fudge_scores(judged, self.strength) if fudge else normalise_scores(judged, self.strength, possible)
+        after = add_to_scores(before, f)
         if self.watch is not None:
             self.watch(GuidedStep(candidates, before, judged, after))
         return torch.full_like(scores, -torch.inf).scatter_(1, candidates, after)
 
-    def _f(self, judged: Float[Tensor, "rows k"], possible: Bool[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
-        if self.rule == "fudge":
-            return fudge_scores(judged, self.strength)
-        return normalise_scores(judged, self.strength, possible)
-
-    def _read(self, ids: Int[Tensor, "rows time"]) -> _Read:
-        last = self._last
-        index = None if last is None else find_parents(last.ids, ids)
-        if last is None or index is None:
+    def _read(self, ids: Int[Tensor, "rows time"]) -> None:
+        index = None if self._ids is None else find_parents(self._ids, ids)
+        if self._ids is None or index is None:
             if self.guide.device != ids.device:
                 raise ValueError(
                     f"a guide must be on its generator's device, but it is on {self.guide.device} and the tokens on "
@@ -229,8 +206,8 @@ class Guidance(LogitsProcessor):
                 )
             seen, state = 0, self.guide.start(len(ids))
         else:
-            seen, state = last.ids.shape[1], type(last.state)(*(value[index] for value in last.state))
+            seen, state = self._ids.shape[1], type(self._state)(*(value[index] for value in self._state))
         read = ~torch.isin(ids[:, seen:], self._unread.to(ids.device))
         for column, is_read in zip(ids[:, seen:].unbind(1), read.unbind(1), strict=True):
             state = self.guide.advance(state, column, is_read)
-        return _Read(ids.clone(), state)
+        self._ids, self._state = ids.clone(), state

@@ -144,7 +144,7 @@ class SongNet(CausalLM):
         return [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
 
     def encode(self, text: str) -> list[int]:
-        """A token for every character; `<unk>` for one that the vocabulary lacks."""
+        """A token for every character."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -152,7 +152,7 @@ class SongNet(CausalLM):
         return decode_tokens(self.tokenizer, ids)
 
     def task(self, tune: str, poem: str) -> Task:
-        """A training task: the prompt of the poem's form, then the poem with its end."""
+        """The prompt of the poem's form, then the poem with its end."""
         return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.vocabulary["<end>"]])
 
     def training_batch(self, model: Any, tasks: Sequence[Task]) -> Batch:
@@ -182,17 +182,14 @@ class SongNet(CausalLM):
 
 def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, max_length: int) -> str | None:
     """Why a poem does not fit into a generator of this size together with its prompt; None where it does."""
-    longest = max(length for length, _ in form.phrases)
-    if longest > longest_phrase or len(form.phrases) > phrases:
+    number, longest = len(form.phrases), max(length for length, _ in form.phrases)
+    prompt, poem = len(tune) + 2 * number + 1, len(form) + 1
+    if longest > longest_phrase or number > phrases:
+        known = f"the generator knows forms of at most {phrases} phrases of at most {longest_phrase} characters"
+        return f"{known}, but got {number} phrases, the longest of {longest}"
+    if prompt + poem > max_length:
         return (
-            f"the generator knows forms of at most {phrases} phrases of at most {longest_phrase} characters, but got "
-            f"{len(form.phrases)} phrases, the longest of {longest}"
-        )
-    prompt = len(tune) + 2 * len(form.phrases) + 1
-    if prompt + len(form) + 1 > max_length:
-        return (
-            f"the generator reads {max_length} tokens, but tune and form have {prompt} and the poem with its end "
-            f"{len(form) + 1}"
+            f"the generator reads {max_length} tokens, but tune and form have {prompt} and the poem with its end {poem}"
         )
     return None
 
@@ -202,7 +199,7 @@ def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArra
 
     Marks count as the characters do, though their places are given: the generator is nearly sure of them.
     """
-    tasks = [songnet.task(tune, poem) for tune, poem in poems]
+    tasks = (songnet.task(tune, poem) for tune, poem in poems)
     rows = songnet.log_probabilities([(task.source, task.target) for task in tasks])
     return np.array([-row.sum(dtype=np.float64) for row in rows])
 
