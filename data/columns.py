@@ -78,9 +78,9 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     >>> name_fields(("mt", "domain"))
     ColumnMapping(fields={'mt': 'text'}, extra={'domain': 'domain'}, problems=())
     >>> name_fields(("text", "prediction")).problems
-    ('"text" and "prediction" both give the text: columns={text: text} chooses one',)
+    ('"text" and "prediction" both give the text: data.columns.text=text chooses one',)
     >>> name_fields(("text", "lable")).problems
-    ('"lable" is no field (did you mean "label"?): columns={lable: lable} passes it on',)
+    ('"lable" is no field (did you mean "label"?): data.columns.lable=lable passes it on',)
     """
     chosen = {key: _name_field(name, key, len(names)) for name, names in columns for key in names}
     taken = {_name_field(name, "", 1) for name, _ in columns}
@@ -112,17 +112,17 @@ def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: M
     for name, keys in giving.items():
         if len(keys) > 1 and not (name == "references" and all(key in chosen for key in keys)):
             both = f"{' and '.join(map(format_value, keys))} both give the {name}"
-            several = f"{{{RATINGS}ASPECT: [{', '.join(keys)}]}} reads several people"
-            yield f"{both}: columns={several if name == 'ratings' else f'{{{name}: {keys[0]}}} chooses one'}"
+            several = f"{RATINGS}ASPECT={','.join(keys)} reads several people"
+            yield f"{both}: data.columns.{several if name == 'ratings' else f'{name}={keys[0]} chooses one'}"
     counts = Counter(extra.values())
     for key, name in extra.items():
         if name in ("id", "scores"):
-            yield f"{format_value(name)} is a key of the output of scores: columns={{my_{name}: {key}}} renames it"
+            yield f"{format_value(name)} is a key of the output of scores: data.columns.my_{name}={key} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
         if chosen.get(key) != key and (alike := next((each for each in _find_similar(name) if each not in giving), "")):
             hint = f"(did you mean {format_value(alike)}?)"
-            yield f"{format_value(key)} is no field {hint}: columns={{{key}: {key}}} passes it on"
+            yield f"{format_value(key)} is no field {hint}: data.columns.{key}={key} passes it on"
 
 
 @lru_cache(maxsize=2 * MOST_COLUMNS)

@@ -227,8 +227,8 @@ def iterate_rows(
 
 
 def _refuse(name: str) -> str:
-    hint = "{my_scores: scores}, in a table {my_bleu: scores.bleu}" if name == "scores" else f"{{my_{name}: {name}}}"
-    return f'"{name}" is a key of the output of scores: columns={hint} renames it'
+    hint = "my_scores=scores, in a table my_bleu=scores.bleu," if name == "scores" else f"my_{name}={name}"
+    return f'"{name}" is a key of the output of scores: data.columns.{hint} renames it'
 
 
 def load_examples(

@@ -55,10 +55,10 @@ class MetricStudy(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """Agreement, the ranking, the pairs of metrics, the raters and the labels."""
+        """The ranking, agreement, the pairs of metrics, the raters and the labels."""
         agreement, ranking = tabulate_agreement(self.rows), ranking_table(self.rankings)
-        found = [ranking, *pair_tables(self), *self.raters, *self.labels.tables]
-        return [agreement, *(table for table in found if table.rows)]
+        found = [ranking, agreement, *pair_tables(self), *self.raters, *self.labels.tables]
+        return [table for table in found if table.rows]
 
 
 def agree(

@@ -29,6 +29,7 @@ MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 VERDICT = ("better", "agreement", "difference", "p_value", "spearman", "beyond_cues", "mean", "kappa", "win_rate")
 NAME_CELL = 30  # characters of a name, which stands before the verdict on a page
 LONGEST_CELL = 60  # characters of a text on the terminal
+PAPER, GAP = 100, 3  # characters of a LaTeX table across both columns of a paper, and between its columns
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
 MOST_COLUMNS = 9  # of a table in a notebook
 WIDE = 6  # columns; with more, those of one value become a sentence on pages
@@ -193,16 +194,22 @@ class Table:
     def to_latex(self) -> str:
         r"""A LaTeX tabular (package booktabs), estimates with their intervals; what it leaves out is a comment.
 
-        It has no column that is undefined or holds sentences.
+        It has no column that is undefined or holds sentences, and as many as fit across both columns of a paper.
 
         >>> Table("", "", [{"metric": "a_b", "r": -0.25}]).to_latex().splitlines()[3:5]
         ['\\midrule', 'a\\_b & $-$0.250 \\\\']
         """
         names, below = self.lay_out()
         cells = {name: [_one_line(row.get(name, "")) for row in self.rows] for name in names}
-        if long := [name for name in names if name in self.texts and max(map(len, cells[name])) > LONGEST_CELL]:
-            below.append(f"in the other files: {', '.join(long)}")
-        names = [name for name in names if name not in long]
+        widths = {name: max(map(len, [name, *cells[name]])) for name in names}
+        fitting, used = list[str](), 0
+        for name, width in widths.items():
+            if (name not in self.texts or width <= LONGEST_CELL) and used + width <= PAPER:
+                fitting.append(name)
+                used += width + GAP
+        if left := [name for name in names if name not in fitting]:
+            below.append(f"in the other files: {', '.join(left)}")
+        names = fitting
         comments = [f"% {_one_line(line)}" for line in below]
         if not names:
             return "\n".join([*comments, ""])

@@ -61,12 +61,13 @@ def render(outcome: Outcome, circumstances: Circumstances) -> str:
 
 
 def name_run(outcome: Outcome, circumstances: Circumstances) -> str:
-    """The experiment with its metrics, where these are few, and its sets."""
+    """The verb or experiment with its metrics, where these are few, and its sets."""
     sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
     metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
     named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
     about = f"{named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}" if sets else ""
-    return f"{circumstances.experiment}: {about}" if about else circumstances.experiment
+    called = circumstances.verb or circumstances.experiment
+    return f"{called}: {about}" if about else called
 
 
 def define_columns() -> dict[str, str]:

@@ -70,6 +70,8 @@ class Circumstances:
     timings: Mapping[str, float]
     # the configuration as YAML, with every value resolved
     config: str
+    # the verb of the experiment, where it has one
+    verb: str = ""
 
 
 def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:

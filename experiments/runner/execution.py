@@ -40,6 +40,7 @@ from experiments.runner.hardware import (
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.trust import COPIES, check_trusted, leaves
+from experiments.runner.words import find_verb
 from judge.metrics import importable
 from judge.tables import Table, literal
 
@@ -146,7 +147,8 @@ def _run(
     if first:
         _begin(folder, kept, held)
         (folder / "config.yaml").write_text(written, encoding="utf-8")
-    log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
+    verb = find_verb(config.name)
+    log.info("%s, seed %d, in %s", verb or config.name, config.seed, _short(folder))
     exit_code = FAILED
     tracking.open(folder, config.name, redacted)
     try:
@@ -176,6 +178,7 @@ def _run(
                 seconds=time.perf_counter() - clock,
                 timings=run.timings,
                 config=written,
+                verb=verb,
             )
             outcome = name_recipe(outcome, config)
             _deliver(_redact_outcome(outcome), circumstances, folder, tracking, config)

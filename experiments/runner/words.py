@@ -187,6 +187,15 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
     return [setting]
 
 
+def find_verb(experiment: str) -> str:
+    """The verb that stands for an experiment and for nothing else; empty where there is none.
+
+    >>> find_verb("meta_eval"), find_verb("cdm_dialogue")
+    ('agree', '')
+    """
+    return next((name for name, verb in VERBS.items() if verb.experiment == experiment and not verb.line), "")
+
+
 def name_verb(words: Sequence[str]) -> list[str]:
     """The words that say what runs, for `--help`.
 

@@ -51,7 +51,7 @@ def test_a_usual_name_gives_way_to_the_field_itself(tmp_path: Path) -> None:
     assert (found.text, found.context, found.system) == ("mine", "quelle", "m")
     assert found.extra == {"response": "raw", "prompt": "Translate"}
     assert faults_of(lines(tmp_path / "y.jsonl", {"text": "a", "prompt": "b", "question": "c"})) == [
-        'y.jsonl:1: "prompt" and "question" both give the context: columns={context: prompt} chooses one'
+        'y.jsonl:1: "prompt" and "question" both give the context: data.columns.context=prompt chooses one'
     ]
 
 
@@ -142,11 +142,11 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
 @pytest.mark.parametrize(
     ("keys", "columns", "problem"),
     [
-        (("text", "mt"), (), '"text" and "mt" both give the text: columns={text: text} chooses one'),
-        (("ref", "target"), (), '"ref" and "target" both give the references: columns={references: ref} chooses one'),
+        (("text", "mt"), (), '"text" and "mt" both give the text: data.columns.text=text chooses one'),
+        (("ref", "target"), (), '"ref" and "target" both give the references: data.columns.references=ref chooses one'),
         (("text", "reason"), (), None),
         (("a", "b"), (("b", ("a",)),), 'a name must be given once, but "b" is the name of "a" too'),
-        (("labels",), (), '"labels" is no field (did you mean "label"?): columns={labels: labels} passes it on'),
+        (("labels",), (), '"labels" is no field (did you mean "label"?): data.columns.labels=labels passes it on'),
         (("labels",), (("labels", ("labels",)),), None),
         (("label", "labels"), (), None),
     ],
@@ -158,7 +158,7 @@ def test_names_that_clash(keys: tuple[str, ...], columns: Any, problem: str | No
 def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
     path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"text": "a", "mt": "b"}, {"text": "a", "n": float("nan")})
     assert faults_of(path) == [
-        'x.jsonl:2: "text" and "mt" both give the text: columns={text: text} chooses one',
+        'x.jsonl:2: "text" and "mt" both give the text: data.columns.text=text chooses one',
         'x.jsonl:3: "n" must be a value that JSON can hold, found NaN',
     ]
     assert faults_of(path, columns={"text": "hyp"})[-1] == (
@@ -166,7 +166,7 @@ def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
     )
     (tmp_path / "x.csv").write_text("text,mt\na,b\nc,d\n")
     assert faults_of(tmp_path / "x.csv") == [
-        'x.csv:1: "text" and "mt" both give the text: columns={text: text} chooses one'
+        'x.csv:1: "text" and "mt" both give the text: data.columns.text=text chooses one'
     ]
 
 
@@ -251,7 +251,7 @@ def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
     ("content", "columns", "message"),
     [
         ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: a table has a column for each person, such as "rating:q:ANN"'),
-        ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, "columns={ratings.ASPECT: [a, b]} reads several people"),
+        ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, "data.columns.ratings.ASPECT=a,b reads several people"),
         ("text,rating:q,rating:q:ann\nx,1,2\n", {}, '"rating:q" and "rating:q:PERSON" both give its ratings'),
         ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, '"b" of "q" of "ratings" must be a valid number'),
         (

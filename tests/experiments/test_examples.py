@@ -29,6 +29,8 @@ FILES = {  # what pages call the files of the reader: where an example stands in
     "mars.jsonl": "".join(
         f'{{"id": "{i}-{name}", "scores": {{"quality": {i / 10}}}}}\n' for i in range(10) for name in ("new", "old")
     ),
+    "mine.csv": "question,bot,answer,ann,ben\n"
+    + "".join(f"q{i},one,Yes.,5,4\nq{i},two,No.,2,{i % 3 + 1}\n" for i in range(7)),
     "in.csv": "hyp,r1,r2\nA word.,A word.,Words.\n",
     "samples_task.jsonl": '{"doc_id": 0, "doc": {}, "target": "x", "arguments": [["q", {}]], "resps": [["x"]], '
     '"filtered_resps": ["x"], "filter": "none", "metrics": ["exact_match"], "exact_match": 1.0}\n',

@@ -117,12 +117,12 @@ def test_order_pairs_and_clusters_never_contradict() -> None:
         for values in scores.values():
             values[int(rng.integers(50))] = None
         found = judge.agree(make_rows(scores, ratings.tolist()), resamples=20, permutations=199, cues=False)
-        order = [row["metric"] for row in found.tables[1].rows]
+        order = [row["metric"] for row in found.tables[0].rows]
         clusters = {}
-        for row in found.tables[1].rows:
+        for row in found.tables[0].rows:
             first, *last = map(int, row["cluster"].split("-"))
             clusters[row["metric"]] = set(range(first, (last or [first])[0] + 1))
-        assert {pair.n for pair in found.rankings[0].pairs} == {row["n"] for row in found.tables[1].rows}
+        assert {pair.n for pair in found.rankings[0].pairs} == {row["n"] for row in found.tables[0].rows}
         for pair in found.rankings[0].pairs:
             if pair.better != "–":
                 worse = pair.metric_b if pair.better == pair.metric_a else pair.metric_a

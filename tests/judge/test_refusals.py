@@ -50,7 +50,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.score(["a"], ["bleu", "word_count"], order=2), "order: of several metrics, pass load_metric"),
     (lambda: judge.score(ROWS, "word_count"), 'examples:1: "scores" is a key of the output of scores'),
     (lambda: judge.score(read(ROWS), "word_count"), "texts to score must have no scores, but have m"),
-    (lambda: judge.score([{"text": "a", "reason": "b"}], "word_count"), "columns={my_reason: reason} renames it"),
+    (lambda: judge.score([{"text": "a", "reason": "b"}], "word_count"), "data.columns.my_reason=reason renames it"),
     (lambda: judge.score(["a"], []), "at least one metric is needed"),
     (lambda: judge.score(["a"], [Bleu(order=2), Bleu(order=2)]), "two are called bleu2"),
     (lambda: judge.agree(ROWS, resample=3), "resample is not a setting of agree (did you mean resamples"),

@@ -54,6 +54,13 @@ def test_a_latex_table_has_equal_rows_of_escaped_text_and_no_sentences() -> None
     ]
 
 
+def test_a_latex_table_has_the_columns_that_fit_across_a_paper() -> None:
+    rows = [{"metric": r, **{f"c{i}": Estimate(float(r), 0.0, 9.0) for i in range(12)}} for r in ("1", "2")]
+    said, _, _, head, *_ = Table("", "", rows).to_latex().splitlines()
+    assert said == f"% in the other files: {', '.join(f'c{i}' for i in range(4, 12))}"
+    assert head == r"metric & c0 & c1 & c2 & c3 \\"
+
+
 def test_a_notebook_shows_nine_columns_names_and_verdict_first() -> None:
     cells = {"set": "toys", "n": 9}
     rows = [{"metric": r, **cells, **{f"c{i}": float(r) for i in range(12)}, "spearman": float(r)} for r in ("1", "2")]
