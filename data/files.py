@@ -233,26 +233,36 @@ def _refuse(name: str) -> str:
 
 def load_examples(
     path: Path,
-    to_records: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]],
-    rows: Iterable[tuple[int, dict[str, Any]]] | None = None,
+    to_records: Callable[[Any], Iterable[Mapping[str, Any]]],
+    read: Callable[[Path, list[str]], Iterable[tuple[int, Any]]] = read_json_lines,
 ) -> tuple[Example, ...]:
-    """The examples of a JSONL file in the format of one data set; `to_records` makes their fields from a line.
+    """The examples of a file in the format of one data set: JSONL, or what `read` finds, with numbers of lines.
 
-    In place of the lines it may have `rows`, with their numbers.
+    `to_records` makes the fields of examples from a line; an id may be left out.
 
     Raises InputFaults with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it
     raises ValueError), and what is wrong with the fields.
     """
+    return tuple(example for _, example in locate_examples(path, to_records, read))
+
+
+def locate_examples(
+    path: Path,
+    to_records: Callable[[Any], Iterable[Mapping[str, Any]]],
+    read: Callable[[Path, list[str]], Iterable[tuple[int, Any]]],
+    requires: Collection[str] = (),
+) -> Sequence[tuple[int, Example]]:
+    """Like load_examples, with the lines of the examples and with fields that each must have."""
     faults: list[str] = []
-    examples: list[Example] = []
+    examples: list[tuple[int, Example]] = []
     first_line: dict[str, int] = {}
-    for line, values in rows or read_json_lines(path, faults):
+    for line, values in read(path, faults):
         problems: list[str] = []
         try:
             for record in to_records(values):
-                checked, found = check_example(record, ("id",))
+                checked, found = check_example({"id": f"{path.stem}-{line}", **record}, ("id", *requires))
                 problems += found or check_id(checked["id"], line, first_line)
-                examples += [] if problems else [Example.of_checked(checked)]
+                examples += [] if problems else [(line, Example.of_checked(checked))]
         except KeyError as error:
             problems.append(f"{format_value(error.args[0])} is needed here, found null")
         except (AttributeError, TypeError, ValueError) as error:

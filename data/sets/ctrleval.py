@@ -3,21 +3,20 @@
 `root` is the folder that holds `ctrleval/`, or this folder itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import BeforeValidator, Field
+from typing import Any, Literal
 
 from core.example import Example
-from core.faults import SettingFault, fault, format_value, read_all
+from core.faults import SettingFault, format_value, read_all
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
 from data.download import require_file
+from data.files import locate_examples
 from data.numeric import parse_number
-from data.records import String, Text, check_records, layout, require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
 from data.sets.public import load_roc_plain
 from data.text_files import iterate_lines
@@ -35,7 +34,6 @@ PLAIN: Mapping[str, Callable[..., Sequence[Example]]] = {
     "roc_stories": load_roc_plain,
     **{name: partial(load_labelled, name=name) for name in SETS},
 }
-Score = Annotated[float, BeforeValidator(parse_number), Field(ge=1, le=5)]
 MODELS = 4
 
 
@@ -78,38 +76,36 @@ def ctrleval(
 def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> ScoredSet:
     """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
 
-    Ids `ctrleval-sentiment-000` and on, by row. `group` names the label and the prefix; twelve texts answer each.
+    `group` names the label and the prefix; twelve texts answer each.
 
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
     `system` is "model 1" to "model 4" in turn; each group is twelve consecutive rows. This is an assumption: in the
     sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4 far beyond chance (p
     below 1e-9), and not by blocks of three rows (p above 0.1). Which model is which is not known.
-
-    Raises InputFaults with all faults of the file: a row without a column, an unknown label, a text that does not begin
-    with its prefix, a rating that is no number from 1 to 5.
     """
     labels = _labels(part)
+
+    def read(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+        for line, content in iterate_lines(path, faults):
+            yield line, dict(zip(COLUMNS, content.rstrip("\r").split("\t"), strict=False))
+
+    def to_records(row: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        ratings = {aspect: parse_number(row[aspect]) for aspect in ASPECTS}
+        text, prefix, label, i = row["text"], row["prefix"], row["label"], next(numbers)
+        known = {"id": f"ctrleval-{part}-{i:03d}", "group": f"{label}: {prefix}", "ratings": ratings}
+        system = f"model {i % MODELS + 1}" if assume_system_order else None
+        yield {**known, "text": text, "prefix": prefix, "label": label, "system": system}
+        if label not in labels:
+            raise ValueError(f'"label" must be one of {", ".join(labels)}, found {format_value(label)}')
+        if not text.startswith(prefix):
+            raise ValueError(f"a text must begin with its prefix {format_value(prefix)}, found {format_value(text)}")
+        if wrong := [each for each in ratings.values() if isinstance(each, float) and not 1 <= each <= 5]:
+            raise ValueError(f"ratings must be from 1 to 5, found {wrong[0]}")
+
+    numbers = count()
     path = require_file(root, PARTS[part][0], download)
-    faults: list[str] = []
-    lines = ((line, content.rstrip("\r").split("\t")) for line, content in iterate_lines(path, faults))
-    located: Any = ((line, dict(zip(COLUMNS, cells, strict=False))) for line, cells in lines)
-    kind = layout({"label": one_of(labels), "prefix": Text, "text": String, **dict.fromkeys(ASPECTS, Score)})
-    rows = [(line, row.model_dump()) for line, row in check_records(path, located, kind, faults)]
-    for line, row in rows:
-        row["group"] = f"{row['label']}: {row['prefix']}"
-        if not row["text"].startswith(row["prefix"]):
-            rule = f"a text must begin with its prefix {format_value(row['prefix'])}"
-            faults.append(fault(path, line, f"{rule}, found {format_value(row['text'])}"))
-    examples = [
-        Example(
-            f"ctrleval-{part}-{i:03d}",
-            **{name: row[name] for name in ("label", "prefix", "text", "group")},
-            system=f"model {i % MODELS + 1}" if assume_system_order else None,
-            ratings={aspect: row[aspect] for aspect in ASPECTS},
-        )
-        for i, (_, row) in enumerate(rows)
-    ]
-    return ScoredSet(f"ctrleval_{part}", require_none(examples, faults))
+    located = locate_examples(path, to_records, read, ("prefix",))
+    return ScoredSet(f"ctrleval_{part}", tuple(example for _, example in located))
 
 
 def _load_plain(root: Path | str, name: str, download: bool) -> list[Example]:

@@ -7,20 +7,21 @@ that holds `fed/`, `dstc9/`, `convai2/` and `dialogue/`, or one of these folders
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from core.example import Example
 from core.faults import InputFaults, blame_file, fault, format_value, read_all
 from data.cells import UTTERANCE_END
 from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, read_own, score_published, split_share
 from data.download import find_file, require_file
-from data.files import iterate_examples, read_examples
+from data.files import iterate_examples, locate_examples, read_examples
 from data.numeric import parse_finite
-from data.records import check_example, require_none
+from data.records import require_none
 from data.table_files import read_rows
 from data.text_files import form_of, iterate_lines
 from meta_eval.scored_set import ScoredSet
@@ -168,29 +169,22 @@ def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
 
 
 def read_utt_lines(
-    path: Path | str, scored: bool, aspect: str = "rating", drop_empty: bool = False
-) -> list[tuple[int, Example]]:
+    path: Path, scored: bool, aspect: str = "rating", drop_empty: bool = False
+) -> Sequence[tuple[int, Example]]:
     """The dialogues of a file of `</UTT>` lines, with the ids `<stem>-<line>`, each with the number of its line.
 
     With `scored`, the human score of the dialogue follows the last `</UTT>`. Empty utterances are faults, or left out
     with `drop_empty`.
-
-    Raises InputFaults with all faults of the file: a dialogue of one turn, an empty utterance, a score that is no
-    number or missing, a last utterance without `</UTT>`, bytes that are not UTF-8.
     """
-    path = Path(path)
-    faults: list[str] = []
-    examples: list[tuple[int, Example]] = []
-    for line, content in iterate_lines(path, faults):
+
+    def to_records(content: str) -> Iterator[dict[str, Any]]:
         *utterances, end = content.split(UTTERANCE_END)
         turns = [utterance for utterance in utterances if utterance.strip() or not drop_empty]
-        score, after = parse_finite(end), f"after the last {UTTERANCE_END}, found {format_value(end)}"
-        values, problems = check_example({"id": f"{path.stem}-{line}", "turns": turns}, ("turns",))
+        score = parse_finite(end) if scored else None
+        yield {"turns": turns, "ratings": None if score is None else {aspect: score}}
         if scored and score is None:
-            problems.append(f"a finite score is needed {after}")
-        elif not scored and end.strip():
-            problems.append(f"an unrated dialogue must have nothing {after}")
-        faults += [fault(path, line, problem) for problem in problems]
-        if not problems:
-            examples.append((line, Example.of_checked(values | ({"ratings": {aspect: score}} if scored else {}))))
-    return list(require_none(examples, faults))
+            raise ValueError(f"a finite score is needed after the last {UTTERANCE_END}, found {format_value(end)}")
+        if not scored and end.strip():
+            raise ValueError(f"nothing may follow the last {UTTERANCE_END} unrated, found {format_value(end)}")
+
+    return locate_examples(path, to_records, iterate_lines, ("turns",))

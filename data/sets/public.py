@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.example import Example
-from core.faults import fault, format_value, read_all
+from core.faults import read_all
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share
 from data.download import find_file, require_file
 from data.files import load_examples
-from data.records import check_rows, layout, require_none
+from data.records import check_rows, layout
 from data.sentences import split_at_marks
 from data.sets.dialogues import TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
 from data.text_files import iterate_lines, read_json
 from meta_eval.scored_set import ScoredSet
 
 Names: TypeAlias = str | Sequence[str]
+Records: TypeAlias = Iterator[dict[str, Any]]
 
 FULL, SAMPLE, MORE = (f"newsroom/newsroom{part}.jsonl" for part in ("", "_sample", "_more"))
 NEWSROOM_ASPECTS = ("coherence", "fluency", "informativeness", "relevance")
@@ -30,28 +31,20 @@ ANSWERS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
 
 
 def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
-    """Each summary with its article as `context`, the one human summary, and four ratings of 1 to 5.
+    """Each summary with its article as `context`, the one human summary, four ratings of 1 to 5 and their `mean`.
 
-    Aspects: coherence, fluency, informativeness and relevance, and their `mean`, which MARS uses. All 60 articles if
-    `newsroom.jsonl` exists, else a sample of every tenth article, and 30 more where `newsroom_more.jsonl` is beside it.
+    All 60 articles if `newsroom.jsonl` exists, else a sample of every tenth article, and 30 more where
+    `newsroom_more.jsonl` is beside it.
     """
     path = find_file(root, FULL) or find_file(root, SAMPLE) or require_file(root, FULL, download)
     more = find_file(root, MORE) if path.name == Path(SAMPLE).name else None
-    to_records = partial(_list_summaries, aspects=("mean", *NEWSROOM_ASPECTS))
+    to_records = partial(list_summaries, aspects=("mean", *NEWSROOM_ASPECTS))
     parts = read_all([partial(load_examples, each, to_records) for each in (path, more) if each is not None])
     return ScoredSet("newsroom", tuple(example for part in parts for example in part))
 
 
-def load_summeval(root: Path | str, download: bool = False) -> ScoredSet:
-    """Each summary with its article as `context`, its human summaries, and four ratings of 1 to 5, by three experts.
-
-    The first reference is that of the newspaper; ten others are by other writers.
-    """
-    path = require_file(root, "summeval/summeval.jsonl", download)
-    return ScoredSet("summeval", load_examples(path, partial(_list_summaries, aspects=SUMMEVAL_ASPECTS)))
-
-
-def _list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Iterator[dict[str, Any]]:
+def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Records:
+    """The summaries of an article; of several references the first is that of the newspaper."""
     for system, summary in article["systems"].items():
         yield {
             "id": f"{article['id']}-{system}",
@@ -64,36 +57,30 @@ def _list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Itera
         }
 
 
-def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> ScoredSet:
-    """The answers of a set in `ANSWERS`; `context` is the question after its passage, which only semeval_mhpg has.
-
-    `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
-    Answers to the same question have one `group`.
-    """
-    path = require_file(root, f"qa_ratings/{name}.jsonl", download)
-    return ScoredSet(name, load_examples(path, partial(_list_answer, groups={})))
-
-
 def load_mocha(name: str, root: Path | str, download: bool = False) -> ScoredSet:
     """The answers to one set of `MOCHA`, from its own `dev.json`; its test file has no scores.
 
-    `context` is the question after its passage, `system` is where an answer comes from, and `ratings["correctness"]` is
-    the mean of its raters, 1 to 5. Answers to the same question have one `group`.
+    `system` is where an answer comes from, and `ratings["correctness"]` is the mean of its raters, 1 to 5.
     """
-    path, groups = require_file(root, "mocha/dev.json", download), dict[str, str]()
-    ((_, sets),) = check_rows([(0, read_json(path))], path, layout({name: dict[str, dict[str, Any]]}))
 
-    def to_records(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        return _list_answer(
+    def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
+        ((_, sets),) = check_rows([(0, read_json(path))], path, layout({name: dict[str, dict[str, Any]]}))
+        return enumerate(({"id": key, **answer} for key, answer in sets[name].items()), start=1)
+
+    def to_records(answer: Mapping[str, Any]) -> Records:
+        return list_answer(
             {**answer, "references": [answer["reference"]], "system": answer["metadata"]["source"]}, groups
         )
 
-    rows = ((i, {"id": key, **answer}) for i, (key, answer) in enumerate(sets[name].items(), start=1))
-    return ScoredSet(f"mocha_{name}", load_examples(path, to_records, rows))
+    groups: dict[str, str] = {}
+    return ScoredSet(f"mocha_{name}", load_examples(require_file(root, "mocha/dev.json", download), to_records, read))
 
 
-def _list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The one answer of a line; `groups` knows the first answer to each question."""
+def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
+    """The one answer of a line; `context` is the question after its passage, if there is one.
+
+    `groups` knows the first answer to each question, which names the `group`.
+    """
     context = " ".join(part for part in (line["context"], line["question"]) if part)
     yield {
         "id": line["id"],
@@ -106,39 +93,40 @@ def _list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Iterator[di
     }
 
 
-def load_mans_roc(root: Path | str, download: bool = False) -> ScoredSet:
-    """MANS (Guan et al. 2021): 200 first sentences, each continued by five systems and rated by five annotators.
-
-    `context` is the first sentence, the reference is the human continuation, and `ratings["overall"]` is the mean of
-    the five ratings of 1 to 5.
-    """
-
-    def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        yield {
-            "id": line["id"],
-            "text": line["text"],
-            "context": line["prompt"],
-            "references": [line["reference"]],
-            "system": line["system"],
-            "group": line["id"].removesuffix(f"-{line['system']}"),
-            "ratings": {"overall": line["mean_rating"]},
-        }
-
-    return ScoredSet("mans_roc", load_examples(require_file(root, "roc_stories/mans_roc.jsonl", download), to_records))
+def list_continuation(line: Mapping[str, Any]) -> Records:
+    """A system's continuation of a first sentence, with the human one and the mean rating of five annotators."""
+    yield {
+        "id": line["id"],
+        "text": line["text"],
+        "context": line["prompt"],
+        "references": [line["reference"]],
+        "system": line["system"],
+        "group": line["id"].removesuffix(f"-{line['system']}"),
+        "ratings": {"overall": line["mean_rating"]},
+    }
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
     """Plain ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last of them."""
-    path = require_file(root, "roc_stories/roc_plain.txt", download)
-    faults: list[str] = []
-    examples: list[Example] = []
-    for line, text in iterate_lines(path, faults):
-        if not text.strip():
-            faults.append(fault(path, line, f"a line must be a story, found {format_value(text)}"))
-            continue
-        beginning = split_at_marks(text)[:-1]
-        examples.append(Example(f"{path.stem}-{line}", text=text.strip(), context=" ".join(beginning) or None))
-    return require_none(examples, faults)
+
+    def to_records(text: str) -> Records:
+        yield {"text": text.strip(), "context": " ".join(split_at_marks(text)[:-1])}
+
+    return load_examples(require_file(root, "roc_stories/roc_plain.txt", download), to_records, iterate_lines)
+
+
+def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> ScoredSet:
+    """The answers of a set in `ANSWERS`; only semeval_mhpg has passages.
+
+    `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
+    """
+    return _load_lines(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
+
+
+def _load_lines(
+    name: str, file: str, to_records: Callable[..., Records], root: Path | str, download: bool = False
+) -> ScoredSet:
+    return ScoredSet(name, load_examples(require_file(root, file, download), to_records))
 
 
 RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
@@ -146,10 +134,14 @@ RATED: Mapping[str, Callable[[Path | str, bool], ScoredSet]] = {
     "dstc9": load_dstc9,
     "convai2": load_convai2,
     "newsroom": load_newsroom,
-    "summeval": load_summeval,
+    # ratings of 1 to 5 by three experts; ten references by other writers than the newspaper's
+    "summeval": partial(
+        _load_lines, "summeval", "summeval/summeval.jsonl", partial(list_summaries, aspects=SUMMEVAL_ASPECTS)
+    ),
     **{name: partial(load_qa_ratings, name) for name in ANSWERS},
     **{f"mocha_{name}": partial(load_mocha, name) for name in MOCHA},
-    "mans_roc": load_mans_roc,
+    # MANS (Guan et al. 2021): 200 first sentences, each continued by five systems and rated by five annotators, 1 to 5
+    "mans_roc": partial(_load_lines, "mans_roc", "roc_stories/mans_roc.jsonl", list_continuation),
 }
 TRAINING: Mapping[str, Callable[[Path | str, bool], tuple[Example, ...]]] = {
     **{name: partial(load_dialogues, name) for name in TRAINING_FILES},

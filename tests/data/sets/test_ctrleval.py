@@ -84,17 +84,16 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
         "negative\t\tText.\t4\tnan\t4",
         "negative\tA lake\tThe lake.\t4\t4\t4",
     )
+    form = "the line must have the form of its set"
     assert faults_of(lambda: load_ctrleval(tmp_path, "sentiment"), path) == [
-        """2: "label" must be 'negative' or 'positive', found "science\"""",
-        *(
-            f'3: "{name}" is required, found null'
-            for name in ("text", "coherence", "consistency", "attribute_relevance")
-        ),
-        '4: "coherence" must be less than or equal to 5, found "5.2"',
-        '4: "attribute_relevance" must be a valid number, found "x"',
-        '5: "prefix" must not be blank, found ""',
-        '5: "consistency" must be greater than or equal to 1, found "nan"',
-        '6: a text must begin with its prefix "A lake", found "The lake."',
+        f'2: {form}: "label" must be one of negative, positive, found "science"',
+        '3: "coherence" is needed here, found null',
+        '4: "attribute_relevance" of "ratings" must be a valid number, found "x"',
+        f"4: {form}: ratings must be from 1 to 5, found 5.2",
+        '5: "consistency" of "ratings" must be a finite number, found NaN',
+        '5: "prefix" is needed here, found ""',
+        f"5: {form}: ratings must be from 1 to 5, found nan",
+        f'6: {form}: a text must begin with its prefix "A lake", found "The lake."',
     ]
 
 

@@ -13,7 +13,7 @@ from core.faults import InputFaults, SettingFault
 from data.sets.attributes import load_labelled
 from data.sets.ctrleval import ctrleval
 from data.sets.dialogues import own_dialogues
-from data.sets.public import load_mans_roc, load_mocha, load_newsroom, load_roc_plain, public_corpus
+from data.sets.public import RATED, load_mocha, load_newsroom, load_roc_plain, public_corpus
 from data.sets.songci import load_songci
 from tests.data.sets.small_files import faults_of, write
 
@@ -79,14 +79,15 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("load", "file", "records", "expected"),
     [
-        (load_mans_roc, "mans_roc.jsonl", [without(MANS, "prompt"), {**MANS, "id": " "}, MANS, MANS, "[1]", "{"], [
+        (RATED["mans_roc"], "mans_roc.jsonl", [without(MANS, "prompt"), {**MANS, "id": " "}, MANS, MANS, "[1]", "{"], [
             '1: "prompt" is needed here, found null',
             '2: "id" must not be blank, found " "',
             '4: ids must be unique, but "mans-roc-7-gpt" is the id of line 3 too',
             "5: a line must be a JSON object, found [1]",
             "6: broken JSON at column 2: Expecting property name enclosed in double quotes, found \"\"",
         ]),
-        (load_roc_plain, "roc_plain.txt", ["a .", " ", "b ."], ['2: a line must be a story, found " "']),
+        (load_roc_plain, "roc_plain.txt", ["a .", " ", "b ."], [
+            '2: an example needs "text" or "turns" that say something, found ""']),
         (load_newsroom, "newsroom.jsonl",
          [{**ARTICLE, "systems": {"abstractive": {**SUMMARY, "fluency": "x"}, "textrank": 1}}], [
             '1: "fluency" of "ratings" must be a valid number, found "x"',
