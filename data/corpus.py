@@ -83,12 +83,9 @@ def fold_text(text: str) -> str:
 
 
 def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iterable[Hashable]) -> None:
-    """Raises SettingFault where a text is both rated and one to train on.
+    """Raises SettingFault where a content of `named` (name, content) is among the others.
 
-    Args:
-        rule: the message, with {} for the names of what is shared, at most five.
-        named: the name and the content of each text of one side.
-        others: the contents of the other side.
+    `rule` is the message, with {} for at most five names.
     """
     known = set(others)
     if both := [name for name, content in named if content in known]:
@@ -98,15 +95,10 @@ def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iter
 def read_own(
     train: Path | str, apart: Path | str | None, readers: tuple[Reader, Reader], what: str
 ) -> tuple[Located, Located, list[str]]:
-    """A user's training texts, those of a second file (none without one), and a fault for each text in both.
+    """A user's training texts, those of a second file (held-out or rated ones), and a fault for each text in both.
 
-    Args:
-        train: the file of training texts.
-        apart: a file of other texts: held-out or rated ones.
-        readers: of the first and of the second file.
-        what: a text of the second file, for the message.
-
-    Raises InputFaults with all faults of both files.
+    `readers` are those of the first and of the second file; `what` is a text of the second, for the message. Raises
+    InputFaults with all faults of both files.
     """
     paths = [train] if apart is None else [train, apart]
     located, *rest = read_all(partial(read, Path(path)) for read, path in zip(readers, paths, strict=False))
@@ -144,10 +136,7 @@ def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) ->
 
 
 def split_share(examples: Sequence[Example], key: Key, fraction: float, seed: int) -> Parts:
-    """Like `split_by`, with a fraction of all different keys held out, rounded up.
-
-    Raises SettingFault for a fraction outside [0, 1).
-    """
+    """Like `split_by`, with a fraction (in [0, 1)) of all different keys held out, rounded up."""
     if not 0 <= fraction < 1:
         raise SettingFault(f"held_out_fraction must be at least 0 and below 1, but is {fraction}")
     return split_by(examples, key, math.ceil(fraction * len({key(example) for example in examples})), seed)

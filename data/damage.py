@@ -1,9 +1,9 @@
 """Damage of texts and dialogues: operations on their units, graded damage and harmless edits, and MARS's adversaries.
 
 An audit asks whether a metric's score falls under damage and stays under edits. `negate`, `swap_entities` and the edits
-work for English only. They return a text that they cannot change as it is. The negatives that other metrics learn from
-(`baselines.perturbation`, `cdm.rules`) are made of the same operations. `data.builtin.damage` makes the built-in rated
-sets and stays apart from this module, because code that trains a metric must never call it.
+work for English only; they return a text that they cannot change as it is. The negatives that other metrics learn from
+(`baselines.perturbation`, `cdm.rules`) are made of the same operations. `data.builtin.damage` stays apart from them,
+because code that trains a metric must never call it.
 """
 
 import random
@@ -188,11 +188,11 @@ def split_units(example: Example) -> Units:
 
 
 def damage_example(example: Example, other: Example, name: str, strength: float, seed: int) -> Example:
-    """Applies the damage `name` of `DAMAGES`; returns the same example if it cannot be damaged like this.
+    """The example with the damage `name` of `DAMAGES`; itself if it cannot be damaged like this.
 
-    The sentences that hold the prefix of an example stay as they are, because they were given and not generated.
-    Foreign units come from `other`. `strength` is the share of the damageable parts to damage, in (0, 1]. The random
-    draws depend on the example and the seed alone.
+    The sentences that hold its prefix stay, because they were given and not generated. Foreign units come from `other`.
+    `strength` is the share of the damageable parts to damage, in (0, 1]. The draws depend on the example and the seed
+    alone.
     """
     units = split_units(example)
     if not units or (name == "speaker swap" and not example.turns):
@@ -220,9 +220,9 @@ def count_given(example: Example, units: Units) -> int:
 
 
 def edit_example(example: Example, name: str) -> Example:
-    """Applies the edit `name` of `EDITS` to text, turns and prefix; the prefix must still begin the text.
+    """The example with the edit `name` of `EDITS` in text, turns and prefix, which must still begin the text.
 
-    Returns the same example if nothing would be left of it.
+    It stays the same if nothing would be left of it.
     """
     edit = EDITS[name]
     prefix = None if example.prefix is None else edit(example.prefix)
@@ -233,9 +233,8 @@ def edit_example(example: Example, name: str) -> Example:
 def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
     """Reorder: exchanges half of the words of each text among themselves; punctuation and spaces stay.
 
-    An adversary of MARS (Table 4): a bad candidate that shares its words with a good text, so BLEU-1 stays the same.
-    The result for an example does not depend on other examples. A text with fewer than two different words, or without
-    spaces between them, stays as it is.
+    An adversary of MARS (Table 4): a bad candidate that shares its words with a good text, so BLEU-1 stays the same. A
+    text with fewer than two different words, or without spaces between them, stays as it is.
 
     >>> apply_reorder([Example("a", text="no, yes!")], seed=0)[0].text
     'yes, no!'

@@ -51,12 +51,10 @@ def count_documents(documents: Sequence[str], split: Callable[[str], Collection[
 
 
 def read_documents(path: Path | str) -> list[str]:
-    """The documents of a corpus.
+    """The documents of a corpus: the lines of a .txt file.
 
-    Those of a .txt file are its lines. Those of a .jsonl, .csv or .tsv file of examples are the references, each one
-    once, and the text of an example without references.
-
-    Raises InputFaults for what is wrong with the file.
+    Those of any other file of examples are the references, each one once, and the text of an example without
+    references.
     """
     path = Path(path)
     if path.suffix != ".txt":

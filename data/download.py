@@ -87,9 +87,7 @@ def require_file(root: Path | str, name: str, download: bool = False) -> Path:
 
 
 def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) -> Path:
-    """The file under `root`, downloaded from its address.
-
-    The download gets its final name only if its checksum is right, so a failure leaves no file of that name.
+    """The file under `root`, downloaded from its address; it gets its name only if its checksum is right.
 
     Raises InputFaults for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
     `MOST_BYTES` and a wrong checksum.

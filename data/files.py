@@ -1,8 +1,7 @@
 """Examples in and out: JSONL, CSV, TSV, parquet and line-aligned text files.
 
-A file has the names of Example as its keys (JSONL) or column names; `data.columns` knows other usual names. Reading
-collects every fault of a file and raises them together. A file is written under a temporary name and renamed when it is
-complete. An empty string counts as a missing value.
+A file has the names of Example as its keys or column names; `data.columns` knows other usual names. An empty string
+counts as a missing value. A file is written under a temporary name and renamed when it is complete.
 """
 
 import hashlib
@@ -35,17 +34,18 @@ from data.columns import (
     freeze_columns,
     name_fields,
 )
-from data.formats.found import Found, list_objects
+from data.formats.found import Found, iterate_objects
 from data.formats.recognition import recognise
 from data.frames import to_value
 from data.numeric import RATED, describe_numbers, list_unknown, number_words, replace_words
 from data.records import are_of_several, check_example, check_id, require_none
-from data.table_files import DELIMITERS, LISTS, read_parquet, read_rows
-from data.text_files import form_of, iterate_lines, open_atomically, read_json, read_json_lines, readable_path
+from data.table_files import DELIMITERS, LISTS
+from data.text_files import form_of, iterate_lines, open_atomically, read_json_lines, readable_path
 
 log = logging.getLogger(__name__)
 
 FORMS = (".jsonl", ".json", *DELIMITERS, ".parquet")
+TYPED = (".parquet", "records")  # forms whose names may be numbers
 FILE_SCORES = "file_scores"  # the key under which scores of another tool are passed on where texts are scored
 PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a text per line"
 
@@ -62,7 +62,7 @@ class InputFile:
     aligned: tuple[tuple[str, Path], ...] = ()
     # of a folder of WMT with several language pairs, the one to read
     split: str | None = None
-    # objects in memory in place of a file, with the keys of a line; then `path` is their name in messages
+    # objects in memory in place of a file; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
 
     @classmethod
@@ -86,9 +86,6 @@ class InputFile:
                 name renames a column that is passed on.
             text: in place of `path`, a file of any name with one text per line.
             references, source: files aligned with `text`: one or more of references, and one of contexts.
-            split: see InputFile.
-
-        Raises SettingFault for none or both of `path` and `text`.
         """
         if isinstance(path, InputFile):
             return path
@@ -157,12 +154,12 @@ Source: TypeAlias = InputFile | Path | str
 def read_examples(path: Source | None = None, requires: Collection[str] = (), **settings: Any) -> tuple[Example, ...]:
     """The examples of a file, in its order.
 
-    JSONL: one object per line. CSV and TSV: a header, then a row per example; `turns` and `references` are JSON arrays
-    (`turns` may also be utterances joined by `</UTT>`, `references` one text), ratings are columns such as
-    `rating:coherence` (of several people `rating:coherence:ANN`) or one column `ratings` with a JSON object. An id may
-    be left out: then it is the number of the line. A byte order mark, CRLF and blank lines at the end are accepted.
-    What is no field goes to `Example.extra`. If several people rated an aspect, the rating is their mean, and `extra`
-    has all ratings as the line has them. Scores are checked and left out.
+    CSV and TSV: `turns` and `references` are JSON arrays (`turns` may also be utterances joined by `</UTT>`,
+    `references` one text), ratings are columns such as `rating:coherence` (of several people `rating:coherence:ANN`) or
+    one column `ratings` with a JSON object. In JSONL several people's ratings of an aspect are a list with one number
+    or null per person, in the same order on every line, or an object from person to number or null. The rating is then
+    their mean, and `extra` has all of them. Without an id, it is the number of the line. A byte order mark, CRLF and
+    blank lines at the end are accepted. What is no field goes to `Example.extra`. Scores are checked and left out.
 
     Args:
         path: the file, or an InputFile.
@@ -177,9 +174,8 @@ def read_examples(path: Source | None = None, requires: Collection[str] = (), **
 def iterate_examples(
     path: Source | None = None, requires: Collection[str] = (), refuse_scores: bool = False, **settings: Any
 ) -> Iterator[tuple[int, Example]]:
-    """Like read_examples, but yields one example at a time, with the line on which it begins, counted from 1.
+    """Like read_examples, but yields one example at a time, with its line, in little memory; faults come at the end.
 
-    It needs little memory and raises the faults at the end.
     `refuse_scores` is for texts to score: a line must not have the keys of the output. Scores of another tool are
     passed on as FILE_SCORES.
     """
@@ -275,7 +271,7 @@ def _name_records(
     file: InputFile, faults: list[str]
 ) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
     """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
-    is_table, is_typed = file.form in DELIMITERS, file.form in (".parquet", "records")
+    is_table, is_typed = file.form in DELIMITERS, file.form in TYPED
     seen: dict[str, None] = {}
     for line, record in read_objects(file, faults):
         if record.keys() <= PLAIN and not (file.columns or is_table or is_typed):
@@ -323,7 +319,7 @@ def _repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
 
 
 def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a JSONL file, or the rows of a table as texts by column, with their numbers; adds to `faults`."""
+    """The lines of a file, or the rows of a table as texts by column, with their numbers; adds to `faults`."""
     match file.form:
         case "records":
             for number, record in enumerate(file.records or (), start=1):
@@ -334,21 +330,12 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             if file.found is None or not file.found.texts:
                 raise InputFaults([fault(file.path, 0, f"texts are needed, found {file.found}: judge prefer reads it")])
             yield from ((line, dict(row)) for line, row in file.found.texts)
-        case ".jsonl":
-            yield from read_json_lines(file.path, faults)
-        case ".json":
-            yield from list_objects(read_json(file.path), file.path)
-        case ".parquet":
-            yield from read_parquet(file.path)
         case form:
-            yield from read_rows(file.path, DELIMITERS[form], faults)
+            yield from iterate_objects(file.path, form, faults)
 
 
 def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of aligned files as records without blank references. Unequal numbers of lines are faults.
-
-    Blank lines after the last text do not count.
-    """
+    """The lines of aligned files as records without blank references; blank lines after the last text do not count."""
     names, files = zip(*file.aligned, strict=True)
     counts = [0] * len(names)
     texts, *others = files
@@ -368,9 +355,6 @@ def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dic
 
 def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     """Writes a .jsonl file that read_examples reads back as the same examples.
-
-    Only fields that an example has are written, after what is in `extra`; an empty optional string counts as missing.
-    An existing file is replaced when the new one is complete.
 
     Raises ValueError for an example that could not be read back (a blank turn, a rating that is not a finite number, an
     id used twice, an extra name of a field), InputFaults for another suffix.

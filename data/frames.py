@@ -50,12 +50,10 @@ def _is_column(values: object) -> bool:
 
 
 def list_items(source: object, rule: str) -> list[Any]:
-    """The rows of a table, or the elements of any other iterable with an order.
+    """The rows of a DataFrame of pandas or polars, a table of pyarrow or a mapping of columns, or what an iterable
+    holds.
 
-    It may be a DataFrame of pandas or polars, a table of pyarrow, a mapping of columns, or an iterable. `rule` says so
-    in the message.
-
-    Raises SettingFault for what has no rows: a text, another mapping, a set, an open file.
+    Raises SettingFault, with `rule`, for what has no rows: a text, another mapping, a set, an open file.
     """
     if is_frame(source) or is_columns(source):
         return _list_rows(source)
@@ -82,8 +80,6 @@ def _list_rows(source: Any) -> list[dict[str, Any]]:
 
 def to_value(cell: Any) -> Any:
     """A cell as a value of JSON: None for NaN and the like, lists for arrays, texts for dates.
-
-    What has no such value stays as it is.
 
     >>> to_value({"a": np.array([1.0, np.nan]), "b": (np.float32(0.5), date(2020, 1, 2))})
     {'a': [1.0, None], 'b': [0.5, '2020-01-02']}

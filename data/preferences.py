@@ -12,7 +12,8 @@ from pydantic import BeforeValidator, Field
 from core.faults import InputFaults, fault, format_value, read_all, suggest_similar
 from core.settings import NonNegative
 from data.columns import Columns
-from data.files import InputFile, Source, read_objects
+from data.files import TYPED, InputFile, Source, read_objects
+from data.frames import name_of
 from data.numeric import parse_finite, parse_number
 from data.records import Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored
@@ -58,7 +59,7 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
     A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
     or `tie` (or what `WINS` lists), or from 0 to 1 how surely a is preferred, or nothing where only judges judged;
     `rater` where several people judged; `judges`, the winners by the name of a judge; and `length_a` and `length_b`.
-    Other keys are ignored. `columns` names the columns that give these, before the names in `USUAL`.
+    `columns` names the columns that give these, before the names in `USUAL`.
 
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
     """
@@ -67,9 +68,11 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
         if not file.found.pairs:
             raise InputFaults([fault(file.path, 0, f"judgements of two systems are needed, found {file.found}")])
         return check_preferences(file.path, file.found.pairs, faults)
-    is_table = file.form in DELIMITERS
-    located = read_objects(file, faults)
-    rows = ((line, {name: cell for name, cell in row.items() if cell or not is_table}) for line, row in located)
+    rows = read_objects(file, faults)
+    if file.form in DELIMITERS:
+        rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in rows)
+    elif file.form in TYPED:
+        rows = ((line, {name: name_of(cell) for name, cell in row.items()}) for line, row in rows)
     return check_preferences(file.path, rows, faults, file.columns)
 
 
@@ -137,11 +140,9 @@ def read_judged(
 ) -> tuple[Preferences | None, ScoredFile | None]:
     """The preferences in `path` and the systems' outputs; with a judge but without `outputs`, `path` holds these.
 
-    `path` has preferences, or outputs that `judge`, the name of what gives preferences, compares. `outputs` are
-    examples with `system` and `group`, and `scores` are theirs, as in `read_scored`. A file of another tool may have
-    both. `columns` are those of `path`. `systems`, as `NAME=FILE`, hold the outputs of each.
-
-    Raises InputFaults with all faults of both files.
+    `outputs` are examples with `system` and `group`, and `scores` are theirs, as in `read_scored`. A file of another
+    tool may have preferences and outputs. `columns` are those of `path`. `systems`, as `NAME=FILE`, hold the outputs of
+    each. Raises InputFaults with all faults of both files.
     """
     if systems and path is None:
         return None, _read_outputs(None, scores, systems)

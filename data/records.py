@@ -65,7 +65,7 @@ def check_records(
 
 
 def check_rows(rows: Iterable[tuple[int, Any]], path: Path, kind: type[Record]) -> Located:
-    """The rows. Raises InputFaults with all faults: what is no object, lacks a key, or has a value of another type."""
+    """The rows; raises InputFaults for what is no object, lacks a key, or has a value of another type."""
     checked, faults = list(rows), list[str]()
     other = [(line, row) for line, row in checked if not isinstance(row, dict)]
     faults += [fault(path, line, f"an object is needed here, found {format_value(row)}") for line, row in other]

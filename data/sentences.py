@@ -53,9 +53,6 @@ def make_splitter(name: str) -> Splitter:
     """The splitter `english`, `nltk` (Punkt with its English data), or one that splits at a regular expression.
 
     Raises SettingFault for another word, for a regular expression that cannot split, and for `nltk` without its data.
-
-    >>> make_splitter(r"(?<=[.!?])\\s+")("One. Two!  Three")
-    ['One.', 'Two!', 'Three']
     """
     if name == "english":
         return split_english

@@ -24,8 +24,7 @@ TEXTS = (2**26, 1_000)  # characters of all rows
 def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a file as cells by column, each with the number of the line on which it begins, from 1.
 
-    Raises InputFaults if the file is missing or empty, has too many columns or two of one name, or a row of more than
-    `longest_line()` characters.
+    Raises InputFaults for too many columns, two of one name, and a row of more than `longest_line()` characters.
     """
     longest = longest_line()
     csv.field_size_limit(longest)
@@ -80,17 +79,14 @@ def to_cell(value: Any) -> str | None:
 
 
 def import_pyarrow() -> Any:
-    """Imports pyarrow.parquet. Raises SettingFault if pyarrow is not installed."""
+    """Imports pyarrow.parquet, an extra."""
     with named_extras():
         import pyarrow.parquet
     return pyarrow
 
 
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a file as records without nulls, numbered from 1.
-
-    Raises InputFaults if the file is missing or not parquet.
-    """
+    """The rows of a file as records without nulls, numbered from 1."""
     arrow = import_pyarrow()
     if not path.is_file():
         raise InputFaults([fault(path, 0, "no such file")])
@@ -145,7 +141,7 @@ def _count_characters(value: Any) -> int:
 def write_parquet(
     records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Mapping[str, type]
 ) -> None:
-    """Writes score records as parquet; explanations are JSON texts, as are mixed extra values."""
+    """Writes score records as parquet; explanations and mixed extra values are JSON texts."""
     arrow = import_pyarrow()
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     lists = arrow.list_(arrow.string())

@@ -18,11 +18,10 @@ from typing import IO, Any, TextIO
 from core.faults import InputFaults, fault, format_value
 
 STANDARD = Path("-")  # standard input or standard output
-LONGEST_LINE = 2**26  # bytes
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
 
-_longest_line = LONGEST_LINE
+_longest_line = 2**26
 
 
 def longest_line() -> int:
@@ -123,12 +122,10 @@ def iterate_lines(
     """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
     The byte order mark and LF are removed, the CR before it unless `keep_cr`, and blank lines at the end unless
-    `keep_end`. `faults` gets one fault for every line that is not UTF-8; bytes that cannot be decoded are replaced, so
-    that the rest can be checked too.
+    `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked too.
 
-    Raises InputFaults if the file is missing or empty, has a line of more than `longest_line()` bytes or more than
-    MOST_BLANK_LINES blank lines one after another, or if there are MOST_FAULTS faults, because a small compressed file
-    can hold gigabytes of them.
+    Raises InputFaults if the file is missing or empty, or is one of the small compressed files that hold gigabytes:
+    a line of more than `longest_line()` bytes, MOST_BLANK_LINES blank ones, MOST_FAULTS faults.
     """
     longest = longest_line()
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
@@ -180,23 +177,22 @@ def read_text(path: Path, faults: list[str]) -> str:
     return "\n".join(line for _, line in iterate_lines(path, faults))
 
 
-def read_texts(path: Path) -> list[str]:
-    """The lines of a file that are not blank, without the blanks around them.
-
-    Raises InputFaults if the file is missing, empty or not UTF-8.
-    """
+def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
+    """The lines of a file with their numbers; raises InputFaults as `iterate_lines`, and for bytes of no UTF-8."""
     faults: list[str] = []
-    lines = [line.strip() for line in read_text(path, faults).splitlines() if line.strip()]
+    lines = list(iterate_lines(path, faults, keep_end))
     if faults:
         raise InputFaults(faults)
     return lines
 
 
-def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a file, one per line, with their line numbers; `faults` gets one for every other line.
+def read_texts(path: Path) -> list[str]:
+    """The lines of a file that are not blank, without the spaces around them; raises InputFaults as `read_lines`."""
+    return [line.strip() for _, line in read_lines(path) if line.strip()]
 
-    Raises InputFaults if the file is missing or empty.
-    """
+
+def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON objects of a file, one per line, with their line numbers; `faults` gets one for every other line."""
     repeated: list[str] = []
     decode = decoder(repeated)
     for number, line in iterate_lines(path, faults):
@@ -220,10 +216,7 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
 
 
 def read_json(path: Path) -> Any:
-    """The document of a JSON file, plain or `.gz`.
-
-    Raises InputFaults for a file that is missing, is longer than `longest_line()` bytes, or is no JSON in UTF-8.
-    """
+    """The document of a JSON file, plain or `.gz`, of at most `longest_line()` bytes; raises InputFaults."""
     longest = longest_line()
     with _open(path) as file:
         content = file.read(longest + 1)

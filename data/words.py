@@ -1,8 +1,6 @@
 """Words of a text: one rule for each demand, because no rule fits all metrics and a score changes with its rule.
 
-A rule that is a pattern has words as its matches. MARS's rule (`split_words`) knows contractions, scripts and pictures.
-`spell` writes dialogues that are lower-cased, tokenised or neither in one way. `split_chinese` asks jieba.
-Sentences are in `data.sentences`.
+A rule that is a pattern has words as its matches. Sentences are in `data.sentences`.
 """
 
 import re
@@ -70,11 +68,7 @@ def are_unspaced(texts: Sequence[str]) -> bool:
 
 
 def plain_words(text: str) -> list[str]:
-    """Words and numbers, apostrophes inside them, without punctuation, as word vectors list them.
-
-    >>> plain_words("It's 3 o'clock, Ann!")
-    ["It's", '3', "o'clock", 'Ann']
-    """
+    """Words and numbers, apostrophes inside them, without punctuation, as word vectors list them."""
     return re.findall(r"\w+(?:['’]\w+)*", text)
 
 
@@ -255,11 +249,7 @@ def normal_spelling(text: str) -> str:
 
 
 def spell(dialogues: Sequence[Sequence[str]], spelling: Spelling) -> list[tuple[str, ...]]:
-    """The dialogues in a spelling; `as_is` leaves them alone.
-
-    >>> spell([("Hi !", "I'm fine .")], "normal")
-    [('hi!', "i'm fine.")]
-    """
+    """The dialogues in a spelling; `as_is` leaves them alone."""
     if spelling == "as_is":
         return [tuple(turns) for turns in dialogues]
     return [tuple(normal_spelling(turn) for turn in turns) for turns in dialogues]
@@ -269,8 +259,7 @@ def spell(dialogues: Sequence[Sequence[str]], spelling: Spelling) -> list[tuple[
 def _segmenter() -> "jieba.Tokenizer":
     """jieba with its cache in the user's own cache folder.
 
-    By default jieba reads its cache from the system's temporary folder, where other users of the machine could plant
-    another dictionary.
+    In the system's temporary folder, its default, other users of the machine could plant another dictionary.
     """
     import jieba  # slow to import, and few need it
     import pooch
@@ -284,9 +273,5 @@ def _segmenter() -> "jieba.Tokenizer":
 
 
 def split_chinese(text: str) -> list[str]:
-    """The words of a text, and what stands between them.
-
-    >>> split_chinese("我们喜欢诗歌")
-    ['我们', '喜欢', '诗歌']
-    """
+    """The words of a text by jieba, and what stands between them."""
     return _segmenter().lcut(text)

@@ -15,8 +15,8 @@ from core.faults import InputFaults, SettingFault, check_names, fault, format_va
 from core.settings import Fraction, check
 from data.columns import freeze_columns
 from data.files import InputFile
-from data.frames import list_items, name_of, to_value
-from data.preferences import check_preferences, has_outputs, read_preferences
+from data.frames import list_items
+from data.preferences import has_outputs, read_preferences
 from data.scored import place_outputs, read_scored
 from judge.agreement_tables import single_table
 from judge.correcting import Corrections, add_labels, correct
@@ -200,9 +200,7 @@ def read_given(source: Any, columns: Columns) -> Preferences | None:
     rows = list_items(source, "preferences must be in a file, a list of rows, a DataFrame or {column: values}")
     if other := next((row for row in rows if not isinstance(row, Mapping)), None):
         raise SettingFault(f"preferences must be rows, but one is a {type(other).__name__}: {format_value(other)}")
-    values = ({str(name): to_value(cell) for name, cell in row.items()} for row in rows)
-    named = ({name: name_of(cell) for name, cell in row.items()} for row in values)
-    return check_preferences(GIVEN, enumerate(named, 1), [], freeze_columns(columns))
+    return read_preferences(InputFile(GIVEN, freeze_columns(columns), records=rows))
 
 
 def study_preferences(

@@ -25,11 +25,7 @@ SCENES = tuple(dict(zip(PARTS, block, strict=True)) for block in FILE["scenes"])
 
 
 def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
-    """`n` different sensible sentences with their concepts as first turn; no concept set is in `exclude`.
-
-    >>> generate_concept_sentences(1, seed=0)[0].turns[0].count(", ")
-    4
-    """
+    """Sensible sentences with their concepts as first turn."""
     rng = random.Random(seed)
 
     def draw(_: int) -> Example | None:
@@ -41,7 +37,7 @@ def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ())
 
 
 def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
-    """`n` sentences: for each concept set a sensible one (1), an odd one (0.5) and a senseless one (0).
+    """For each concept set a sensible sentence (1), an odd one (0.5) and a senseless one (0).
 
     The three are written alike and have equally many words. `label` is the level, `group` the concept set.
     """

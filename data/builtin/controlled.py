@@ -1,9 +1,8 @@
-"""Shared code of the built-in reviews and news: texts with a prefix and a label, and damage to them.
+"""The engine of the built-in reviews and news: texts with a prefix and a label, and damage to them.
 
-A `World` composes the texts of one corpus. In training texts an extra sentence may name the label. In a rated set four
-simulated systems answer every prompt. Three kinds of damage have separate scales: sentences in a wrong order or from
-other texts (coherence), a text about another thing than its prefix (consistency), and a wrong label in half of the text
-or in all of it (attribute relevance).
+In a rated set four simulated systems answer every prompt. Three kinds of damage have separate scales: sentences in a
+wrong order or from other texts (coherence), a text about another thing than its prefix (consistency), and a wrong label
+in half of the text or in all of it (attribute relevance).
 """
 
 import random
@@ -90,7 +89,7 @@ class World:
 def generate_texts(
     world: World, n: int, seed: int, verdicts: float = 0.0, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
-    """`n` different texts with prefix and label, the labels in turn.
+    """Texts with prefix and label, the labels in turn.
 
     A share `verdicts` of the texts has a sentence before or after it that names the label ("It was great."), so that a
     model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
@@ -121,14 +120,13 @@ def name_label(
 
 
 def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """`n` texts with known ratings from 0 (worst) to 1 of coherence, consistency and attribute relevance.
+    """Texts with known ratings from 0 (worst) to 1 of coherence, consistency and attribute relevance.
 
     Every text begins with its prefix; `label` is the wanted label, and `group` names both. Four systems answer each
-    group (`SYSTEMS`). Coherence falls with the share of sentences after the first that are displaced or come from texts
-    about other things. Consistency is 0.5 if the text continues with another thing of the same kind, and 0 if it
-    continues with another kind of thing. Attribute relevance is 0.5 if half of the text has another label, and 0 if all
-    of it has. Each level is spread evenly over texts of all lengths, and damage keeps the number of words, so that
-    length says nothing about quality.
+    group (`SYSTEMS`). Coherence falls with the share of sentences after the first that are displaced or foreign.
+    Consistency is 0.5 if the text continues with another thing of the same kind, and 0 with another kind of thing.
+    Attribute relevance is 0.5 if half of the text has another label, and 0 if all of it has. Each level is spread
+    evenly over texts of all lengths, and damage keeps the number of words, so that length says nothing about quality.
     """
     rng = random.Random(f"{world.name} rated {seed}")
     prompts = draw_inputs(world, rng, -(-n // len(SYSTEMS)))
@@ -198,8 +196,8 @@ def draw_inputs(world: World, rng: random.Random, n: int) -> list[Prompt]:
 def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tuple[int, dict[str, int]]]]:
     """For each system, the length in words and the levels of damage of each of `n` texts.
 
-    The texts are sorted by length. Each four neighbours go to the four systems, and the levels of a system are
-    distributed over each eight neighbours among its texts.
+    Of the texts sorted by length, each four neighbours go to the four systems; the levels of a system are distributed
+    over each eight neighbours among its texts.
     """
     prompts = random_prompts(world, rng, reserved=True)
     texts = (world.compose(rng, prompt, repeat_label(rng.choice(world.labels))) for prompt in prompts)
@@ -218,9 +216,8 @@ def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tup
 def damage_consistency(
     world: World, rng: random.Random, prompt: Prompt, level: int, labels: Labels, length: int
 ) -> list[Sentence]:
-    """A text of about `length` words that begins with the prefix.
-
-    It continues with the thing in the prefix (level 0), another one of its kind (1) or a thing of another kind (2).
+    """A text of about `length` words on the thing in the prefix (level 0), another one of its kind (1) or of another
+    kind (2).
     """
     best: list[Sentence] = []
     least = float("inf")
@@ -261,8 +258,8 @@ def damage_coherence(
 ) -> tuple[str, ...]:
     """Damages a third (level 1), two thirds (2) or all (3) of the sentences after the first: foreign or displaced.
 
-    A foreign sentence has about as many words as the sentence that it replaces, has the same label, and is about
-    something else. Sentences that name the thing stay in the text, because they affect consistency.
+    A foreign sentence has about as many words as the one that it replaces, has the same label, and is about something
+    else. Sentences that name the thing stay in the text, because they affect consistency.
     """
     texts = tuple(sentence.text for sentence in sentences)
     body = range(1, len(sentences))

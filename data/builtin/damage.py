@@ -1,8 +1,8 @@
 """The damage of all built-in rated sets, and the one rating: 1 without damage, 0 at the worst level.
 
-The damages of turns and sentences take units, a random generator and the indices of the units that are `free` to be
-changed, in order. They return as many units with one fault, or None where no free unit can have this fault. Code that
-trains a metric must never import this module.
+The damages of turns take units, a random generator and the indices of the units that are `free` to be changed, in
+order. They return as many units with one fault, or None where no free unit can have it. Code that trains a metric must
+never import this module.
 """
 
 import random
@@ -37,7 +37,7 @@ def rate(name: str, n: int, damaged: Iterable[Damaged], worst: Mapping[str, int]
 
 
 def damage_labels(level: int, asked: str, other: str, rng: random.Random) -> Callable[[int], Sequence[str]]:
-    """Gives labels of n sentences: the wanted one (level 0), another one in half of the sentences (1) or in all (2)."""
+    """Labels of n sentences: the wanted one (level 0), another one in half of them (1) or in all (2)."""
 
     def draw(n: int) -> Sequence[str]:
         if level != 1:
@@ -63,13 +63,7 @@ def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
 def replace_turn(
     turns: Turns, rng: random.Random, free: Sequence[int], pool: Mapping[int, Sequence[str]]
 ) -> Turns | None:
-    """A turn of another dialogue takes the place of a turn with the same, or the nearest, number of words.
-
-    `pool` holds turns of other dialogues, see `by_word_count`.
-
-    >>> replace_turn(("how are you?",), random.Random(0), [0], by_word_count(["hello", "my dog barks."]))
-    ('my dog barks.',)
-    """
+    """A turn of another dialogue, of `pool`, takes the place of one with the same, or the nearest, number of words."""
     distances = [(abs(len(turns[i].split()) - count), i, count) for i in free for count in pool]
     least = min(distances, default=(0,))[0]
     nearest = [(i, count) for distance, i, count in distances if distance == least]
@@ -82,11 +76,7 @@ def replace_turn(
 
 
 def swap_turns(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
-    """Two different turns change places; one of them is a question if there is one, so that it loses its answer.
-
-    >>> swap_turns(("where?", "there."), random.Random(0), free=[0, 1])
-    ('there.', 'where?')
-    """
+    """Two different turns change places; one of them is a question if there is one, so that it loses its answer."""
     pairs = [(i, j) for i in free for j in free if i < j and turns[i] != turns[j]]
     if not pairs:
         return None
@@ -96,11 +86,7 @@ def swap_turns(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns |
 
 
 def repeat_turn(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
-    """A turn is replaced by a copy of an earlier one with the same, or the nearest, number of words.
-
-    >>> repeat_turn(("hello there.", "yes.", "oh no."), random.Random(0), free=[2])
-    ('hello there.', 'yes.', 'hello there.')
-    """
+    """A turn is replaced by a copy of an earlier one with the same, or the nearest, number of words."""
     pairs = [(s, t) for t in free for s in range(t) if turns[s] != turns[t]]
     if not pairs:
         return None
@@ -114,9 +100,6 @@ def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabula
     """The words of a turn are shuffled, or every second one is replaced by a word of the vocabulary, or both.
 
     Without a vocabulary they are shuffled. Punctuation stays where it was.
-
-    >>> garble_words(("oh, no!",), random.Random(0), free=[0])
-    ('no, oh!',)
     """
     places = [i for i in free if len(set(_words(turns[i]))) > 1]
     if not places:
@@ -151,10 +134,6 @@ def contradict_fact(
     """A fact that two free turns mention gets another value of its kind in one of them, a value not said elsewhere.
 
     `facts` are those of each turn, `values` what a fact of a kind may be.
-
-    >>> facts = [[Fact(0, "pet", "cat", 1)], [Fact(0, "pet", "cat", 1)]]
-    >>> contradict_fact(("my cat!", "a cat?"), random.Random(1), [0, 1], facts, {"pet": ["cat", "dog"]})
-    ('my dog!', 'a cat?')
     """
     mentions = [(i, fact[:2]) for i in free for fact in facts[i]]
     shared = [(i, fact) for i, fact in mentions if any(j != i and fact == other for j, other in mentions)]

@@ -78,17 +78,13 @@ VALUES: Mapping[str, tuple[str, ...]] = {  # all values that a fact of a kind ma
 
 
 def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
-    """`n` different dialogues of 6 to 12 turns.
-
-    >>> len(generate_dialogues(3, seed=0))
-    3
-    """
+    """Dialogues of 6 to 12 turns."""
     found = random_dialogues(random.Random(seed), reserved=False)
     return collect(f"builtin-{seed}", n, lambda _: Example("", turns=next(found).turns), exclude, lambda e: e.turns)
 
 
 def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """`n` dialogues of known quality: five levels of damage in equal shares, rated 1 - level / 4.
+    """Dialogues of known quality: five levels of damage in equal shares, rated 1 - level / 4.
 
     The level is the number of damages, each of a different kind (see `data.builtin.damage`) and on different turns;
     `label` joins the kinds by "+", and `group` names the clean dialogue. A damage keeps the number of words and of
@@ -212,8 +208,8 @@ def _damage(
 ) -> tuple[Turns, tuple[str, ...]]:
     """The turns with `level` damages of different kinds, and the kinds.
 
-    Kinds are drawn until they fit the dialogue: each on different turns, a copied turn still there beside its copy, a
-    contradicted fact still mentioned elsewhere, and as many words as before.
+    Kinds are drawn until they fit: each on different turns, a copied turn still there beside its copy, a contradicted
+    fact still mentioned elsewhere, and as many words as before.
     """
     # A swap comes first, as it needs most room, and a contradiction last, as it needs a second turn left as it was.
     damages: Mapping[str, Callable[..., Turns | None]] = {

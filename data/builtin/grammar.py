@@ -99,7 +99,7 @@ def collect(
     exclude: Collection[Hashable] = (),
     key: Callable[[Example], Hashable] = TEXT,
 ) -> tuple[Example, ...]:
-    """`n` different examples with the ids NAME-0, NAME-1 ..., none with a key in `exclude`.
+    """Different examples with the ids NAME-0, NAME-1 ..., none with a key in `exclude`.
 
     `draw(i)` makes the i-th, or None where its text is reserved.
     """

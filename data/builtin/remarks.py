@@ -57,10 +57,7 @@ LABEL_WORDS = {label: words(FILE[label]) for label in SENTIMENTS}
 def generate_remarks(
     n: int, seed: int, labels: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
-    """`n` different remarks with prefix and label, sentiments and topics in turn.
-
-    Other `labels` change nothing else. `verdicts` is as in `controlled.generate_texts`.
-    """
+    """Remarks with prefix and label, sentiments and topics in turn; `verdicts` as in `controlled.generate_texts`."""
     check(Kind, labels=labels)
     rng = random.Random(f"remark {seed}")
 
@@ -76,7 +73,7 @@ def generate_remarks(
 
 
 def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """`n` remarks of known quality, with their prefix and the sentiment that was asked for as label.
+    """Remarks of known quality, with their prefix and the sentiment that was asked for as label.
 
     The rating `attribute_relevance` is 1, 0.5 or 0, where all sentences after the opening, half of them or none have
     this sentiment. Each is as frequent for both sentiments, all topics and all lengths: the next remarks of a sentiment

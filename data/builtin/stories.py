@@ -1,7 +1,6 @@
 """Built-in stories: synthetic English stories of a goal, an obstacle and one of several endings, and a rated set.
 
-A context of three or four sentences names a goal and an obstacle; the ending says how the obstacle was overcome and
-what followed from the goal. Every context has many right endings that share hardly any words, so that a metric with one
+Every context of three or four sentences has many right endings that share hardly any words, so that a metric with one
 reference cannot rely on shared words.
 """
 
@@ -58,11 +57,7 @@ class Story:
 
 
 def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
-    """`n` different stories as `text`, with their beginning as `context`; no context is in `exclude`.
-
-    >>> generate_stories(1, seed=0)[0].text.count(".") in (4, 5)
-    True
-    """
+    """Stories as `text`, with their beginning as `context`."""
     rng = random.Random(seed)
     stories = drafts(random_story, rng, CONTEXT, reserved=False)
 
@@ -74,12 +69,11 @@ def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[
 
 
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """`n` endings of known quality, three for each context: right (1.0), half foreign (0.5), all foreign (0.0).
+    """Endings of known quality, three for each context: right (1.0), half foreign (0.5), all foreign (0.0).
 
     The one reference is right too, but has another solution and another result than the candidates. `label` says which
-    part is foreign ("solution", "result", "solution+result", None), and `group` names the context. The three candidates
-    of a context have the same number of words, and share the same number of words with the reference and with the
-    context. So neither length nor shared words say anything about quality.
+    part is foreign, and `group` names the context. The three candidates of a context have the same number of words, and
+    share the same number of words with the reference and with the context.
     """
     rng = random.Random(seed)
 

@@ -1,5 +1,4 @@
 """Files of other evaluation tools, one module per tool: rows of such a file become lines of ours.
 
-`recognition` finds the tool by what a file holds. A reader takes the rows or the document and returns `Found`; it
-raises InputFaults for a layout that it does not know.
+`recognition` finds the tool by what a file holds. A reader raises InputFaults for a layout that it does not know.
 """

@@ -1,7 +1,7 @@
 """What is found in a file of another tool, and what its readers share."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Annotated, Any, ParamSpec, TypeAlias
 from pydantic import AfterValidator
 
 from core.faults import InputFaults, fault, format_value
-from data.records import Located, Record, check_rows, require_none
-from data.text_files import iterate_lines
+from data.records import Located, Record, check_rows
+from data.table_files import DELIMITERS, read_parquet, read_rows
+from data.text_files import read_json, read_json_lines
 
 P = ParamSpec("P")
 Row: TypeAlias = dict[str, Any]
@@ -122,17 +123,23 @@ def of_tool(tool: str) -> Callable[[Callable[P, Rows]], Callable[P, Found]]:
 
 
 def list_objects(document: Any, path: Path) -> Located:
-    """The objects of a JSON array with their positions. Raises InputFaults for anything else."""
+    """The objects of a JSON array with their positions; raises InputFaults for anything else."""
     if not isinstance(document, list) or not document:
         raise refuse(path, 0, f"a JSON file must be an array of objects, found {describe(document)}")
     return check_rows(enumerate(document, start=1), path, Record)
 
 
-def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
-    """The lines of a text file with their numbers; raises InputFaults as `iterate_lines`, and for bytes of no UTF-8."""
-    faults: list[str] = []
-    lines = list(iterate_lines(path, faults, keep_end))
-    return list(require_none(lines, faults))
+def iterate_objects(path: Path, form: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers."""
+    match form:
+        case ".jsonl":
+            yield from read_json_lines(path, faults)
+        case ".json":
+            yield from list_objects(read_json(path), path)
+        case ".parquet":
+            yield from read_parquet(path)
+        case _:
+            yield from read_rows(path, DELIMITERS[form], faults)
 
 
 def describe(value: object) -> str:

@@ -19,10 +19,10 @@ from data.formats import (
     wmt,
     wmt_mqm,
 )
-from data.formats.found import Found, Located, Row, describe, list_objects, refuse
+from data.formats.found import Found, Located, Row, describe, iterate_objects, list_objects, refuse
 from data.records import Record, check_rows, require_none
-from data.table_files import DELIMITERS, read_parquet, read_rows
-from data.text_files import STANDARD, iterate_lines, read_json, read_json_lines
+from data.table_files import DELIMITERS
+from data.text_files import STANDARD, iterate_lines, read_json
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +78,10 @@ def recognise(path: Path, split: str | None = None) -> Found | None:
             found = inspect_logs.read_eval(path)
         elif form == ".json":
             found = _read_document(path)
+        elif form in DELIMITERS and set(next(iterate_lines(path, []))[1].split("\t")) >= wmt_mqm.KEYS:
+            found = wmt_mqm.read(path)
         elif form in (".jsonl", ".parquet", *DELIMITERS):
-            found = _read_table(path, form)
+            found = _read_rows(path, form)
     if found is not None:
         log.info("%s: %s", path, found)
     return found
@@ -98,18 +100,9 @@ def _read_document(path: Path) -> Found | None:
     raise refuse(path, 0, f"{known}, found {describe(document)}")
 
 
-def _read_table(path: Path, form: str) -> Found | None:
+def _read_rows(path: Path, form: str) -> Found | None:
     faults: list[str] = []
-    if form in DELIMITERS:
-        _, first = next(iterate_lines(path, faults))
-        if set(first.split("\t")) >= wmt_mqm.KEYS:
-            return wmt_mqm.read(path)
-    if form == ".jsonl":
-        rows = read_json_lines(path, faults)
-    elif form == ".parquet":
-        rows = read_parquet(path)
-    else:
-        rows = read_rows(path, DELIMITERS[form], faults)
+    rows = iterate_objects(path, form, faults)
     first = next(rows, None)
     if first is None or find_reader(ROWS, first[1]) is None:
         return None

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from data.formats.found import Found, Row, read_lines, refuse
+from data.formats.found import Found, Row, refuse
 from data.numeric import is_missing, to_number
+from data.text_files import read_lines
 
 OUTPUTS, HUMAN, METRICS = "system-outputs", "human-scores", "metric-scores"
 SEGMENTS = ".seg.score"

@@ -4,7 +4,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from data.formats.found import Row, Rows, describe, of_tool, read_lines, refuse
+from data.formats.found import Row, Rows, describe, of_tool, refuse
+from data.text_files import read_lines
 
 KEYS = frozenset({"system", "doc", "rater", "source", "target", "category", "severity"})
 WEIGHTS = {"major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no error": 0.0}

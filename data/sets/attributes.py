@@ -1,7 +1,4 @@
-"""Texts with a label: a user's own, and public sets of sentiments and topics.
-
-`root` is the folder that holds `attributes/`, or this folder itself.
-"""
+"""Texts with a label: a user's own, and public sets of sentiments and topics."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -79,8 +76,6 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     `rt_polarity` and `sst2_dev`: sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et al.
     2013). `newsgroups`: posts on the four topics of CTRLEval (Lang 1995), noisy, classes uneven. `ag_news`: short news
     on four topics of its own (Zhang et al. 2015).
-
-    Raises InputFaults if the file is missing or faulty, SettingFault for an unknown name.
     """
     if name not in SETS:
         raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")

@@ -49,16 +49,12 @@ SOURCES: Mapping[str, Source] = {
 
 
 def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: int = 0, **choices: Any) -> Corpus:
-    """Generated texts and, unless `rated` is 0, one rated set.
+    """Generated texts and, unless `rated` is 0, one rated set; verse has no rated ones.
 
     Args:
         name: of the corpus and of its rated set, one of `SOURCES`.
-        train, held_out, rated: the numbers of texts; verse has no rated ones.
-        seed: of all texts, and of the choice of the held-out ones.
         choices: `verdicts`, the share of reviews, news or remarks for training with a sentence that names their label;
             `labels` of remarks. Those with topics have no rated ones: these have the sentiment that was asked for.
-
-    Raises SettingFault for another name, size or label.
     """
     check(one_of(tuple(SOURCES)), name=name)
     check(Size, train=train, held_out=held_out, rated=rated)

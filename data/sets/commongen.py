@@ -1,7 +1,7 @@
 """CommonGen: sentences about given concepts, and CommonGen-trinity, where each concept set has good and bad ones.
 
-`root` is the folder that holds `commongen_train/` and `commongen_trinity/`. An example is a dialogue of two turns, the
-concepts and the sentence, in lower case and without a final full stop: the training sentences are captions.
+An example is a dialogue of two turns, the concepts and the sentence, in lower case and without a final full stop: the
+training sentences are captions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,12 +30,8 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     """CommonGen (Lin et al. 2020) to train on, rated by CommonGen-trinity (CDM, Tables 8 and 10).
 
     Two rated sets with the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good 1,
-    the others 0), each with the published scores of G-Eval. One reference of each development set is held out.
-
-    Args:
-        train: maximum number of references to train on; None for all.
-
-    Raises SettingFault if a rated concept set is also a training one.
+    the others 0), each with the published scores of G-Eval. One reference of each development set is held out; at most
+    `train` references are trained on. Raises SettingFault if a rated concept set is also a training one.
     """
     if train is not None:
         check(Count, train=train)

@@ -1,7 +1,4 @@
-"""The released evaluation set of CTRLEval: controlled texts rated by people (Ke et al. 2022, section 4.1).
-
-`root` is the folder that holds `ctrleval/`, or this folder itself.
-"""
+"""The released evaluation set of CTRLEval: controlled texts rated by people (Ke et al. 2022, section 4.1)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,11 +49,10 @@ def ctrleval(
 
     Args:
         part: "sentiment" (360 texts) or "topic" (960).
-        download: see `data.sets`; the released IWF table is fetched when it is needed.
         assume_system_order: see `load_ctrleval`.
         attributes: the folder that holds `attributes/`; None reads no training texts.
         sets: which sets of it (`data.sets.attributes.SETS`); None for all that have the labels of this part.
-        plain: further training texts of `root`, without their labels: names in `PLAIN`; None for none.
+        plain: further training texts of `root`, without their labels: names in `PLAIN`.
     """
     labels = _labels(part)
     known = [name for name, each in SETS.items() if each == labels]

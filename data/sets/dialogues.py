@@ -1,8 +1,7 @@
 """Dialogues: the public sets and a user's own, to train on and rated.
 
 Three public sets are rated by people, seven are for training. The training files, those of FED and of DSTC9 have one
-dialogue per line, every utterance followed by `</UTT>`; a rated one ends with its human score. `root` is the folder
-that holds `fed/`, `dstc9/`, `convai2/` and `dialogue/`, or one of these folders itself.
+dialogue per line, every utterance followed by `</UTT>`; a rated one ends with its human score.
 """
 
 import logging
@@ -54,7 +53,6 @@ def own_dialogues(
     """A user's own dialogues: training ones and, if there are any, rated ones.
 
     Both are .jsonl, .csv or .tsv files with `turns` (and ratings), or .txt files of `</UTT>` lines (with a score).
-
     Raises InputFaults for what is wrong with a file, and where a rated dialogue is also a training one.
     """
     readers = partial(located_dialogues, rated=False), partial(located_dialogues, rated=True)
@@ -74,8 +72,8 @@ def own_dialogues(
 def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     """FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the averaged ratings of DEAM.
 
-    Ids `fed-000` to `fed-124` by line. Ratings: `coherence` 0-1 and `overall` 0-0.8. Where `deam_scores.tsv` is beside
-    the files, the published scores of DEAM.
+    Ratings: `coherence` 0-1 and `overall` 0-0.8. Where `deam_scores.tsv` is beside the files, the published scores of
+    DEAM.
     """
     files = [f"fed/fed_test_{aspect}.txt" for aspect in ASPECTS]
     return _load_rated(root, "fed", files, find_file(root, "fed/deam_scores.tsv"), digits=3, download=download)
@@ -101,7 +99,7 @@ def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
     """ConvAI2's wild evaluation: dialogues of people with chatbots (Dinan et al. 2019), prepared by hand.
 
     Ratings: `overall` 1-5 by the person who took part, one for each dialogue. They are of engagement more than of
-    coherence, and noisy. `download` changes nothing: the file has no public origin in this form.
+    coherence, and noisy.
     """
     del download
     path = require_file(root, "convai2/convai2_rated.jsonl")
@@ -109,10 +107,7 @@ def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
 
 
 def load_dialogues(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
-    """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`.
-
-    `download` changes nothing: the files are prepared by hand.
-    """
+    """The unrated dialogues of a set in `TRAINING_FILES`, prepared by hand; each knows its file as `group`."""
     del download
     paths: list[Path] = read_all(partial(require_file, root, f"dialogue/{file}.txt") for file in TRAINING_FILES[name])
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
@@ -124,8 +119,8 @@ def _load_rated(
 ) -> ScoredSet:
     """A set whose dialogues stand in a file with the ratings of coherence, and again in one with overall ratings.
 
-    `scores` is a file of published scores, which says by their lines which dialogues of the set the files hold;
-    without it they hold all. A line has `digits` digits in an id.
+    `scores` is a file of published scores, which says by their lines which dialogues of the set the files hold; without
+    it they hold all. A line has `digits` digits in an id.
     """
     paths = read_all(partial(require_file, root, file, download) for file in files)
     coherence, overall = read_all(
@@ -159,9 +154,8 @@ def _read_scores(path: Path, n: int) -> dict[int, float]:
 
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
-    """The dialogues of a .jsonl, .csv, .tsv or .txt file with their line numbers.
-
-    Raises InputFaults with all faults of the file. Each dialogue needs two turns and, with `rated`, a rating.
+    """The dialogues of a .jsonl, .csv, .tsv or .txt file, of two turns and more, with their lines; with `rated`, with
+    ratings.
     """
     if form_of(path, FORMS) == ".txt":
         return read_utt_lines(path, scored=rated)

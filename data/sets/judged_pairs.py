@@ -1,7 +1,4 @@
-"""Pairs of outputs with verdicts of judges: PandaLM (Wang et al. 2024), AlpacaEval 2 (Dubois et al. 2024).
-
-`root` is the folder that holds `pandalm/` or `alpaca_eval/`, or one of them itself.
-"""
+"""Pairs of outputs with verdicts of judges: PandaLM (Wang et al. 2024), AlpacaEval 2 (Dubois et al. 2024)."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Public sets of rated texts, with public texts to train on: dialogues, stories, summaries and answers.
-
-`root` is the folder that holds those of the sets (`fed/`, `newsroom/` ...), or one of these itself.
-"""
+"""Public sets of rated texts, with public texts to train on: dialogues, stories, summaries and answers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,4 @@
-"""Chinese verse: the lyrics (ci) of the Song dynasty.
-
-`root` is the folder that holds `songci/`, or this folder itself.
-"""
+"""Chinese verse: the lyrics (ci) of the Song dynasty."""
 
 import logging
 import re
@@ -24,10 +21,7 @@ UNCLEAR = re.compile(f"(?:^|[{MARKS}])[{MARKS}]")
 def songci(
     root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
 ) -> Corpus:
-    """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem.
-
-    A tune is one input.
-    """
+    """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem."""
     poems = load_songci(root, download)
     return Corpus("songci", *split_share(poems, attrgetter("group"), held_out_fraction, seed), (), synthetic=False)
 
