@@ -95,7 +95,7 @@ def plan(
 
     Raises SettingFault for wrong settings, and as `find_spread` and `measure_texts`; InputFaults for a wrong pilot.
 
-    >>> plan(differences=[0.5], raters=[1]).tables[1].rows[0]["n"]
+    >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
     42
     >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
@@ -178,7 +178,7 @@ def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> Stud
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
     return StudyPlan(
         join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}", seed=seed),
-        [metrics, systems],
+        [systems, metrics],
         (*note_gaps(spread), f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}."),
     )
 
