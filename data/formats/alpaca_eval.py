@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from data.formats.found import Located, Rows, of_tool, refuse
+from data.formats.found import Located, Rows, refuse
 from data.records import String, Text, layout
 
 OUTPUTS = layout({"instruction": Text, "output": String, "generator": Text})
@@ -15,7 +15,6 @@ TEXTS = {"instruction": Text, "output_1": String, "output_2": String, "generator
 ANNOTATIONS = layout({**TEXTS, "preference": Annotated[float | None, Field(ge=0, le=2)]}, annotator=Text)
 
 
-@of_tool("alpaca_eval outputs")
 def read_outputs(rows: Located, path: Path) -> Rows:
     """A text per row; its input is the instruction."""
     seen: Counter[tuple[str, ...]] = Counter()
@@ -32,7 +31,6 @@ def _name_input(seen: Counter[tuple[str, ...]], instruction: str, *systems: str)
     return instruction if count == 1 else f"{instruction} ({count})"
 
 
-@of_tool("alpaca_eval annotations")
 def read_annotations(rows: Located, path: Path) -> Rows:
     """A judgement and both outputs per row; `winner` is the judge's probability that the first one is better."""
     seen: Counter[tuple[str, ...]] = Counter()

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from data.formats.found import Located, Row, Rows, describe, list_values, of_tool, refuse, text_of
+from data.formats.found import Located, Row, Rows, describe, list_values, refuse, text_of
 from data.records import Text, check_rows, layout
 
 INPUTS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first that a row has
@@ -18,7 +18,6 @@ GAMES = layout({"model": Text, "judge": Any, "games": Annotated[list[Any], Field
 GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 
-@of_tool("arena battles")
 def read_battles(rows: Located, path: Path) -> Rows:
     """A judgement per row, and both answers where the row has them. Rows of one question are one input."""
     for line, row in rows:
@@ -47,7 +46,6 @@ def _read_answer(row: Row, side: str) -> Row:
     return {"text": answer, "context": row.get("prompt")} if isinstance(answer, str) else {}
 
 
-@of_tool("Arena-Hard judgments")
 def read_games(rows: Located, path: Path) -> Rows:
     """Arena-Hard's `model_judgment`: of the two games of a row the first shows the baseline as A, the second as B."""
     for line, row in rows:

@@ -4,7 +4,7 @@ from itertools import product, takewhile
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Located, Row, Rows, describe, of_tool, refuse, text_of
+from data.formats.found import Located, Row, Rows, describe, refuse, text_of
 from data.records import layout
 
 PAIRS = layout({"chosen": Any, "rejected": Any}, chosen_model=str, rejected_model=str)
@@ -14,7 +14,6 @@ PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
 TURN = "\n\nAssistant:"
 
 
-@of_tool("chosen and rejected answers")
 def read_pairs(rows: Located, path: Path) -> Rows:
     """A judgement per row, or per pair of a chosen and a rejected text where the row lists several; and the texts.
 
@@ -61,7 +60,6 @@ def _read_messages(value: Any) -> str | None:
     return "\n\n".join(text for each in value if (text := text_of(each))) if isinstance(value, list) else text_of(value)
 
 
-@of_tool("labelled answers")
 def read_labelled(rows: Located, path: Path) -> Rows:
     """A text per row, rated `desired` as 1 or 0."""
     for line, row in rows:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic.alias_generators import to_snake
 
 from core.settings import Number
-from data.formats.found import Row, Rows, describe, of_tool, refuse
+from data.formats.found import Found, Row, describe, refuse
 from data.records import Text, check_rows, layout
 from data.text_files import parse_json
 
@@ -19,8 +19,7 @@ CACHED = layout({"cached_metrics_data": list[dict[str, Any]]})
 METRIC = layout({"name": Text}, score=Number)
 
 
-@of_tool("DeepEval test run")
-def read(document: Row, path: Path) -> Rows:
+def read(document: Row, path: Path) -> Found:
     """A text per test case, its input the group; the score of a metric that failed is missing."""
     ((_, run),) = check_rows([(0, document.get("testRunData") or document)], path, RUN)
     cases = run.get("testCases") or run.get("test_results") or list(_read_cached(run.get(CACHE) or {}, path))
@@ -28,7 +27,8 @@ def read(document: Row, path: Path) -> Rows:
         more = " (conversational ones are not read)" if run.get("conversationalTestCases") else ""
         raise refuse(path, 0, f"a test run of DeepEval needs test cases{more}, found none")
     named = [(line, _rename(case)) for line, case in enumerate(cases, start=1)]
-    return [(line, _read_case(case, path, line)) for line, case in check_rows(named, path, CASE)]
+    rows = [(line, _read_case(case, path, line)) for line, case in check_rows(named, path, CASE)]
+    return Found.of("DeepEval test run", rows)
 
 
 def _read_case(case: Row, path: Path, line: int) -> Row:

@@ -1,11 +1,10 @@
 """What is found in a file of another tool, and what its readers share."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator
 
@@ -14,7 +13,6 @@ from data.records import Located, Record, check_rows
 from data.table_files import DELIMITERS, read_parquet, read_rows
 from data.text_files import read_json, read_json_lines
 
-P = ParamSpec("P")
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
 SHOWN = 4  # names in a line
@@ -107,19 +105,6 @@ def text_of(content: object) -> str | None:
         parts = [text for part in content if (text := text_of(part)) is not None]
         return "\n".join(parts) if parts else None
     return None
-
-
-def of_tool(tool: str) -> Callable[[Callable[P, Rows]], Callable[P, Found]]:
-    """Makes a reader of rows one of what is found in a file of this tool."""
-
-    def make(read: Callable[P, Rows]) -> Callable[P, Found]:
-        @wraps(read)
-        def find(*args: P.args, **kwargs: P.kwargs) -> Found:
-            return Found.of(tool, read(*args, **kwargs))
-
-        return find
-
-    return make
 
 
 def list_objects(document: Any, path: Path) -> Located:

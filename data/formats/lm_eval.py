@@ -5,7 +5,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Located, Row, Rows, describe, list_values, of_tool, refuse
+from data.formats.found import Located, Row, Rows, describe, list_values, refuse
 from data.numeric import number_columns, to_number
 from data.records import layout
 from data.text_files import read_json
@@ -14,7 +14,6 @@ ANY = dict.fromkeys(("doc", "target", "arguments", "resps", "filtered_resps"), A
 SAMPLES = layout({"doc_id": int, **ANY}, filter=str, metrics=list[str])
 
 
-@of_tool("lm-eval samples")
 def read(rows: Located, path: Path) -> Rows:
     """A text per document: the answer of the model, or the most likely choice. The score of a metric is `METRIC`, or
     `METRIC/FILTER` where there are several filters.

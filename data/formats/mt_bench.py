@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from data.formats.found import Found, Located, Name, Row, Rows, of_tool, refuse
+from data.formats.found import Located, Name, Row, Rows, refuse
 from data.records import Text, layout
 
 Winner = Literal["model_1", "model_2", "tie", "error"]
@@ -18,7 +18,6 @@ SINGLE = layout({"question_id": Name, "model": Text, **SCORED}, turn=int)
 QUESTIONS = layout({"question_id": Any, "category": Any, "turns": Any})
 
 
-@of_tool("MT-Bench pairs")
 def read_pairs(rows: Located, path: Path) -> Rows:
     """A judgement per row: a system wins where both games name it; a game with an error leaves no verdict."""
     for line, row in rows:
@@ -33,7 +32,6 @@ def read_pairs(rows: Located, path: Path) -> Rows:
         yield line, judged
 
 
-@of_tool("MT-Bench scores")
 def read_single(rows: Located, path: Path) -> Rows:
     """A text and its score per row."""
     for line, row in rows:
@@ -43,7 +41,7 @@ def read_single(rows: Located, path: Path) -> Rows:
         yield line, {"group": _name_input(row), "system": row["model"], "scores": scores, **answer}
 
 
-def refuse_questions(rows: Located, path: Path) -> Found:
+def refuse_questions(rows: Located, path: Path) -> Rows:
     """Raises InputFaults."""
     raise refuse(path, 0, "these are MT-Bench questions, which hold no answers: pass model_judgment/*.jsonl")
 

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Located, Rows, describe, of_tool, refuse
+from data.formats.found import Found, Located, Rows, describe, refuse
 from data.numeric import to_number
 from data.records import check_rows, layout
 
+TOOL = "promptfoo results"
 FILE = layout({"results": Any})
 ROWS = layout(
     {"provider": Any, "prompt": Any, "vars": Any, "success": bool, "score": Any},
@@ -27,10 +28,9 @@ def read(document: Mapping[str, Any], path: Path) -> Found:
     if not isinstance(rows, list) or not rows or not isinstance(results.get("version"), int):
         hint = "; those of lm-eval are in samples_TASK_TIME.jsonl" if "configs" in document else ""
         raise refuse(path, 0, f'results of promptfoo need "version" and "results", found {describe(results)}{hint}')
-    return read_rows(check_rows(enumerate(rows, start=1), path, ROWS), path)
+    return Found.of(TOOL, read_rows(check_rows(enumerate(rows, start=1), path, ROWS), path))
 
 
-@of_tool("promptfoo results")
 def read_rows(rows: Located, path: Path) -> Rows:
     """A text per result, in the order of tests: `score`, whether all assertions `pass`, and named scores.
 

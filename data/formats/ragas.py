@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Located, Rows, describe, list_values, of_tool, refuse
+from data.formats.found import Located, Rows, describe, list_values, refuse
 from data.numeric import is_missing, number_columns, to_number
 from data.records import check_rows, layout
 
@@ -23,7 +23,6 @@ JUDGED = layout(
 )
 
 
-@of_tool("ragas results")
 def read(rows: Located, path: Path) -> Rows:
     """A text per row, with the score of each metric; an empty score is missing."""
     names = number_columns([row for _, row in rows], APART)
@@ -56,7 +55,6 @@ def is_annotated(document: Mapping[str, Any]) -> bool:
     )
 
 
-@of_tool("ragas annotated verdicts")
 def read_annotated(document: Mapping[str, Any], path: Path) -> Rows:
     """A text per verdict; the metric is its score. The rating is the verdict that people gave it: the same where they
     accepted it, else the edited one, or the other one of 0 and 1.

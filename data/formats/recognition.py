@@ -1,9 +1,8 @@
 """Recognises files of other evaluation tools by what they hold: the keys of rows, of a document, or of a header."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from core.faults import blame_file
 from data.formats import (
@@ -19,46 +18,42 @@ from data.formats import (
     wmt,
     wmt_mqm,
 )
-from data.formats.found import Found, Located, Row, describe, iterate_objects, list_objects, refuse
+from data.formats.found import Found, Located, Row, Rows, describe, iterate_objects, list_objects, refuse
 from data.records import Record, check_rows, require_none
 from data.table_files import DELIMITERS
 from data.text_files import STANDARD, iterate_lines, read_json
 
 log = logging.getLogger(__name__)
 
-# what every row has; the first that fits reads the file
-ROWS: Sequence[tuple[type[Record], Callable[[Located, Path], Found]]] = (
-    (lm_eval.SAMPLES, lm_eval.read),
-    (alpaca_eval.ANNOTATIONS, alpaca_eval.read_annotations),
-    (alpaca_eval.OUTPUTS, alpaca_eval.read_outputs),
-    (mt_bench.PAIRS, mt_bench.read_pairs),
-    (mt_bench.SINGLE, mt_bench.read_single),
-    (mt_bench.QUESTIONS, mt_bench.refuse_questions),
-    (arena.GAMES, arena.read_games),
-    (arena.BATTLES, arena.read_battles),
-    (promptfoo.ROWS, promptfoo.read_rows),
-    (ragas.ROWS, ragas.read),
-    (ragas.OLDER, ragas.read),
-    (chosen_rejected.PAIRS, chosen_rejected.read_pairs),
-    (chosen_rejected.MESSAGES, chosen_rejected.read_pairs),
-    (chosen_rejected.LABELLED, chosen_rejected.read_labelled),
-    (chosen_rejected.COMPLETIONS, chosen_rejected.read_labelled),
+# a tool and what it writes, what every row has, and the reader; the first that fits reads the file
+ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
+    ("lm-eval samples", lm_eval.SAMPLES, lm_eval.read),
+    ("alpaca_eval annotations", alpaca_eval.ANNOTATIONS, alpaca_eval.read_annotations),
+    ("alpaca_eval outputs", alpaca_eval.OUTPUTS, alpaca_eval.read_outputs),
+    ("MT-Bench pairs", mt_bench.PAIRS, mt_bench.read_pairs),
+    ("MT-Bench scores", mt_bench.SINGLE, mt_bench.read_single),
+    ("MT-Bench questions", mt_bench.QUESTIONS, mt_bench.refuse_questions),
+    ("Arena-Hard judgments", arena.GAMES, arena.read_games),
+    ("arena battles", arena.BATTLES, arena.read_battles),
+    (promptfoo.TOOL, promptfoo.ROWS, promptfoo.read_rows),
+    ("ragas results", ragas.ROWS, ragas.read),
+    ("ragas results", ragas.OLDER, ragas.read),
+    ("chosen and rejected answers", chosen_rejected.PAIRS, chosen_rejected.read_pairs),
+    ("chosen and rejected answers", chosen_rejected.MESSAGES, chosen_rejected.read_pairs),
+    ("labelled answers", chosen_rejected.LABELLED, chosen_rejected.read_labelled),
+    ("labelled answers", chosen_rejected.COMPLETIONS, chosen_rejected.read_labelled),
 )
-# what a JSON object has
+# what a JSON object has, and the reader
 DOCUMENTS: Sequence[tuple[type[Record], Callable[[Row, Path], Found]]] = (
     (inspect_logs.LOG, inspect_logs.read),
     (promptfoo.FILE, promptfoo.read),
     *((layout, deepeval.read) for layout in deepeval.FILES),
 )
-Reader = TypeVar("Reader")
 
 
-def find_reader(readers: Iterable[tuple[type[Record], Reader]], row: Row) -> tuple[type[Record], Reader] | None:
-    """The first reader whose layout's keys an object has."""
-    for layout, read in readers:
-        if {name for name, field in layout.model_fields.items() if field.is_required()} <= row.keys():
-            return layout, read
-    return None
+def fits(layout: type[Record], row: Row) -> bool:
+    """Whether an object has the keys that a layout needs."""
+    return all(name in row for name, field in layout.model_fields.items() if field.is_required())
 
 
 def recognise(path: Path, split: str | None = None) -> Found | None:
@@ -79,7 +74,7 @@ def recognise(path: Path, split: str | None = None) -> Found | None:
         elif form == ".json":
             found = _read_document(path)
         elif form in DELIMITERS and set(next(iterate_lines(path, []))[1].split("\t")) >= wmt_mqm.KEYS:
-            found = wmt_mqm.read(path)
+            found = Found.of("WMT MQM errors", wmt_mqm.read(path))
         elif form in (".jsonl", ".parquet", *DELIMITERS):
             found = _read_rows(path, form)
     if found is not None:
@@ -93,9 +88,9 @@ def _read_document(path: Path) -> Found | None:
         return _read(list_objects(document, path), path)
     if isinstance(document, dict):
         if ragas.is_annotated(document):
-            return ragas.read_annotated(document, path)
-        if found := find_reader(DOCUMENTS, document):
-            return found[1](document, path)
+            return Found.of("ragas annotated verdicts", ragas.read_annotated(document, path))
+        if read := next((read for layout, read in DOCUMENTS if fits(layout, document)), None):
+            return read(document, path)
     known = "a JSON file must be an array of objects, or a file of a known tool"
     raise refuse(path, 0, f"{known}, found {describe(document)}")
 
@@ -104,13 +99,13 @@ def _read_rows(path: Path, form: str) -> Found | None:
     faults: list[str] = []
     rows = iterate_objects(path, form, faults)
     first = next(rows, None)
-    if first is None or find_reader(ROWS, first[1]) is None:
+    if first is None or not any(fits(layout, first[1]) for _, layout, _ in ROWS):
         return None
     return _read(require_none([first, *rows], faults), path)
 
 
 def _read(rows: Located, path: Path) -> Found | None:
-    if (found := find_reader(ROWS, rows[0][1])) is None:
-        return None
-    layout, read = found
-    return read(check_rows(rows, path, layout), path)
+    for tool, layout, read in ROWS:
+        if fits(layout, rows[0][1]):
+            return Found.of(tool, read(check_rows(rows, path, layout), path))
+    return None

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from data.formats.found import Row, Rows, describe, of_tool, refuse
+from data.formats.found import Row, Rows, describe, refuse
 from data.text_files import read_lines
 
 KEYS = frozenset({"system", "doc", "rater", "source", "target", "category", "severity"})
@@ -12,7 +12,6 @@ WEIGHTS = {"major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no erro
 TAG = re.compile(r"</?v>")
 
 
-@of_tool("WMT MQM errors")
 def read(path: Path) -> Rows:
     """A text per system and segment, rated `mqm` by each rater: minus the weights of the errors (Freitag et al. 2021).
 

@@ -7,7 +7,7 @@ from typing import Any
 from data.columns import freeze_columns
 from data.download import find_file, require_file
 from data.files import InputFile, read_objects
-from data.formats.found import Rows, list_objects, of_tool
+from data.formats.found import Found, Rows, list_objects
 from data.preferences import check_preferences
 from data.scored import ScoredFile, read_scored
 from data.text_files import read_json, read_json_lines
@@ -30,13 +30,12 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     path = find_file(root, PAIRS) or require_file(root, PEOPLE, download)
     is_joined = path.name == Path(PAIRS).name
     rows = read_json_lines(path, []) if is_joined else enumerate(_join_published(root, path, download), start=1)
-    found = _list_pairs(rows)
+    found = Found.of("PandaLM", _list_pairs(rows))
     return check_preferences(path, found.pairs, []), read_scored(
         InputFile(path, records=[row for _, row in found.texts])
     )
 
 
-@of_tool("PandaLM")
 def _list_pairs(rows: Rows) -> Rows:
     first = set[tuple[str, str]]()  # a system may have answered an instruction twice: its first answer counts
     for line, row in rows:

@@ -38,11 +38,8 @@ def test_whole_damage_by_hand() -> None:
 
 def test_what_cannot_be_damaged_stays() -> None:
     text, dialogue = Example("a", text="One sentence"), Example("b", turns=("Hi", "Hi"))
-    assert damage_example(text, dialogue, "reorder", 1.0, 0) is text
-    assert damage_example(text, dialogue, "drop", 1.0, 0) is text
-    assert damage_example(text, dialogue, "negate", 1.0, 0) is text
-    assert damage_example(text, dialogue, "entity swap", 1.0, 0) is text
-    assert damage_example(text, dialogue, "speaker swap", 1.0, 0) is text
+    for name in ("reorder", "drop", "negate", "entity swap", "speaker swap"):
+        assert damage_example(text, dialogue, name, 1.0, 0) is text
     assert damage_example(dialogue, text, "speaker swap", 1.0, 0) is dialogue
 
 
@@ -90,8 +87,6 @@ def test_a_seed_gives_the_same_damage_in_every_version(name: str) -> None:
 
 
 EXAMPLES = rated_stories(60, 0)
-
-
 BLEU_WORDS = Tokenizer13a()
 TRICKY = """10,000 1.5 's $3,000 U.S. d,group ... -- &amp; (in 2012). don't 'yes' [MALE] [MALE]'s [A]. a""".split()  # noqa: SIM905
 
@@ -116,12 +111,8 @@ def test_retrieved_is_a_sentence_of_the_context() -> None:
     assert drawn == {"He ran 3.5 miles.", "It rained!", "Why ?", "The end"}
     chinese = {apply_retrieve([Example("a", text="x", context="下雨了。他走了！")], seed)[0].text for seed in range(20)}
     assert chinese == {"下雨了。", "他走了！"}
-
-
-@pytest.mark.parametrize("context", [None, " "])
-def test_retrieved_needs_a_context(context: str | None) -> None:
     with pytest.raises(ValueError, match="Retrieve needs a context, but 'a' has none"):
-        apply_retrieve([Example("a", text="x", context=context)], seed=0)
+        apply_retrieve([Example("a", text="x", context=" ")], seed=0)
 
 
 def test_a_seed_gives_the_same_order_of_words_in_every_version() -> None:

@@ -132,8 +132,6 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
     ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
     ('{"text": " \\n"}', ['1: an example needs "text" or "turns" that say something, found " \\n"']),
-    ('{"id": "a"}', ['1: an example needs "text" or "turns" that say something, found null']),
-    ('{"text": 3}', ['1: "text" must be a valid string, found 3']),
     ('{"id": 7, "text": "a"}', ['1: "id" must be a valid string, found 7']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
     ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
@@ -141,18 +139,11 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
         '1: number 2 of "turns" must be a valid string, found 3',
         '1: number 3 of "turns" must not be blank, found " "',
     ]),
-    ('{"text": "a", "references": [null]}', ['1: number 1 of "references" must be a valid string, found null']),
-    ('{"text": "a", "ratings": 3}', ['1: "ratings" must be an object, found 3']),
     ('{"text": "a", "ratings": {"q": "good"}}', ['1: "q" of "ratings" must be a valid number, found "good"']),
     ('{"text": "a", "ratings": {"q": NaN}}', ['1: "q" of "ratings" must be a finite number, found NaN']),
-    ('{"text": "a", "ratings": {"q": 1e999}}', ['1: "q" of "ratings" must be a finite number, found Infinity']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
         '1: "q" of "ratings" must be a valid number, found null',
         '1: the key of " " of "ratings" must not be blank, found " "',
-    ]),
-    ('{"text": "a", "scores": {"m": "high", " ": 1}}', [
-        '1: "m" of "scores" must be a valid number, found "high"',
-        '1: the key of " " of "scores" must not be blank, found " "',
     ]),
     ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
     ('{"id": "a", "text": "a"}\n{"id": "b", "text": "a"}\n{"id": "a", "text": "c"}',
@@ -189,7 +180,6 @@ CSV: list[tuple[str | bytes, list[str]]] = [
         '2: "references" must be a JSON array or one text, found "[\\"a\\""',
         '2: number 2 of "turns" must not be blank, found ""',
     ]),
-    ("turns\nHi\n", ['2: "turns" must be a list, found "Hi"']),
     ('id,text\na,b\nc,"d\ne\n', [
         "3: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
         "found: unexpected end of data"]),
@@ -205,26 +195,17 @@ def test_faults_of_csv(tmp_path: Path, content: str | bytes, expected: list[str]
     assert faults_of(tmp_path / "x.csv", content) == expected
 
 
-@pytest.mark.parametrize(
-    ("requires", "expected"),
-    [
-        (("references",), ['2: "references" is needed here, found null']),
-        (
-            ("turns",),
-            ['1: "turns" is needed here, found null', '2: a dialogue needs at least two turns, found ["Hi!"]'],
-        ),
-        (("prefix", "ratings"), ['2: "prefix" is needed here, found "  "', '2: "ratings" is needed here, found {}']),
-    ],
-)
-def test_required_fields(tmp_path: Path, requires: tuple[str, ...], expected: list[str]):
-    content = (
-        '{"text": "a", "references": ["b"], "prefix": "p", "ratings": {"q": 1}}\n'
-        '{"turns": ["Hi!"], "prefix": "  ", "ratings": {}}\n'
-    )
-    assert faults_of(tmp_path / "x.jsonl", content, requires) == expected
-
-
-def test_a_required_field_that_no_example_has_is_a_mistake_of_the_caller(tmp_path: Path):
+def test_required_fields(tmp_path: Path):
+    content = '{"text": "a", "references": ["b"], "prefix": "p"}\n{"turns": ["Hi!"], "prefix": "  "}\n'
+    for requires, expected in {
+        ("references",): ['2: "references" is needed here, found null'],
+        ("turns",): [
+            '1: "turns" is needed here, found null',
+            '2: a dialogue needs at least two turns, found ["Hi!"]',
+        ],
+        ("prefix",): ['2: "prefix" is needed here, found "  "'],
+    }.items():
+        assert faults_of(tmp_path / "x.jsonl", content, requires) == expected
     with pytest.raises(ValueError, match=r"requires must name fields of Example .* but has \['reference'\]"):
         read_examples(tmp_path / "x.jsonl", requires=("reference",))
 

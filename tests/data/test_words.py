@@ -3,6 +3,7 @@
 import marshal
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -86,12 +87,10 @@ def test_a_very_long_word_takes_no_time() -> None:
     assert len(split_words("a" * 50_000 + "-b" * 20_000 + "'" * 20_000)) == 2
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("The", "the"), ("n’t", "N'T"), ("ﬁsh", "FISH"), ("שלום\u200f", "שלום"), ("❤️", "❤"), ("cafe\u0301", "CAFÉ")],
-)
-def test_folded_words_are_equal(one: str, other: str) -> None:
-    assert fold(one) == fold(other)
+def test_folded_words_are_equal() -> None:
+    for one, other in (("The", "the"), ("n’t", "N'T"), ("ﬁsh", "FISH"), ("שלום\u200f", "שלום"), ("❤️", "❤")):
+        assert fold(one) == fold(other)
+    assert fold("cafe\u0301") == fold("CAFÉ")
 
 
 def test_what_is_punctuation() -> None:
@@ -130,72 +129,57 @@ NASTY = (
     "&amp; [MALE]'s <b>km²</b>",
     "明月几时有？ab把酒3",
     "ㄅㄆ 𠀀𠀁 ニャー 안녕 café हिन्दी",
-    "well-known... 'yes'--no 1/2",
 )
 
 
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        (RUNS, """\
+        (RUNS.findall, """\
 Ann didn t pay 1 000 50 O Neil s x_y
 amp MALE s b km² b
 明月几时有 ab把酒3
-ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द
-well known yes no 1 2"""),
-        (LETTERS, """\
+ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द"""),
+        (LETTERS.findall, """\
 Ann didn t pay O Neil s x y
 amp MALE s b km² b
 明月几时有 ab把酒
-ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द
-well known yes no"""),
-        (RUNS_AND_MARKS, """\
+ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द"""),
+        (RUNS_AND_MARKS.findall, """\
 Ann didn ’ t pay $ 1 , 000 . 50 , O ' Neil ' s x_y !
 & amp ; [ MALE ] ' s < b > km² < / b >
 明月几时有 ？ ab把酒3
-ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह ि न ् द ी
-well - known . . . ' yes ' - - no 1 / 2"""),
-        (RUNS_CJK_AND_MARKS, """\
+ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह ि न ् द ी"""),
+        (RUNS_CJK_AND_MARKS.findall, """\
 Ann didn ’ t pay $ 1 , 000 . 50 , O ' Neil ' s x_y !
 & amp ; [ MALE ] ' s < b > km² < / b >
 明 月 几 时 有 ？ ab 把 酒 3
-ㄅㄆ 𠀀𠀁 ニ ャ ー 안녕 café ह ि न ् द ी
-well - known . . . ' yes ' - - no 1 / 2"""),
-        (ROUGE_UNICODE, """\
+ㄅㄆ 𠀀𠀁 ニ ャ ー 안녕 café ह ि न ् द ी"""),
+        (ROUGE_UNICODE.findall, """\
 Ann didn t pay 1 000 50 O Neil s x y
 amp MALE s b km² b
 明月几时有 ab把酒3
-ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द
-well known yes no 1 2"""),
-        (BLEU_SAFE, """\
+ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द"""),
+        (BLEU_SAFE.findall, """\
 Ann didn’t pay 1,000.50 O'Neil's x_y
 &amp; MALE]'s b>km²</b
 明月几时有？ab把酒3
-ㄅㄆ 𠀀𠀁 ニャー 안녕 café हिन्दी
-well-known 'yes'--no 1/2"""),
+ㄅㄆ 𠀀𠀁 ニャー 안녕 café हिन्दी"""),
+        (plain_words, """\
+Ann didn’t pay 1 000 50 O'Neil's x_y
+amp MALE s b km² b
+明月几时有 ab把酒3
+ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द"""),
+        (split, """\
+Ann did n’t pay $ 1,000.50 , O'Neil 's x _ y !
+& amp ; [MALE] 's < b > km² < / b >
+明 月 几 时 有 ？ ab 把 酒 3
+ㄅ ㄆ 𠀀 𠀁 ニ ャ ー 안녕 café हिन्दी"""),
     ],
 )  # fmt: skip
-def test_words_by_rule(rule: re.Pattern[str], expected: str) -> None:
-    assert "\n".join(" ".join(rule.findall(text)) for text in NASTY) == expected
-    assert rule.findall("") == rule.findall(" \n\t") == []
-
-
-def test_words_by_function() -> None:
-    assert [" ".join(plain_words(text)) for text in NASTY] == [
-        "Ann didn’t pay 1 000 50 O'Neil's x_y",
-        "amp MALE s b km² b",
-        "明月几时有 ab把酒3",
-        "ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द",
-        "well known yes no 1 2",
-    ]
-    assert [" ".join(split(text)) for text in NASTY] == [
-        "Ann did n’t pay $ 1,000.50 , O'Neil 's x _ y !",
-        "& amp ; [MALE] 's < b > km² < / b >",
-        "明 月 几 时 有 ？ ab 把 酒 3",
-        "ㄅ ㄆ 𠀀 𠀁 ニ ャ ー 안녕 café हिन्दी",
-        "well-known ... ' yes ' -- no 1/2",
-    ]
-    assert [count_words(text) for text in ("", " \n\t", *NASTY)] == [0, 0, 6, 3, 9, 9, 3]
+def test_words_by_rule(rule: Callable[[str], list[str]], expected: str) -> None:
+    assert "\n".join(" ".join(rule(text)) for text in NASTY) == expected
+    assert rule("") == rule(" \n\t") == []
 
 
 RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
