@@ -39,8 +39,7 @@ class BaseMetric:
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores the examples; one that lacks a required field is NaN with a reason.
 
-        Raises ExampleFaults if no example has the required fields, and for texts that a model cannot read whole where
-        `truncation` is `error`.
+        Raises ExampleFaults if none has them, and for texts that a model cannot read whole (`truncation=error`).
         """
         return score_complete(examples, self.requires, self.name, self.score_all)
 

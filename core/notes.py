@@ -20,9 +20,9 @@ def read_note(name: Path | str) -> tuple[str, ...]:
     Raises InputFaults for a note that is no file of its own (a link), not text, or longer than LONGEST characters.
     """
     path = Path(name) / FILE
-    if path.is_symlink() or not path.is_file():
-        if path.is_symlink() or path.exists():
-            raise InputFaults([fault(path, 0, "must be a file of its own, but is a link or a folder")])
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise InputFaults([fault(path, 0, "must be a file of its own, but is a link or a folder")])
+    if not path.exists():
         return ()
     note = read_template(path, 4 * LONGEST).strip()
     if len(note) > LONGEST or printable(note) != note:

@@ -22,8 +22,6 @@ NO_TOKENS = "the text has no tokens to score"
 
 
 class _FieldsBySettings(property):
-    """See `fields_by_settings`."""
-
     def __init__(self, find: Callable[..., tuple[Field, ...]]) -> None:
         super().__init__(lambda metric: self.of(vars(metric)))
         self.find, self.names = find, tuple(inspect.signature(find).parameters)
@@ -33,10 +31,7 @@ class _FieldsBySettings(property):
 
 
 def fields_by_settings(find: Callable[..., tuple[Field, ...]]) -> Any:
-    """`Metric.requires` of a metric whose settings decide which fields it reads.
-
-    `find` takes the settings by name, with their defaults.
-    """
+    """`Metric.requires` of a metric whose settings decide it: `find` takes them by name, with their defaults."""
     return _FieldsBySettings(find)
 
 
@@ -80,12 +75,11 @@ class Scores:
         for aspect, array in self.values.items():
             if array.ndim != 1:
                 raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
-            if np.isinf(array).any():
-                where = int(np.flatnonzero(np.isinf(array))[0])
-                raise ValueError(
-                    f"a score must be finite, or NaN with a reason, but {aspect} of example {where} is not"
-                )
-            for i in map(int, np.flatnonzero(np.isnan(array))):
+            for i in np.flatnonzero(~np.isfinite(array)).tolist():
+                if np.isinf(array[i]):
+                    raise ValueError(
+                        f"a score must be finite, or NaN with a reason, but {aspect} of example {i} is not"
+                    )
                 if self.reasons[i] is None:
                     raise ValueError(f"a NaN needs a reason, but {aspect} of example {i} has none")
 
@@ -131,8 +125,7 @@ class Scores:
 class CorpusMetric(Protocol):
     """A metric whose scores depend on a corpus, for example through inverse document frequencies.
 
-    A metric without a corpus uses the examples of each call. When a file is scored in parts, the whole file is the
-    corpus.
+    Without a corpus it uses the examples of each call. When a file is scored in parts, the whole file is the corpus.
     """
 
     def with_corpus(self, examples: Iterable[Example]) -> "Metric":
@@ -149,20 +142,17 @@ class Announcing(Protocol):
 
 @runtime_checkable
 class Metric(Protocol):
-    """Anything that scores examples.
-
-    `requires` holds the fields that the metric reads besides the text. An example without one of them is NaN with a
-    reason. If they depend on settings, the class has `fields_by_settings`.
-
-    `signature` is one line that names the metric, its settings, models, data and versions. The scores have the same,
-    unless the metric takes a corpus from the examples of a call: then theirs names this corpus.
-    """
+    """Anything that scores examples."""
 
     @property
-    def requires(self) -> tuple[Field, ...]: ...
+    def requires(self) -> tuple[Field, ...]:
+        """The fields that it reads besides the text (`fields_by_settings`); without one, an example is NaN."""
+        ...
 
     @property
-    def signature(self) -> str: ...
+    def signature(self) -> str:
+        """One line with the metric, its settings, models, data and versions; the scores' own names a call's corpus."""
+        ...
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores the examples; the order, the batch size and the number of processes do not change a score.

@@ -1,35 +1,12 @@
-"""Selection: finds the examples that have the fields a metric requires. The others are NaN with a reason."""
+"""Selection: scores the examples that have the fields a metric requires. The others are NaN with a reason."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from core.example import Example, hint_column
 from core.faults import SHOWN_CHARACTERS, ExampleFaults
 from core.scores import Field, Scores
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The indices of the examples that can be scored, and the reason for every other example."""
-
-    indices: list[int]
-    reasons: list[str | None]
-
-    def scatter(self, scores: Scores) -> Scores:
-        """Extends scores of the selected examples to all examples; the others get NaN with the reason."""
-        n = len(self.reasons)
-        reasons, dropped = list(self.reasons), [0] * n
-        for i, reason, lost in zip(self.indices, scores.reasons, scores.dropped_tokens, strict=True):
-            reasons[i], dropped[i] = reason, lost
-        values = {aspect: np.full(n, np.nan) for aspect in scores.values}
-        for aspect, found in scores.values.items():
-            values[aspect][self.indices] = found
-        explanations = [{} for _ in range(n)] if scores.explanations else []
-        for i, explanation in zip(self.indices, scores.explanations, strict=False):
-            explanations[i] = dict(explanation)
-        return Scores(values, scores.signature, reasons, dropped, explanations, scores.notes)
 
 
 def has_field(example: Example, field: Field) -> bool:
@@ -53,8 +30,8 @@ def hint_field(example: Example, requires: Sequence[Field]) -> str:
     return hint_column(next(field for field in requires if not has_field(example, field)), example)
 
 
-def select_complete(examples: Sequence[Example], requires: Sequence[Field], metric: str) -> Selection:
-    """Selects the examples that have all fields that the metric requires.
+def check_complete(examples: Sequence[Example], requires: Sequence[Field], metric: str) -> list[str | None]:
+    """For each example the reason why the metric cannot score it, None if it has all fields.
 
     Raises ExampleFaults if there are examples but none has these fields: then the file or the metric is wrong.
     TypeError for what is not a sequence of Examples, such as a text.
@@ -65,7 +42,7 @@ def select_complete(examples: Sequence[Example], requires: Sequence[Field], metr
     reasons = [describe_missing_fields(example, requires, metric) for example in examples]
     if examples and all(reasons):
         raise ExampleFaults((i, f"{reason}{hint_field(examples[i], requires)}") for i, reason in enumerate(reasons))
-    return Selection([i for i, reason in enumerate(reasons) if reason is None], reasons)
+    return reasons
 
 
 def score_complete(
@@ -73,13 +50,24 @@ def score_complete(
 ) -> Scores:
     """Scores the examples that have the required fields; the others are NaN with a reason.
 
-    Raises ExampleFaults as `select_complete` does, and those of `score`, with the indices of `examples`.
+    Raises ExampleFaults as `check_complete` does, and those of `score`, with the indices of `examples`.
     """
-    selection = select_complete(examples, requires, metric)
+    reasons = check_complete(examples, requires, metric)
+    complete = [i for i, reason in enumerate(reasons) if reason is None]
     try:
-        return selection.scatter(score([examples[i] for i in selection.indices]))
+        scores = score([examples[i] for i in complete])
     except ExampleFaults as faults:
-        raise ExampleFaults((selection.indices[i], what) for i, what in faults.at) from None
+        raise ExampleFaults((complete[i], what) for i, what in faults.at) from None
+    n = len(examples)
+    values = {aspect: np.full(n, np.nan) for aspect in scores.values}
+    for aspect, found in scores.values.items():
+        values[aspect][complete] = found
+    dropped, explanations = [0] * n, [{} for _ in range(n if scores.explanations else 0)]
+    for i, reason, lost in zip(complete, scores.reasons, scores.dropped_tokens, strict=True):
+        reasons[i], dropped[i] = reason, lost
+    for i, explanation in zip(complete, scores.explanations, strict=False):
+        explanations[i] = dict(explanation)
+    return Scores(values, scores.signature, reasons, dropped, explanations, scores.notes)
 
 
 def references_of(example: Example) -> list[str]:

@@ -36,17 +36,12 @@ def file_sha256(path: Path) -> str:
     this time in steps of up to two seconds, so that a file is read each time until it is older than that.
     """
     state = path.stat()
-    if time.time() - state.st_mtime < SETTLED:
-        return _read(path)
-    return _file_sha256(path.absolute(), state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    read = _read if time.time() - state.st_mtime >= SETTLED else _read.__wrapped__
+    return read(path.absolute(), state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @cache
-def _file_sha256(path: Path, *state: int) -> str:
-    return _read(path)
-
-
-def _read(path: Path) -> str:
+def _read(path: Path, *state: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -87,15 +82,12 @@ def _write_depends(folder: Path, depends: Mapping[str, Any]) -> None:
 
 
 def find_damage(stage: Path) -> str | None:
-    """The name of a file of a finished stage that is missing, has changed or was added; None if all are whole.
-
-    It is `files.json` if this file does not list the stage's `depends.json`, which every stage has.
-    """
+    """The name of a file of a finished stage that is missing, has changed or was added; None if all are whole."""
     try:
         written = json.loads((stage / FILES).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return FILES
-    if not isinstance(written, dict) or DEPENDS not in written:
+    if not isinstance(written, dict) or DEPENDS not in written:  # every stage has it
         return FILES
     found = _digests(stage)
     return next((name for name in sorted(written | found) if found.get(name) != written.get(name)), None)
@@ -132,11 +124,9 @@ class Stages:
     """A folder of kept stages: `root/name-hash`.
 
     One writer at a time writes a stage to `root/name-hash.partial` and renames it when it is complete. If a run is
-    killed, the next run continues in the same partial folder, so training resumes from its last checkpoint.
-
-    A finished stage has a file `files.json` with the sha256 of its files. They are compared when a process first finds
-    the stage, and again after a change; a damaged stage is put aside as `root/name-hash.damaged` and built again, and
-    so is one without `files.json`.
+    killed, the next run continues in the same partial folder. A finished stage has a file `files.json` with the sha256
+    of its files. They are compared when a process first finds the stage, and again after a change; a damaged stage is
+    put aside as `root/name-hash.damaged` and built again.
     """
 
     root: Path
@@ -157,11 +147,8 @@ class Stages:
     ) -> Path:
         """The folder of the stage `name` under `depends`, built by `build(folder)` if it is not kept yet.
 
-        `version` is the version of the code behind `build`. Raise it in the module whenever the same `depends` would
-        give another result, so that stages of older code are not reused.
-
-        With `together`, all processes of a distributed run call `build`, as in a training by Lightning; `build` must
-        make sure that only the first process writes.
+        `version` is that of the code behind `build`, raised whenever the same `depends` would give another result. With
+        `together`, all processes of a distributed run call `build`, which makes sure that only the first one writes.
 
         Raises TimeoutError in a process that has waited too long for the first one, InputFaults for an unfinished stage
         that is a link or holds one.
@@ -179,11 +166,7 @@ class Stages:
     def get_several(
         self, name: str, depends: Sequence[Mapping[str, Any]], build: Callable[[dict[int, Path]], None], *, version: int
     ) -> list[Path]:
-        """The folders of several stages of one name.
-
-        Those that are not kept yet are built by one `build(folders)`, with their indices in `depends`. A run that is
-        killed continues in all of these folders.
-        """
+        """The folders of several stages of one name. Those not kept yet are built by one `build`, by their indices."""
         places = [self._place(name, each, version) for each in depends]
         unfinished: dict[int, Path] = {}
         with ExitStack() as opened:
@@ -241,8 +224,8 @@ class Stages:
 class Cache:
     """Values by key, for JSON (NaN and infinity included), in one file that several processes and threads extend.
 
-    Each value has a checksum, so that a value that a killed process left unfinished, or that was damaged, counts as
-    missing. A process sees the values that were there when it first looked, and its own.
+    Each has a checksum: one that is unfinished or damaged counts as missing. A process sees the values that were there
+    when it first looked, and its own.
     """
 
     # `root/name-hash`
@@ -260,7 +243,7 @@ class Cache:
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """All values by key; read when they are first used."""
+        """All values by key, read when they are first used."""
         file, found, damaged = self.folder / VALUES, {}, 0
         for line in file.read_bytes().splitlines() if file.is_file() else ():
             text = line.decode("utf-8", "replace")

@@ -60,9 +60,8 @@ class Discriminator:
     network: AttentionBiLSTM | BertClassifier
     # what the network reads
     tokens: Vocabulary | EncoderTokens
-    # the content of `discriminator.json`: `kind` (`bilstm` or `bert`), `labels` if there is a logit for each,
-    # `spelling` in which `logits` reads texts (`data.words.spell`), `turns`, the most segments that it reads at once,
-    # and the arguments of the network
+    # the content of `discriminator.json`: `kind`, the arguments of the network, and where they are not the usual ones
+    # `labels`, `spelling` (`data.words.spell`) and `turns`, the most segments that it reads at once
     settings: dict[str, Any] = field(repr=False)
     # padded tokens in a batch of `logits`
     token_budget: int = 8192
@@ -85,23 +84,17 @@ class Discriminator:
         # "window" is how a long text is read
         return fingerprint([weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length, "window"])
 
-    def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    @torch.inference_mode()
+    def logits(self, texts: Sequence[Segments], or_nan: bool = False) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.
 
         The logit of a text that is read in windows is their mean, weighted by tokens. The same for any order and any
-        token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does, for a text without tokens too.
+        token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does; with `or_nan` a text without
+        tokens has NaN.
         """
-        return self._read(texts, skip_empty=False)
-
-    def logits_or_nan(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """As `logits`, with NaN for a text that has no tokens."""
-        return self._read(texts, skip_empty=True)
-
-    @torch.inference_mode()
-    def _read(self, texts: Sequence[Segments], skip_empty: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         if self.settings.get("spelling", "as_is") != "as_is":
             texts = spell(texts, self.settings["spelling"])
-        rows, dropped = read(texts, self.tokens, skip_empty=skip_empty, turns=self.settings.get("turns"))
+        rows, dropped = read(texts, self.tokens, skip_empty=or_nan, turns=self.settings.get("turns"))
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()
@@ -177,12 +170,9 @@ def new_bilstm(
     spelling: Spelling = "as_is",
     turns: int | None = None,
 ) -> Discriminator:
-    """An untrained attention Bi-LSTM whose vocabulary is learned from `texts`.
+    """An untrained attention Bi-LSTM whose vocabulary counts each different text once (`drop_repeated_texts`).
 
-    A vocabulary counts each different text once (see `drop_repeated_texts`).
-
-    `tokens`, `vocabulary_size` and `min_count` are those of `train_vocabulary`. With `labels` it has a logit for each.
-    `turns` is the most segments that it reads at once. The weights depend on torch's seed.
+    `tokens`, `vocabulary_size` and `min_count` are those of `train_vocabulary`. The weights depend on torch's seed.
 
     Raises SettingFault for other `tokens`.
     """
@@ -201,10 +191,8 @@ def new_token_bilstm(
 ) -> Discriminator:
     """An untrained attention Bi-LSTM over the tokens of another model, such as a generator that it is to guide.
 
-    Tokens that are not in `texts`, which it is to learn, are unknown and say nothing: their embedding is 0 and stays 0.
-    A random one would be noise, which Eq. 5 of OUMG stretches to the full strength.
-
-    `arguments` are those of `AttentionBiLSTM`. The weights depend on torch's seed.
+    Tokens that are not in `texts` are unknown and say nothing: their embedding is 0 and stays 0. A random one would be
+    noise, which Eq. 5 of OUMG stretches to the full strength. The weights depend on torch's seed.
     """
     vocabulary = borrowed_vocabulary(tokenizer, max_length)
     network = AttentionBiLSTM(len(vocabulary), **arguments)
@@ -231,7 +219,7 @@ def new_bert(
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
 
     `max_length` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
-    that it is faster. With `labels` the head has a logit for each. The head depends on torch's seed.
+    that it is faster. The head depends on torch's seed.
     """
     model, tokenizer = load_encoder(encoder)
     limit = readable_tokens(model.config, tokenizer)

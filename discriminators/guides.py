@@ -186,8 +186,7 @@ class CausalGuide:
     def read(self, texts: Sequence[Segments]) -> list[TokenRow]:
         """Rows to learn: texts of at least two tokens, each followed by the end token.
 
-        The segments of a text are joined without change: a text that continues a prompt has to begin as the
-        generator's continuations do, with a space where its tokens have one.
+        Segments are joined without change: what continues a prompt must begin as the generator's continuations do.
         """
         end = [] if self.tokenizer.eos_token_id is None else [self.tokenizer.eos_token_id]
         encoded = [[*ids, *end] for ids in plain_token_ids(self.tokenizer, ["".join(text) for text in texts])]
@@ -248,15 +247,11 @@ def new_causal_guide(
 ) -> CausalGuide:
     """An untrained causal guide of the generator of `tokenizer`; the weights depend on torch's seed.
 
-    Tokens that are not in `texts`, which it is to learn, are unknown. A training text of more than `max_length` is cut,
-    so it has fewer prefixes.
+    Tokens that are not in `texts` are unknown. A training text of more than `max_length` tokens is cut, so it has fewer
+    prefixes.
     """
-    arguments = {
-        "vocabulary_size": len(tokenizer),
-        "embedding_dim": embedding_dim,
-        "hidden_dim": hidden_dim,
-        "dropout": dropout,
-    }
+    arguments = {"vocabulary_size": len(tokenizer), "embedding_dim": embedding_dim}
+    arguments |= {"hidden_dim": hidden_dim, "dropout": dropout}
     guide = CausalGuide(CausalLSTM(**arguments), tokenizer, arguments, max_length)
     seen = torch.zeros(len(tokenizer), dtype=torch.bool)
     seen[[i for row in guide.read(texts) for i in row.ids]] = True
@@ -269,7 +264,7 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
     if isinstance(judge, CausalGuide):
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
-    return np.nan_to_num(judge.logits_or_nan([(text,) for text in texts])[0])
+    return np.nan_to_num(judge.logits([(text,) for text in texts], or_nan=True)[0])
 
 
 def load_guide(folder: Path | str, device: str = "cpu") -> CausalGuide | Discriminator:

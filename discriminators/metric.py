@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -62,10 +63,11 @@ class DiscriminatorScore(ClassifierMetric):
 
     def _explain(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
         found: dict[int, dict[str, Any]] = {}
+        read = partial(self.discriminator.logits, or_nan=True)
         for part in get_args(Part):
             at = [i for i, example in enumerate(examples) if bool(example.turns) == (part == "turn")]
             texts = [_segments(examples[i]) for i in at]
-            found |= zip(at, explain_parts(self.discriminator.logits_or_nan, texts, part), strict=True)
+            found |= zip(at, explain_parts(read, texts, part), strict=True)
         return [found[i] for i in range(len(examples))]
 
 
@@ -110,6 +112,6 @@ def _read(
     examples: Sequence[Example], discriminator: Discriminator
 ) -> tuple[NDArray[np.float64], list[str | None], list[int]]:
     """The logits of each example, NaN with the reason for one without tokens, and how many tokens were cut."""
-    logits, dropped = discriminator.logits_or_nan([_segments(example) for example in examples])
+    logits, dropped = discriminator.logits([_segments(example) for example in examples], or_nan=True)
     unread = [bool(np.isnan(row).any()) for row in logits]
     return logits, [NO_TOKENS if lacks else None for lacks in unread], dropped.tolist()

@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 from core.faults import SettingFault
 from core.settings import check
 from models.encoders import mean_pool
+from models.model import get_layers
 
 TokenPooling = Literal["mean", "cls"]
 
@@ -87,11 +88,7 @@ class AttentionBiLSTM(nn.Module):
 
 
 class BertClassifier(nn.Module):
-    """An encoder, the mean over real tokens or the first token's state, dropout, one logit or one per label.
-
-    Args:
-        pooling: `mean` (what MiniLM was trained with) or `cls`.
-    """
+    """An encoder, the mean over real tokens (as MiniLM was trained) or the first state (`cls`), dropout, logits."""
 
     def __init__(
         self, encoder: PreTrainedModel, pooling: TokenPooling = "mean", dropout: float = 0.1, outputs: int = 1
@@ -115,20 +112,12 @@ class BertClassifier(nn.Module):
 
 
 def keep_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
-    """Removes all but the lowest `layers` layers of an encoder.
-
-    Raises SettingFault when it has fewer.
-    """
-    stack = _layers(encoder)
+    """Removes all but the lowest `layers` layers of an encoder. Raises SettingFault when it has fewer."""
+    stack = get_layers(encoder)
     if not 1 <= layers <= len(stack):
         raise SettingFault(f"layers must be between 1 and the {len(stack)} layers of the encoder, but is {layers}")
     del stack[layers:]
     encoder.config.num_hidden_layers = layers
-
-
-def _layers(encoder: PreTrainedModel) -> nn.ModuleList:
-    depth = encoder.config.num_hidden_layers
-    return next(m for m in encoder.modules() if isinstance(m, nn.ModuleList) and len(m) == depth)
 
 
 class Pool(NamedTuple):
@@ -213,8 +202,7 @@ class CausalState(NamedTuple):
 class CausalLSTM(nn.Module):
     """Embedding, LSTM, attention over the prefix, tanh, dropout, one logit per position.
 
-    Args:
-        vocabulary_size: number of tokens of the generator. Ids beyond them are read as an unknown token.
+    Ids beyond the `vocabulary_size` tokens of the generator are read as an unknown token.
     """
 
     def __init__(self, vocabulary_size: int, embedding_dim: int = 128, hidden_dim: int = 128, dropout: float = 0.3):
@@ -231,10 +219,7 @@ class CausalLSTM(nn.Module):
         self._table: Tensor | None = None
 
     def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
-        """The logit of the prefix that ends at each position; higher means human or good.
-
-        Padding must be at the end of a row; the logits there mean nothing.
-        """
+        """The logit of the prefix that ends at each position; higher means human or good. Padding ends a row."""
         hidden, _ = self.lstm(self.dropout(self.embedding(ids)))
         pooled = prefix_attention(hidden, torch.tanh(hidden) @ self.w, mask)
         return self.head(self.dropout(torch.tanh(pooled))).squeeze(-1)
@@ -245,10 +230,7 @@ class CausalLSTM(nn.Module):
 
     @torch.no_grad()
     def know_only(self, seen: Bool[Tensor, " vocabulary"]) -> None:
-        """Marks all tokens that are not in the training texts as unknown; their embedding is 0 and stays 0.
-
-        A random embedding would be noise, which Eq. 5 stretches to the full strength.
-        """
+        """Marks tokens that are not in the training texts as unknown; their embedding is and stays 0, not random."""
         self.known.copy_(seen)
         self.embedding.weight[~seen] = 0.0
 
@@ -276,10 +258,7 @@ class CausalLSTM(nn.Module):
     def advance(
         self, state: CausalState, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None
     ) -> CausalState:
-        """The state after one more token; where `read` is False the row stays as it is.
-
-        The state holds W_hh h already, so the step costs one product with W_hh for the token after it.
-        """
+        """The state after one more token; where `read` is False the row stays as it is."""
         h, c = lstm_cell(self.table()[tokens.clamp(max=self.vocabulary_size)] + state.recurrent, state.c)
         pool = attend(Pool(state.m, state.z, state.r), tanh(h) @ self.w, h)
         after = CausalState(recurrent(self.lstm, h), c, *pool)

@@ -86,9 +86,9 @@ def pack_segments(
 ) -> tuple[list[list[int]], int]:
     """Neighbouring whole segments packed from the left into as few sequences of at most `room` ids as that gives.
 
-    A segment that is longer than `room` by itself is cut. `lengths` are what each segment counts for, at least its own
-    length and by default this: the two sides of a pair count for the longer one and are so cut alike. With `turns` a
-    sequence has at most so many segments, as evenly as that gives. Returns the sequences and the number of tokens cut.
+    A segment that is longer than `room` by itself is cut. `lengths` are what each segment counts for, by default its
+    own length: the two sides of a pair count for the longer one and are so cut alike. With `turns` a sequence has at
+    most so many segments, as evenly as that gives. Returns the sequences and the number of tokens cut.
 
     >>> pack_segments([[5, 6], [7], [8, 9, 9, 9, 9]], separator=1, room=4)
     ([[5, 6, 1, 7], [8, 9, 9, 9]], 1)
@@ -113,9 +113,8 @@ def read(
 ) -> tuple[list[TokenRow], NDArray[np.int64]]:
     """Rows of all texts, in the order of the texts, and per text how many tokens were cut.
 
-    A text that does not fit is read in windows of neighbouring whole segments, of which one that does not fit by itself
-    is cut at its end. The score of a text is the mean over its rows weighted by their tokens, so that a short last
-    window counts for what it holds. `turns` is the most segments of a window.
+    A text that does not fit is read in windows of neighbouring whole segments, at most `turns`, of which one that does
+    not fit by itself is cut at its end. The score of a text is the mean over its rows weighted by their tokens.
 
     `pairs` are for training: the other side of each text, segment for segment, or None. Both sides are cut alike, and
     a row that both sides have is left out of both, because nothing in it tells them apart.

@@ -80,10 +80,8 @@ def prefix_texts(
     text of one token has no prefix. Texts with characters that the tokens cannot spell are cut after these characters
     too: only human texts have them, so without these prefixes length would tell the classes apart.
 
-    Args:
-        most: the most prefixes of a text; None for all. A Bi-LSTM reads each from its beginning, so the cost of all
-            prefixes grows with the square of the length.
-        seed: of the draw; the prefixes of a text depend on the seed and on its place among `texts`.
+    At most `most` prefixes of a text are drawn, by the seed and its place among `texts`. A Bi-LSTM reads each from its
+    beginning, so the cost of all prefixes grows with the square of the length.
 
     Raises SettingFault for `most` below 1, ValueError where there is no prefix at all.
     """

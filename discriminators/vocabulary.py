@@ -1,7 +1,7 @@
 """Tokens of a classifier: a vocabulary that is learned or borrowed, or the tokenizer of an encoder."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ from core.faults import SettingFault, blame_file
 from core.settings import Count, checked_dataclass, read_settings
 from data.words import RUNS_AND_MARKS, split_chinese
 from discriminators.segments import TokenFrame
+from models.loading import copy_backend
 from models.model import plain_token_ids
 from models.tiny import train_byte_level_bpe
 
@@ -120,7 +121,7 @@ def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...
 def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: int, min_count: int = 2) -> Vocabulary:
     """At most `size` tokens (with the three special ones) that occur at least `min_count` times, most frequent first.
 
-    Raises SettingFault for an unknown kind, also for `tokenizer`, which is not learned (see `borrowed_vocabulary`).
+    Raises SettingFault for an unknown kind, also for `tokenizer`, which is borrowed.
     """
     if kind not in LEARNED:
         raise SettingFault(f"tokens must be {', '.join(LEARNED)}, but are {kind!r}")
@@ -137,27 +138,18 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: 
         trainer = trainers.WordLevelTrainer(
             vocab_size=size, min_frequency=min_count, special_tokens=SPECIAL, show_progress=False
         )
-        tokenizer.train_from_iterator(_jieba_iterator(segments) if kind == "jieba" else segments, trainer)
+        tokenizer.train_from_iterator(map(_jieba_words, segments) if kind == "jieba" else segments, trainer)
     tokenizer.encode_special_tokens = True
     return Vocabulary(kind, tokenizer, max_length)
 
 
 def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Vocabulary:
-    """The tokens of another model, read without what its tokenizer adds, pads or cuts.
-
-    Raises SettingFault for a tokenizer that is written in Python only.
-    """
+    """The tokens of another model. Raises SettingFault for a tokenizer that is written in Python only."""
     if not tokenizer.is_fast:
         raise SettingFault(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
-    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    own = copy_backend(tokenizer)
     own.encode_special_tokens = True
-    own.no_padding()
-    own.no_truncation()
     return Vocabulary(BORROWED, own, max_length)
-
-
-def _jieba_iterator(segments: Iterable[str]) -> Iterator[list[str]]:
-    return (_jieba_words(segment) for segment in segments)
 
 
 def _jieba_words(segment: str) -> list[str]:

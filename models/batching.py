@@ -10,9 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 T = TypeVar("T")
-SPARE = (
-    64  # tokens: one more batch reads the weights of encoder and decoder again, which takes as long as 25 tokens each
-)
+SPARE = 64  # tokens: one more batch reads the weights of encoder and decoder again, as long as 25 tokens each
 BUCKET = 8  # costs that differ by less are shuffled among one another: at most 7 units of padding a row
 
 

@@ -1,8 +1,6 @@
 """Causal language models: the source is a context, the target continues it.
 
-Without a context the model starts from its beginning-of-sequence token. If it has none, it starts from its
-end-of-sequence token (GPT-2's `<|endoftext|>` is both). A context is read as it is given: the caller adds the tokens
-that the tokenizer puts in front of a text.
+A context is read as it is given: the caller adds the tokens that the tokenizer puts in front of a text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +14,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
 from models.batching import batches_by_budget, distinct_rows, pad_with_mask
-from models.model import ConditionalLM, last_hidden_states
+from models.model import ConditionalLM, Reader, get_layers, last_hidden_states
 from models.windows import Pair
 
 WITH_MLP = {"gpt2", "gpt_neox", "llama", "mistral", "qwen2"}  # types whose layers have a feed-forward part `mlp`
@@ -31,9 +29,9 @@ class CausalLM(ConditionalLM):
 
     @property
     def start(self) -> int:
-        """The token that the model starts from without a context.
+        """The token that the model starts from without a context: bos, or eos (GPT-2's `<|endoftext|>` is both).
 
-        Raises ValueError for a tokenizer without beginning and end of sequence.
+        Raises ValueError for a tokenizer without either.
         """
         start = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else self.tokenizer.eos_token_id
         if not isinstance(start, int):
@@ -44,7 +42,7 @@ class CausalLM(ConditionalLM):
         return start
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
-        """The sources, equal ones once, padded on the left; every target begins with the tokens `before`."""
+        """The sources, equal ones once, padded on the left."""
         unique, copies = distinct_rows([(*source, *before) for source in sources])
         ids, mask = (each.flip(1) for each in pad_with_mask([row[::-1] for row in unique], 0, self.device).values())
         return CausalReader(self.model, ids, mask, torch.tensor(copies, device=self.device))
@@ -82,9 +80,7 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
     if model.config.model_type not in WITH_MLP:
         yield
         return
-    depth = model.config.num_hidden_layers
-    layers = next(each for each in model.modules() if isinstance(each, nn.ModuleList) and len(each) == depth)
-    mlp: Any = layers[-1].mlp
+    mlp: Any = get_layers(model)[-1].mlp
     at, read = tuple(torch.tensor(places, device=model.device).T), list[Tensor]()
 
     def choose(_: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
@@ -103,32 +99,23 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
 
 
 @dataclass
-class CausalReader:
+class CausalReader(Reader):
     """A causal model that reads distinct sources, of at least one token each, and goes on with copies of them."""
 
-    model: Any
     start: Int[Tensor, "sources time"]
     mask: Int[Tensor, "reading read"]  # of the sources, later of the rows
     copies: Int[Tensor, " rows"]
-    cache: Any = None
 
-    def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """Of the token after the chosen ones; `None` for the first token."""
+    def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
         if chosen is None:
             ids, positions = self.start, (self.mask.cumsum(1) - 1).clamp(min=0)
         else:
             ids, positions = chosen[:, None], self.mask.sum(1, keepdim=True)
             self.mask = torch.cat([self.mask, torch.ones_like(ids)], dim=1)
-        output = self.model(
-            input_ids=ids,
-            attention_mask=self.mask,
-            position_ids=positions,
-            past_key_values=self.cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        self.cache = output.past_key_values
-        found = output.logits[:, -1].float().log_softmax(-1)
+        return {"input_ids": ids, "attention_mask": self.mask, "position_ids": positions, "logits_to_keep": 1}
+
+    def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        found = super().next_log_probabilities(chosen)
         if chosen is None:
             self.keep(self.copies)
             return found[self.copies]
@@ -136,4 +123,4 @@ class CausalReader:
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         self.mask = self.mask[rows]
-        self.cache.batch_select_indices(rows)
+        super().keep(rows)

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from transformers import AutoConfig
 
 from models.causal import CausalLM
 from models.loading import load_pretrained
-from models.model import ConditionalLM, add_tokens
+from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 
 
@@ -27,5 +28,11 @@ class PretrainedLM:
     dtype: str = "float32"
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> ConditionalLM:
-        """The model, with the `additional` special tokens added and their embeddings new; `texts` are not needed."""
-        return add_tokens(load_conditional(self.name, self.device, self.dtype), additional, seed)
+        """The model; its tokenizer knows the `additional` special tokens, whose embeddings are new and random."""
+        lm = load_conditional(self.name, self.device, self.dtype)
+        lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
+        if len(lm.tokenizer) > lm.model.config.vocab_size:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                lm.model.resize_token_embeddings(len(lm.tokenizer))
+        return lm

@@ -42,10 +42,7 @@ def check_device(device: str, dtype: str = "float32") -> None:
 
 
 def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
-    """Raises SettingFault for a model whose weights need more memory than one of the devices has free.
-
-    A model that is not here, or has no safetensors, is not checked.
-    """
+    """Raises SettingFault for a model whose weights (safetensors) need more memory than one of the devices has free."""
     if (count := count_weights(name)) is None:
         return
     needed = count * getattr(torch, dtype).itemsize
@@ -98,8 +95,7 @@ def set_aside(*models: Any) -> Iterator[None]:
     devices = [model.device for model in models]
     for model in models:
         model.to("cpu")
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    torch.cuda.empty_cache()
     try:
         yield
     finally:

@@ -53,10 +53,7 @@ def encoder_source(name: str) -> str:
 
 
 def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder.
-
-    Weights are safetensors, or a file that torch reads as tensors only; no foreign code is run.
-    """
+    """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder."""
     source = encoder_source(name)
     check_memory(source, "float32", "cpu")
     tokenizer = load_tokenizer(source)
@@ -91,7 +88,7 @@ def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
 class Encoder:
     """A sentence encoder: any sentence-transformers model, or any encoder with the mean over its tokens.
 
-    Text that spells a special token is read as plain text. Prompts that a model defines are not added.
+    Prompts that a model defines are not added.
     """
 
     # a SentenceTransformer
@@ -110,7 +107,7 @@ class Encoder:
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "Encoder":
-        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder. Weights are read as `load_encoder` does."""
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder."""
         model = _load_sentence_transformer(name, device, dtype)
         # sentence-transformers writes the length that the model was set to read into its tokenizer (`offline`: 256)
         return cls(model, name, min(count_positions(model[0].auto_model.config), model.tokenizer.model_max_length))
@@ -124,7 +121,7 @@ class Encoder:
         """A fingerprint of the model, what it does after its encoder, and the settings that change a vector."""
         return self._identity
 
-    @cached_property
+    @cached_property  # a protocol's property cannot be one
     def _identity(self) -> str:
         first, *rest = self.model
         after = [[type(module).__name__, str(module), weights_fingerprint(module)] for module in rest]
@@ -214,8 +211,7 @@ class WordVectors:
     def load(cls, path: str | Path) -> "WordVectors":
         """A text file with `word v1 v2 ...` in each line (GloVe), maybe after a line `words dim` (word2vec, fastText).
 
-        Raises InputFaults with all lines that hold a different number of values than the first, or a value that is not
-        a finite number.
+        Raises InputFaults with all lines that hold another number of values than the first, or one that is not finite.
         """
         path = Path(path)
         faults: list[str] = []
@@ -311,10 +307,7 @@ def load_embedder(
     device: str = "cpu",
     dtype: str = "float32",
 ) -> Embedder:
-    """A sentence encoder by its name or folder, or the word vectors of a file.
-
-    With `static`, the input embeddings of the encoder serve as word vectors.
-    """
+    """A sentence encoder by its name or folder, its input embeddings (`static`), or the word vectors of a file."""
     if Path(name).is_file():
         return WordVectors.load(name)
     if static:

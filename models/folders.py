@@ -21,14 +21,9 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that a folder 
 SETTINGS = ("*config*.json", "modules.json", f"*{INDEX}")  # the JSON files that libraries read settings from
 LARGEST_SETTINGS = 2**24  # bytes of such a file
 MOST_FILES = 100_000
-LENGTHS = (
-    "model_max_length",
-    "max_seq_length",
-    "max_position_embeddings",
-    "n_positions",
-    "max_encoder_position_embeddings",
-    "max_decoder_position_embeddings",
-)
+# LED numbers what its encoder and its decoder read apart.
+POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
+LENGTHS = ("model_max_length", "max_seq_length", "n_positions", *POSITIONS)
 SHORTEST = 8  # tokens, special ones included, that a model must read at once
 UNBOUNDED = ("time_step_limit",)  # Mamba's, which ends at infinity
 ALWAYS_FOUND = ("tokenizer_file", "special_tokens_map_file")  # transformers replaces what the settings say of these
@@ -38,22 +33,11 @@ def find_folder(name: str | Path) -> Path | None:
     """The folder of a model, in the cache of the hub for a hub name; None where it is not on this machine."""
     if Path(name).is_dir():
         return Path(name)
-    for file in FILES:
-        if (found := find_file(name, file)) is not None:
-            return found.parent
-    return None
-
-
-def find_file(name: str | Path, file: str) -> Path | None:
-    """A file of a model: in its folder, or in the cache of the hub."""
-    folder = Path(name)
-    if folder.is_dir():
-        return folder / file if (folder / file).is_file() else None
     try:
-        cached = try_to_load_from_cache(str(name), file)
+        cached = [try_to_load_from_cache(str(name), file) for file in FILES]
     except ValueError:  # no name of the hub
         return None
-    return Path(cached) if isinstance(cached, str) else None
+    return next((Path(file).parent for file in cached if isinstance(file, str)), None)
 
 
 def find_weights(name: str | Path) -> list[Path]:
@@ -61,15 +45,17 @@ def find_weights(name: str | Path) -> list[Path]:
 
     Raises InputFaults as `check_folder`.
     """
+    if (folder := find_folder(name)) is None:
+        return []
     for weights in WEIGHTS:
-        if (index := find_file(name, f"{weights}{INDEX}")) is not None:
-            check_folder(index.parent)
-            shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-            files = [find_file(name, shard) for shard in shards]
-            return [file for file in files if file is not None] if None not in files else []
-        if (whole := find_file(name, weights)) is not None:
-            check_folder(whole.parent)
-            return [whole]
+        if (index := folder / f"{weights}{INDEX}").is_file():
+            check_folder(folder)
+            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            files = sorted(folder / shard for shard in shards)
+            return files if all(file.is_file() for file in files) else []
+        if (folder / weights).is_file():
+            check_folder(folder)
+            return [folder / weights]
     return []
 
 

@@ -13,7 +13,7 @@ from transformers import AutoConfig, PreTrainedTokenizerBase
 from core.faults import InputFaults, SettingFault, fault
 from core.settings import Count, checked_dataclass
 from models.causal import CausalLM
-from models.folders import find_file
+from models.folders import find_folder
 from models.loading import load_pretrained, load_tokenizer
 from models.model import ConditionalLM, readable_tokens, special_frame
 from models.seq2seq import Seq2SeqLM
@@ -77,9 +77,7 @@ def middle_infilling(lm: CausalLM) -> Infilling:
 
 
 def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
-    """T5's convention: `<extra_id_0>` in the source, `<extra_id_0> segment <extra_id_1>` as the target.
-
-    The source ends with the tokenizer's end token (`</s>`), as in T5's pretraining.
+    """T5's convention: `<extra_id_0>` in the source, which `</s>` ends, `<extra_id_0> segment <extra_id_1>` the target.
 
     Raises SettingFault for a tokenizer without these sentinels.
     """
@@ -121,23 +119,15 @@ PEGASUS = Convention(mask="<mask_1>", closing="</s>", apart=True)
 T5 = Convention(mask="<extra_id_0>", before="<extra_id_0>", after="<extra_id_1>")
 BART = Convention(mask="<mask>", whole_text=True)
 OF_MODEL_TYPE = {
-    "pegasus": PEGASUS,
-    "pegasus_x": PEGASUS,
-    "bigbird_pegasus": PEGASUS,
-    "t5": T5,
-    "mt5": T5,
-    "umt5": T5,
-    "longt5": T5,
-    "bart": BART,
-    "mbart": BART,
-    "led": BART,
+    **dict.fromkeys(("pegasus", "pegasus_x", "bigbird_pegasus"), PEGASUS),
+    **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), T5),
+    **dict.fromkeys(("bart", "mbart", "led"), BART),
 }
-
 
 T5_IDS = {"<extra_id_0>": 32099, "<extra_id_1>": 32098, "</s>": 1, "<unk>": 2}
 BART_IDS = {"<mask>": 50264, "</s>": 2, "<unk>": 3}
 PEGASUS_IDS = {"<mask_1>": 2, "</s>": 1, "<unk>": 105}
-# by type of model and its number of tokens: the ids of mask, end and unknown token in its pretraining
+# by type of model and its number of tokens; others were trained with a vocabulary of their own
 PRETRAINED = {
     ("pegasus", 96103): PEGASUS_IDS,
     ("pegasus_x", 96103): PEGASUS_IDS,
@@ -152,14 +142,12 @@ VOCABULARIES = ("tokenizer.json", "spiece.model", "vocab.json")
 
 
 def check_ids(config: Any, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raises InputFaults, with the file, for ids of mask, end or unknown token that are not those of the pretraining.
-
-    Models of other types and sizes, which somebody trained with a vocabulary of their own, have no such ids.
-    """
+    """Raises InputFaults, with the file, for ids of mask, end or unknown token that differ from the pretraining's."""
     size = config.vocab_size
     wanted = PRETRAINED.get((config.model_type, size), {})
     name = str(tokenizer.name_or_path)
-    file = next((found for each in VOCABULARIES if (found := find_file(name, each)) is not None), name)
+    folder = find_folder(name) or Path(name)
+    file = next((folder / each for each in VOCABULARIES if (folder / each).is_file()), name)
     faults = [
         fault(file, 0, f"a {config.model_type} of {size} tokens learned {token} as the id {i}, but here it is {found}")
         for token, i in wanted.items()
@@ -175,10 +163,7 @@ def check_ids(config: Any, tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 def convention_of(model_type: str) -> Convention:
-    """The convention of a type of model (`config.model_type`).
-
-    Raises SettingFault for an unknown type, which needs a Convention of its own.
-    """
+    """The convention of a type of model. Raises SettingFault for an unknown one."""
     if model_type not in OF_MODEL_TYPE:
         raise SettingFault(
             f"the infilling convention is known for {', '.join(OF_MODEL_TYPE)}, but the model is of the type "
@@ -240,7 +225,7 @@ def encode_infills(
 ) -> list[Infill]:
     """Gaps (text before, missing segment, text after) as a model of this convention reads and writes them.
 
-    The source ends as the tokenizer ends a text. With `closed`, the closing token of the segment is scored too.
+    With `closed`, the closing token of the segment is scored too.
 
     Raises SettingFault for a tokenizer that does not know the mask as one token.
     """
@@ -335,9 +320,7 @@ class Infiller:
         dtype: str = "float32",
         convention: Convention | None = None,
     ) -> "Infiller":
-        """A hub name or a folder, whose weights are loaded at first use.
-
-        `convention` is by default that of its type of model.
+        """A hub name or a folder, whose weights are loaded at first use; by default the convention of its type.
 
         Raises SettingFault for an unknown convention, InputFaults as `check_ids`.
         """

@@ -1,7 +1,4 @@
-"""Loading of models by a hub name or a folder, with one fault for every missing model, and their fingerprints.
-
-Results that a model made depend on its weights, whatever folder they came from.
-"""
+"""Loading of models by a hub name or a folder, with one fault for every missing model, and their fingerprints."""
 
 import hashlib
 import inspect
@@ -190,7 +187,9 @@ def _missing(name: str, error: Exception) -> MissingModel:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if Path(name).is_dir():
         return MissingModel(name, f"the model in this folder cannot be loaded: {said}")
-    if not _is_hub_name(name):
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
         return MissingModel(name, "there is no such folder, and the model hub has no such names")
     if (folder := find_folder(name)) is not None:
         has_pickles = any(folder.glob("*.bin"))  # which are never read
@@ -199,14 +198,6 @@ def _missing(name: str, error: Exception) -> MissingModel:
         what = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
         return MissingModel(name, what, fetchable=True)
     return MissingModel(name, f"there is no such folder, and the model hub does not give it: {said}")
-
-
-def _is_hub_name(name: str) -> bool:
-    try:
-        validate_repo_id(name)
-    except HFValidationError:
-        return False
-    return True
 
 
 def weights_fingerprint(model: Any, unread: str | None = None) -> str:
@@ -225,33 +216,29 @@ def weights_fingerprint(model: Any, unread: str | None = None) -> str:
 
 
 def model_fingerprint(model: Any, tokenizer: Any) -> str:
-    """Sixteen hexadecimal digits that change with any weight, the configuration or the tokenizer of a model.
-
-    They are the same in any folder. For signatures. The pooler of a bare encoder is left out.
-    """
+    """As `weights_fingerprint`, with configuration and tokenizer, without the pooler of a bare encoder."""
     settings = {name: value for name, value in model.config.to_dict().items() if name not in NOT_OF_THE_MODEL}
     parts = [weights_fingerprint(model, unread=UNREAD), json.dumps(settings, sort_keys=True, default=str)]
     return fingerprint([*parts, tokenizer_fingerprint(tokenizer)])
 
 
+def copy_backend(tokenizer: Any) -> Tokenizer:
+    """The tokenizer behind a fast one, without padding and truncation, which calls change."""
+    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    own.no_padding()
+    own.no_truncation()
+    return own
+
+
 def tokenizer_fingerprint(tokenizer: Any) -> str:
     """Sixteen hexadecimal digits that change with what a transformers tokenizer does to a text."""
-    if tokenizer.is_fast:
-        own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-        own.no_padding()  # calls change these two
-        own.no_truncation()
-        content = own.to_str()
-    else:
-        content = tokenizer.get_vocab()
+    content = copy_backend(tokenizer).to_str() if tokenizer.is_fast else tokenizer.get_vocab()
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
     return fingerprint([content, special, min(tokenizer.model_max_length, 10**9), tokenizer.chat_template])
 
 
 def folder_fingerprint(folder: Path) -> str:
-    """Sixteen hexadecimal digits that change with any file of a saved model: weights, tokenizer, settings.
-
-    The model is not loaded.
-    """
+    """Sixteen hexadecimal digits that change with any file of a saved model, which is not loaded."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder).as_posix()} {file_sha256(path)}\n".encode())

@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -19,21 +19,13 @@ from transformers import PreTrainedTokenizerBase
 from core.notes import read_note
 from models.batching import halve_when_out_of_memory
 from models.devices import check_device, check_memory
+from models.folders import POSITIONS
 from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
 from models.windows import Pair
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
-OFFSET_POSITIONS = {
-    "roberta",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "camembert",
-    "roberta-prelayernorm",
-    "longformer",
-    "mpnet",
-}
-# LED numbers what its encoder and its decoder read apart.
-POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
+OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm"}
+OFFSET_POSITIONS |= {"longformer", "mpnet"}
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
 READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, which no memory holds in one row
 
@@ -71,6 +63,12 @@ def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
     return min(tokenizer.model_max_length, count_positions(config), READ_AT_ONCE)
 
 
+def get_layers(model: Any) -> nn.ModuleList:
+    """The layers of a model of one stack."""
+    depth = model.config.num_hidden_layers
+    return next(each for each in model.modules() if isinstance(each, nn.ModuleList) and len(each) == depth)
+
+
 class Float32Linear(nn.Linear):
     """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads.
 
@@ -94,15 +92,13 @@ class Float32Linear(nn.Linear):
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model and its tokenizer; each kind of model names the class of transformers that loads it.
-
-    `notes` are what a reader of its scores must know (`core.notes`).
-    """
+    """A model and its tokenizer; each kind of model names the class of transformers that loads it."""
 
     loader: ClassVar[Any]
     unread: ClassVar[tuple[str, ...]] = ("mask_token",)  # special tokens that it need not know: no text has them
     model: Any  # the classes of transformers share no useful base type
     tokenizer: PreTrainedTokenizerBase
+    # what a reader of its scores must know (`core.notes`)
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -134,7 +130,7 @@ class LanguageModel:
 
     @property
     def dtype(self) -> str:
-        """The precision of the weights, such as float32."""
+        """Of the weights, such as float32."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
@@ -154,20 +150,30 @@ class LanguageModel:
 
     @property
     def parameters(self) -> int:
-        """How many parameters the model has."""
+        """How many it has."""
         return sum(p.numel() for p in self.model.parameters())
 
 
-class Reader(Protocol):
+@dataclass
+class Reader(ABC):
     """A model that has read some sources, and continues each of them by one token at a time, with its caches."""
+
+    model: Any
+    cache: Any = field(default=None, init=False)
+
+    @abstractmethod
+    def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
+        """What the model is called with to read the chosen tokens."""
 
     def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
         """Of the token after the chosen ones; `None` for the first token."""
-        ...
+        output = self.model(**self.inputs(chosen), past_key_values=self.cache, use_cache=True)
+        self.cache = output.past_key_values
+        return output.logits[:, -1].float().log_softmax(-1)
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         """Goes on with these rows alone."""
-        ...
+        self.cache.batch_select_indices(rows)
 
 
 @dataclass(frozen=True)
@@ -218,16 +224,12 @@ class ConditionalLM(LanguageModel, ABC):
     ) -> list[NDArray[np.float32]]:
         """log P(target token | source, target tokens before it) of every (source, target) pair, in nats.
 
+        The first `given` tokens of every target, or of each, are read and not scored. Pairs are token ids that the
+        caller has cut. Batches have `token_budget` padded tokens, or one pair; those that do not fit into memory are
+        halved. Dropout is off.
+
         Targets of one source that differ in their last tokens alone are read once. States wait until there are enough
-        of them for one product with the vocabulary, which for a few of them takes longer than all else. Batches that
-        do not fit into memory are halved. Rows are padded on the right, whatever the tokenizer does. Dropout is off.
-
-        Args:
-            pairs: token ids. Nothing is cut: the caller fits pairs that are longer than the model reads.
-            given: how many of the first tokens of every target, or of each, are read and not scored.
-            token_budget: padded tokens in a batch; a longer pair is a batch by itself.
-
-        Returns one array per pair, in the order of the pairs, with a number for each scored token.
+        of them for one product with the vocabulary, which for a few of them takes longer than all else.
         """
         self.model.eval()
         first = [given] * len(pairs) if isinstance(given, int) else given
@@ -305,8 +307,7 @@ def token_log_probabilities(
 ) -> Float[Tensor, " tokens"]:
     """log softmax of the states' logits at the tokens, in nats: the one place where scored states meet the vocabulary.
 
-    Args:
-        rows: for each token, the state that predicts it; None: one token for each state.
+    `rows` says for each token which state predicts it; None: one token for each state.
 
     >>> token_log_probabilities(OutputHead(torch.eye(4)), torch.zeros(1, 4), [2]).exp().tolist()
     [0.25]
@@ -360,16 +361,3 @@ def last_hidden_states(model: Any, **inputs: Any) -> Float[Tensor, "rows time di
     with output_layer_given(model, lambda hidden: hidden[:, :0]) as seen:
         model(**inputs)
     return seen[0]
-
-
-LM = TypeVar("LM", bound=LanguageModel)
-
-
-def add_tokens(lm: LM, additional: Sequence[str], seed: int) -> LM:
-    """The model, changed in place: its tokenizer knows the special tokens, whose embeddings are new and random."""
-    lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
-    if len(lm.tokenizer) > lm.model.config.vocab_size:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            lm.model.resize_token_embeddings(len(lm.tokenizer))
-    return lm

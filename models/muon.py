@@ -14,11 +14,9 @@ EPSILON = 1e-7  # keeps a zero gradient from dividing by zero
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum with orthogonalised updates, by the rule of `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")`.
+    """Momentum with orthogonalised updates of matrices, as `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")` does.
 
-    Args:
-        parameters: matrices.
-        lr: learning rate on AdamW's scale, because an update has the root mean square of AdamW's.
+    The learning rate is on AdamW's scale, because an update has the root mean square of AdamW's.
     """
 
     def __init__(

@@ -33,10 +33,8 @@ def sample_continuations(
 ) -> list[list[int]]:
     """At most `new_tokens` tokens after each prompt, up to and with the end token.
 
-    Args:
-        inputs: of `generate()`, see `pad_prompts`.
-        settings: of `generate()`, which otherwise samples from the whole distribution. Several samples of a prompt are
-            consecutive.
+    `inputs` (see `pad_prompts`) and `settings` are those of `generate()`, which otherwise samples from the whole
+    distribution. Several samples of a prompt are consecutive.
     """
     end = lm.tokenizer.eos_token_id
     plain = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": 1.0, "repetition_penalty": 1.0}

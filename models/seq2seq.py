@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM
 
 from models.batching import batches_of_pairs, distinct_rows, pad, pad_with_mask
-from models.model import ConditionalLM, last_hidden_states
+from models.model import ConditionalLM, Reader, last_hidden_states
 from models.windows import Pair
 
 
@@ -23,7 +23,7 @@ class Seq2SeqLM(ConditionalLM):
     loader = AutoModelForSeq2SeqLM
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "Seq2SeqReader":
-        """Encodes the sources, equal ones once; every target begins with the tokens `before`."""
+        """Encodes the sources, equal ones once."""
         unique, copies = distinct_rows(sources)
         inputs = pad_with_mask(unique, self.model.config.pad_token_id, self.device)
         encoded = self.model.get_encoder()(**inputs).last_hidden_state
@@ -64,30 +64,20 @@ class Seq2SeqLM(ConditionalLM):
 
 
 @dataclass
-class Seq2SeqReader:
-    """An encoder-decoder model that has read some sources and writes one token at a time."""
+class Seq2SeqReader(Reader):
+    """An encoder-decoder model that has encoded its sources."""
 
-    model: Any
     encoded: Float[Tensor, "rows time dim"]
     mask: Int[Tensor, "rows time"]
     start: Int[Tensor, "rows given"]
-    cache: Any = None
 
-    def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """Of the token after the chosen ones; `None` for the first token."""
-        output = self.model(
-            encoder_outputs=(self.encoded,),
-            attention_mask=self.mask,
-            decoder_input_ids=self.start if chosen is None else chosen[:, None],
-            past_key_values=self.cache,
-            use_cache=True,
-        )
-        self.cache = output.past_key_values
-        return output.logits[:, -1].float().log_softmax(-1)
+    def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
+        written = self.start if chosen is None else chosen[:, None]
+        return {"encoder_outputs": (self.encoded,), "attention_mask": self.mask, "decoder_input_ids": written}
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         self.encoded, self.mask = self.encoded[rows], self.mask[rows]
-        self.cache.batch_select_indices(rows)
+        super().keep(rows)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Small models from scratch: a byte-level BPE trained on the given texts; T5, GPT-2 and BERT models of any size."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
 import torch
@@ -78,12 +79,10 @@ def initialise_model(model_class: Callable[[Any], Any], config: PretrainedConfig
 
 @checked_dataclass
 class TinyT5:
-    """A T5 to build from scratch, with a tokenizer trained on the given texts.
-
-    Two models with the same `vocabulary` have the same tokenizer. The other attributes are fields of `T5Config`.
-    """
+    """A T5 to build from scratch, with a tokenizer trained on the given texts."""
 
     vocabulary: Count
+    # fields of its configuration
     d_model: Count
     d_ff: Count
     num_heads: Count
@@ -94,21 +93,11 @@ class TinyT5:
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional)
-        vocabulary = tokenizer.get_vocab()
-        config = T5Config(
-            vocab_size=len(tokenizer),
-            d_model=self.d_model,
-            d_kv=self.d_model // self.num_heads,
-            d_ff=self.d_ff,
-            num_heads=self.num_heads,
-            num_layers=self.num_layers,
-            num_decoder_layers=self.num_decoder_layers,
-            dropout_rate=self.dropout_rate,
-            pad_token_id=vocabulary["<pad>"],
-            eos_token_id=vocabulary["</s>"],
-            decoder_start_token_id=vocabulary["<pad>"],  # pyright: ignore[reportCallIssue]
-            attn_implementation="eager",  # pyright: ignore[reportCallIssue]; on a CPU faster than fused at this size
-        )
+        settings: dict[str, Any] = {name: value for name, value in asdict(self).items() if name != "vocabulary"}
+        settings |= {"vocab_size": len(tokenizer), "d_kv": self.d_model // self.num_heads}
+        settings |= {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+        settings["attn_implementation"] = "eager"  # on a CPU faster than fused at this size
+        config = T5Config(**settings)
         model = initialise_model(T5ForConditionalGeneration, config, seed)
         for stack in (model.encoder, model.decoder):
             prefer_near_tokens(stack.block[0].layer[0].SelfAttention)
@@ -160,19 +149,12 @@ class TinyStack:
     ) -> tuple[Any, PreTrainedTokenizerFast]:
         """A model of this type with random weights, and its tokenizer with the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
-        vocabulary = tokenizer.get_vocab()
         sizes = ("hidden_size", "num_attention_heads", "num_hidden_layers")
-        config = AutoConfig.for_model(
-            kind,
-            vocab_size=len(tokenizer),
-            pad_token_id=vocabulary["<pad>"],
-            bos_token_id=vocabulary["</s>"],
-            eos_token_id=vocabulary["</s>"],
-            max_position_embeddings=self.max_length,
-            **{name: getattr(self, name) for name in sizes},
-            **{"n_inner" if kind == "gpt2" else "intermediate_size": self.intermediate_size},
-            **dict.fromkeys(DROPOUTS[kind], self.dropout),
-        )
+        settings = {name: getattr(self, name) for name in sizes} | dict.fromkeys(DROPOUTS[kind], self.dropout)
+        settings |= {"n_inner" if kind == "gpt2" else "intermediate_size": self.intermediate_size}
+        settings |= {"vocab_size": len(tokenizer), "max_position_embeddings": self.max_length}
+        settings |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
+        config = AutoConfig.for_model(kind, **settings)
         return initialise_model(loader.from_config, config, seed), tokenizer
 
 

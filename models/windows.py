@@ -1,23 +1,18 @@
-"""Windows: which tokens a model reads of a text that is longer than it reads at once. Every rule of cutting is here.
-
-A text is refused (`error`), loses tokens, which are counted (`warn`), or is read in windows (`window`).
-"""
+"""Windows: which tokens a model reads of a text that is longer than it reads at once. Every rule of cutting is here."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from core.faults import ExampleFaults
 
+# A text is refused, loses tokens, which are counted, or is read in windows.
 Truncation = Literal["error", "warn", "window"]
 CutTruncation = Literal["error", "warn"]  # of a model that reads no windows
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and continuation
 
 
 def refuse_cut(truncation: Truncation, rule: str, dropped: Iterable[int]) -> None:
-    """With `error`, raises ExampleFaults for all examples that would lose tokens, by the rule that they break.
-
-    `dropped` says for each example how many.
-    """
+    """With `error`, raises ExampleFaults for all examples that would lose `dropped` tokens, by the rule they break."""
     if truncation != "error":
         return
     faults = [(i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n]

@@ -8,23 +8,22 @@ import pytest
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Scores
-from core.selection import score_complete, select_complete
+from core.selection import check_complete, score_complete
 
 FULL = Example("a", text="t", context="c", references=("r",), turns=("u", "v"))
 EXAMPLES = [Example("x", text="t", context=" "), FULL, Example("y", text="t", context="c", references=("", " "))]
 
 
 def test_examples_without_a_field_have_a_reason() -> None:
-    selection = select_complete(EXAMPLES, ("context", "references"), "m")
-    assert selection.indices == [1]
-    assert selection.reasons == ["m needs context and references, found none", None, "m needs references, found none"]
-    assert select_complete(EXAMPLES, (), "m").indices == [0, 1, 2]
-    assert select_complete([], ("context",), "m").indices == []
+    reasons = check_complete(EXAMPLES, ("context", "references"), "m")
+    assert reasons == ["m needs context and references, found none", None, "m needs references, found none"]
+    assert check_complete(EXAMPLES, (), "m") == [None] * 3
+    assert check_complete([], ("context",), "m") == []
 
 
 def test_where_no_example_has_the_field_all_are_named() -> None:
     with pytest.raises(ExampleFaults) as found:
-        select_complete([EXAMPLES[0], EXAMPLES[2]], ("turns",), "m")
+        check_complete([EXAMPLES[0], EXAMPLES[2]], ("turns",), "m")
     assert found.value.at == (
         (0, "m needs two or more turns, found none"),
         (1, "m needs two or more turns, found none"),
