@@ -119,9 +119,7 @@ class Discriminator:
         if isinstance(self.network, BertClassifier) and isinstance(self.tokens, EncoderTokens):
             self.network.encoder.save_pretrained(folder / "encoder")
             self.tokens.tokenizer.save_pretrained(folder / "encoder")
-            save_file(
-                {k: v.contiguous() for k, v in self.network.head.state_dict().items()}, folder / "head.safetensors"
-            )
+            save_file(self.network.head.state_dict(), folder / "head.safetensors")
         elif isinstance(self.tokens, Vocabulary):
             self.tokens.save(folder / "vocabulary.json")
             save_file(self.network.state_dict(), folder / "model.safetensors")

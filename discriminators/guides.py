@@ -232,11 +232,6 @@ class CausalGuide:
         return cls(network.to(device).eval(), tokenizer, settings, notes=read_note(folder))
 
 
-def mask_prefix_ends(mask: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
-    """The positions where a prefix ends: the real tokens from the second on."""
-    return mask & (torch.arange(mask.shape[1], device=mask.device) >= SHORTEST - 1)
-
-
 def new_causal_guide(
     texts: Sequence[Segments],
     tokenizer: PreTrainedTokenizerBase,

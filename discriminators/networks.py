@@ -264,12 +264,8 @@ class CausalLSTM(nn.Module):
         after = CausalState(recurrent(self.lstm, h), c, *pool)
         if read is None:
             return after
-        return CausalState(
-            *(
-                torch.where(read.view(-1, *[1] * (old.ndim - 1)), new, old)
-                for new, old in zip(after, state, strict=True)
-            )
-        )
+        both = zip(after, state, strict=True)
+        return CausalState(*(torch.where(read.view(-1, *[1] * (old.ndim - 1)), new, old) for new, old in both))
 
     @torch.no_grad()
     def candidates(self, state: CausalState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:

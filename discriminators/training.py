@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from core.settings import Count, Fraction, Positive, Share, checked_dataclass
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide, mask_prefix_ends
+from discriminators.guides import CausalGuide
 from discriminators.segments import Segments, TokenRow, pad_rows, read
 from discriminators.texts import SHORTEST, LabelledText, split_by_group
 from models.batching import batches_by_budget
@@ -139,12 +139,8 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
                 *(len(texts), len(texts) - len(found.rows), cut, classifier.max_length),
             )
     else:
-        rows, _ = read(
-            segments,
-            classifier.tokens,
-            [text.pair for text in texts],
-            turns=classifier.settings.get("turns"),
-        )
+        pairs, turns = [text.pair for text in texts], classifier.settings.get("turns")
+        rows, _ = read(segments, classifier.tokens, pairs, turns=turns)
         found = LabelledRows(rows, labels, classifier.tokens.layout.pad)
     read_texts = {row.text for row in found.rows}
     if len({texts[i].label for i in read_texts}) < 2:
@@ -188,8 +184,8 @@ class ClassifierTraining(Training):
         labels, weights, places = part["labels"], part["weights"], part["texts"] * self.places
         if not self.prefixes:
             return logits, labels, weights, places
-        ends = mask_prefix_ends(mask)
-        places = places[:, None] + torch.arange(mask.shape[1], device=mask.device)
+        at = torch.arange(mask.shape[1], device=mask.device)
+        ends, places = mask & (at >= SHORTEST - 1), places[:, None] + at
         labels, weights = (each[:, None].expand(ends.shape)[ends] for each in (labels, weights))
         return logits[ends], labels, weights, places[ends]
 

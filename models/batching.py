@@ -17,11 +17,10 @@ BUCKET = 8  # costs that differ by less are shuffled among one another: at most 
 def batches_by_budget(
     costs: Sequence[int], budget: int, generator: np.random.Generator | None = None
 ) -> list[list[int]]:
-    """Indices of `costs` in batches of similar cost; rows x highest cost of a batch stays within `budget`.
+    """Indices of `costs` in batches of similar cost; rows x highest cost stays within `budget`, except for single rows.
 
-    A row that costs more than the budget is a batch of its own. Without a generator the most expensive rows come first.
-    With one, rows of about the same cost are shuffled, and then the batches. The number of batches and their sizes do
-    not depend on the generator.
+    Without a generator the most expensive rows come first. With one, rows of about the same cost are shuffled, and then
+    the batches; their number and sizes do not depend on it.
 
     >>> batches_by_budget([2, 9, 3, 4], budget=9)
     [[1], [3, 2], [0]]
@@ -46,11 +45,10 @@ def batches_by_budget(
 
 
 def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list[int]]:
-    """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`.
+    """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`, except single pairs.
 
-    Both sides of a batch are padded, by at most an eighth of what each row costs on that side. A row may be padded by
-    more if the padding of the whole batch is then at most `SPARE`: another batch would cost more. A pair that costs
-    more than the budget is a batch of its own. Pairs of the highest first cost come first.
+    Both sides are padded, by at most an eighth of what each row costs on that side, or by more if the padding of the
+    whole batch is then at most `SPARE`: another batch would cost more. Pairs of the highest first cost come first.
 
     >>> batches_of_pairs([(20, 80), (80, 20), (20, 70), (90, 20)], budget=250)
     [[3, 1], [0, 2]]
@@ -87,10 +85,7 @@ def is_near(cost: int, highest: int) -> bool:
 
 
 def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
-    """`work(size)`; if the device runs out of memory, `work(size // 2)`, and so on down to 1.
-
-    Raises torch.OutOfMemoryError when a size of 1 does not fit.
-    """
+    """`work(size)`; if the device runs out of memory, `work(size // 2)`, and so on down to 1, which may raise, too."""
     while True:
         try:
             return work(size)
@@ -102,10 +97,7 @@ def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
 
 
 def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: list[int]) -> list[T]:
-    """`work(batch)`, a result for each row; if the device runs out of memory, in parts that it can hold.
-
-    Raises torch.OutOfMemoryError when a single row does not fit.
-    """
+    """`work(batch)`, a result for each row; if the device runs out of memory, in parts that it can hold."""
     found: list[T] = []
 
     def read_rest(size: int) -> list[T]:
@@ -119,9 +111,9 @@ def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: li
 def read_in_batches(
     costs: Sequence[int], budget: int, work: Callable[[list[int]], Sequence[T]], what: str | None = None
 ) -> list[T]:
-    """A result for each index of `costs`, in their order: `work` reads a batch of similar cost (`batches_by_budget`).
+    """A result for each index of `costs`, in their order: `work` reads a batch, halved if need be.
 
-    Batches that do not fit into memory are halved. `what` names a progress bar.
+    `what` names a progress bar.
 
     >>> read_in_batches([1, 3, 2], budget=4, work=lambda batch: [10 * i for i in batch])
     [0, 10, 20]
@@ -169,9 +161,7 @@ def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | s
 def pad_with_mask(
     sequences: Sequence[Sequence[int]], value: int | None, device: torch.device | str = "cpu"
 ) -> dict[str, Int[Tensor, "rows time"]]:
-    """What models are called with to read sequences: `input_ids`, padded on the right, and `attention_mask`.
-
-    A model without a padding token reads zeros there, which the mask hides.
+    """`input_ids`, padded on the right, with zeros for a model without a padding token, and `attention_mask`.
 
     >>> pad_with_mask([[1, 2], [3]], value=None)["attention_mask"].tolist()
     [[1, 1], [1, 0]]

@@ -203,9 +203,9 @@ def take_rows(batch: Batch, rows: slice | list[int]) -> Batch:
 
 
 def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
-    """The rows that one of several processes reads, and `learned`, the number of labels that the whole batch learns.
+    """The rows that one of several processes reads, one that is not learned if it has none of its own.
 
-    A process without a row of its own reads one from which nothing is learned.
+    `learned` is the number of labels that the whole batch learns.
 
     >>> batch = {"labels": torch.tensor([[1], [2], [3]])}
     >>> [share_of_batch(batch, process, 2)["labels"].flatten().tolist() for process in (0, 1)]
@@ -278,7 +278,7 @@ class LearningCurve(pl.Callback):
 class ChecksummedCheckpointIO(TorchCheckpointIO):
     """Saves a checkpoint under a temporary name in its own folder, notes its digest, then renames it.
 
-    Lightning itself writes to the system's temporary folder, and a move from there to another disk is not atomic.
+    Lightning's own way, a move from the system's temporary folder, is not atomic between disks.
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path | str, storage_options: Any = None) -> None:

@@ -67,10 +67,10 @@ def check_model_folder(folder: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Checks links and settings of all files in a model's folder; weights are checked when they are loaded.
+    """Raises InputFaults with file and key for what a model's folder must not hold; weights are checked when loaded.
 
-    Raises InputFaults with file and key for a link out of the folder (the cache of the hub links its own files), what
-    is no file, an adapter, an index of other files than its folder's, and absurd settings.
+    That is a link out of the folder (the cache of the hub links its own files), what is no file, an adapter, an index
+    of other files than its folder's, and absurd settings.
     """
     faults = list(_find_foreign(folder))
     if not faults:

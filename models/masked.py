@@ -23,10 +23,7 @@ class MaskedLM(LanguageModel):
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
-        """Loads a hub name or a folder.
-
-        Raises SettingFault for a tokenizer without mask, cls or sep token.
-        """
+        """Loads a hub name or a folder. Raises SettingFault for a tokenizer without mask, cls or sep token."""
         tokenizer = load_tokenizer(name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
         if missing:

@@ -70,12 +70,10 @@ def get_layers(model: Any) -> nn.ModuleList:
 
 
 class Float32Linear(nn.Linear):
-    """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads.
+    """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads."""
 
-    Without gradients, its matrix is copied to float32 once, and again when it changes.
-    """
-
-    _copy: tuple[tuple[int, int], Tensor] | None = None  # of the matrix, and which state of it this is
+    # of the matrix in float32, made again when it changes, and which state of it this is
+    _copy: tuple[tuple[int, int], Tensor] | None = None
 
     def forward(self, input: Tensor) -> Tensor:
         bias = None if self.bias is None else self.bias.float()
@@ -103,9 +101,7 @@ class LanguageModel:
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
-        """Loads a hub name or a folder. Its logits are float32 in any precision.
-
-        Rounded to bfloat16, the largest logits are often equal, and the choice between them is arbitrary.
+        """Loads a hub name or a folder. Its logits are float32: in bfloat16 the largest ones are often equal.
 
         Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a device or a precision
         that this machine lacks and for weights that do not fit into memory.
@@ -140,12 +136,12 @@ class LanguageModel:
 
     @cached_property
     def weights(self) -> str:
-        """A fingerprint of the weights, computed once: they must not change afterwards."""
+        """A fingerprint of the weights, which must not change afterwards."""
         return weights_fingerprint(self.model)
 
     @cached_property
     def identity(self) -> str:
-        """A fingerprint of model and tokenizer for signatures, computed once: they must not change afterwards."""
+        """A fingerprint of model and tokenizer for signatures; they must not change afterwards."""
         return model_fingerprint(self.model, self.tokenizer)
 
     @property
@@ -339,8 +335,7 @@ def token_log_probabilities(
 def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
     """The model's output layer reads `choose(hidden states)`; the list collects the hidden states.
 
-    Everything that the model does before and after this layer stays as it is. The logits have the first axes of the
-    chosen states.
+    The logits have the first axes of the chosen states.
     """
     seen: list[Tensor] = []
 

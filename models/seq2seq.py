@@ -82,10 +82,8 @@ class Seq2SeqReader(Reader):
 
 @contextmanager
 def cross_attention_absorbed(decoder: Any) -> Iterator[None]:
-    """Decoders of BART's kind (PEGASUS, mBART, Marian) attend by `attend_to_states` where this takes fewer products.
-
-    LED's, whose layers return more, stay as they are.
-    """
+    """Decoders of BART's kind (PEGASUS, mBART, Marian) attend by `attend_to_states` where this takes fewer products."""
+    # LED's layers return more
     named = () if decoder.config.model_type == "led" else decoder.named_modules()
     layers = [each for name, each in named if name.endswith("encoder_attn")]
     for layer in layers:

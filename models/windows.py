@@ -63,9 +63,7 @@ def find_near(length: int, at: int, room: int, centred: bool = True) -> range:
 
 
 def find_turns_near(lengths: Sequence[int], at: int, room: int) -> range:
-    """The whole turns around the turn `at` that fit into `room`, separators counted: before, after, in turn.
-
-    The turn `at` always belongs to them.
+    """The turn `at` and whole turns around it that fit into `room`, separators counted: before, after, in turn.
 
     >>> find_turns_near([1, 3, 2, 1], at=2, room=7)
     range(1, 3)
@@ -84,10 +82,9 @@ def find_turns_near(lengths: Sequence[int], at: int, room: int) -> range:
 
 
 def pack_turns(lengths: Sequence[int], room: int, first: int | None = None, most: int | None = None) -> list[range]:
-    """All turns in consecutive windows of as many whole turns as fit into `room`, separators counted.
+    """All turns in consecutive windows of as many whole turns as fit into `room`, separators counted, but at least one.
 
-    The first window has `first` tokens of room, and none has more than `most` turns. A turn that does not fit is a
-    window by itself.
+    The first window has `first` tokens of room, and none has more than `most` turns.
 
     >>> pack_turns([1, 2, 1], room=4, first=2)
     [range(0, 1), range(1, 3)]
@@ -107,7 +104,7 @@ def overlapping_windows(ids: Sequence[int], room: int) -> list[Pair]:
     """Windows (tokens before, tokens) of a text that score each token once, by a causal model that reads `room` tokens.
 
     It does not read the last token of a window, and begins the first one with a start token. Half of a later window
-    precedes the tokens that it scores. Raises ValueError for a room of fewer than two tokens.
+    precedes the tokens that it scores. Raises ValueError for a room below 2.
 
     >>> overlapping_windows([4, 5, 6, 7, 8, 9], room=4)
     [([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])]

@@ -71,15 +71,5 @@ def test_a_checked_dataclass_is_a_frozen_dataclass() -> None:
         made.least = 3  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(TypeError, match="missing a required argument: 'least'"):
         Sampling()  # pyright: ignore[reportCallIssue]
-
-
-def test_all_wrong_fields_are_named_at_once() -> None:
-    with pytest.raises(SettingFault) as found:
-        Sampling(0, 1.5, seeds=[1, -1])  # pyright: ignore[reportArgumentType]
-    assert str(found.value).splitlines() == [
-        "least must be greater than or equal to 1, but is 0",
-        "most must be a valid integer, but is 1.5",
-        "seeds[1] must be greater than or equal to 0, but is -1",
-    ]
     with pytest.raises(SettingFault, match=r"^most must be at least least, but is 8$"):
         replace(Sampling(1), least=9)

@@ -5,7 +5,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from core.signature import MODEL_LIBRARIES, signature
+from core.signature import signature
 
 V = f"v={version('judging-generated-text')}"
 
@@ -18,15 +18,11 @@ V = f"v={version('judging-generated-text')}"
         ({"gamma": np.float64(0.1)}, f"m|gamma=0.1|{V}"),
         ({"cached": True, "limit": None}, f"m|cached=true|limit=none|{V}"),
         ({"tune": "浣溪沙"}, f"m|tune=浣溪沙|{V}"),
+        ({"libraries": ("torch",), "a": 1}, f"m|a=1|torch={version('torch')}|{V}"),
     ],
 )
 def test_literal_lines(settings, line):
     assert signature("m", **settings) == line
-
-
-def test_libraries_come_with_their_versions():
-    expected = f"m|a=1|torch={version('torch')}|transformers={version('transformers')}|{V}"
-    assert signature("m", a=1, libraries=MODEL_LIBRARIES) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    GPT2Config,
-    GPT2LMHeadModel,
-    LogitsProcessorList,
-)
+from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from core.faults import InputFaults, SettingFault
 from discriminators.discriminator import Discriminator, new_token_bilstm

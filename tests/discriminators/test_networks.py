@@ -10,13 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discriminators.discriminator import Discriminator, new_bert
-from discriminators.networks import (
-    AttentionBiLSTM,
-    BertClassifier,
-    CausalLSTM,
-    CausalState,
-    attention_pool,
-)
+from discriminators.networks import AttentionBiLSTM, BertClassifier, CausalLSTM, CausalState, attention_pool
 from discriminators.vocabulary import EncoderTokens
 from models.encoders import load_encoder
 from tests.toy_models import randomise
@@ -106,13 +100,6 @@ def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[.
     assert again.logits([("a b",)])[0] == pytest.approx(cut.logits([("a b",)])[0])
     with pytest.raises(ValueError, match="between 1 and the 3 layers of the encoder, but is 4"):
         new_bert(encoder=folder, layers=4)
-
-
-def test_settings_that_do_not_exist(toy_encoder: Path):
-    with pytest.raises(ValueError, match="pooling must be 'mean' or 'cls', but is 'max'"):
-        new_bert(encoder=str(toy_encoder), pooling="max")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match=r"at most the 64 that .* can read, but is 65"):
-        new_bert(encoder=str(toy_encoder), max_length=65)
 
 
 def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:

@@ -135,14 +135,6 @@ def test_killed_and_run_again_is_an_unbroken_run(kind: str, learn: Learn, curve:
     assert len(curve("a")) == 4
 
 
-def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(learn: Learn, toy_texts: list[LabelledText]):
-    with pytest.raises(ValueError, match="both classes must be among"):
-        learn(data=[t for t in toy_texts if t.label])
-    with pytest.raises(ValueError, match="needs at least one token"):
-        learn(data=[replace(t, segments=(" ",)) for t in toy_texts])
-    learn(settings=replace(SETTINGS, epochs=1))  # the same folder, mended
-
-
 LABELS = ("animals", "food", "sports")
 THREE = ("cat dog cow", "soup bread rice", "goal race team")
 TEXTS = [

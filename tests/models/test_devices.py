@@ -85,16 +85,9 @@ def test_free_memory_heeds_the_limit_of_a_container(tmp_path: Path, monkeypatch:
     assert free_memory("cpu") == 1024
 
 
-@pytest.mark.parametrize(
-    ("device", "dtype", "words"),
-    [
-        ("gpu", "float32", "device must be cpu, cuda, cuda:NUMBER or mps, but is 'gpu'"),
-        ("cuda:99", "float32", "device=cuda:99, but this machine has"),
-        ("cpu", "bf16", "dtype must be one of float32, bfloat16, float16, but is 'bf16'"),
-    ],
-)
-def test_what_is_not_there_is_a_fault(device: str, dtype: str, words: str) -> None:
-    with pytest.raises(SettingFault, match=words):
+@pytest.mark.parametrize(("device", "dtype"), [("gpu", "float32"), ("cuda:99", "float32"), ("cpu", "bf16")])
+def test_what_is_not_there_is_a_fault(device: str, dtype: str) -> None:
+    with pytest.raises(SettingFault, match=f"(device|dtype).*({device}|{dtype})"):
         check_device(device, dtype)
 
 

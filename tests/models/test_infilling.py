@@ -71,15 +71,16 @@ def test_a_vocabulary_with_the_masks_of_another_version_is_refused(vocabularies:
         Infiller.from_pretrained(tmp_path)
 
 
-def test_pegasus_reads_sentences_that_were_encoded_one_by_one(vocabularies: Path) -> None:
-    """Its pretraining puts one id in place of a sentence (`GetInputAndTarget` of its code)."""
-    tokenizer = load_tokenizer(vocabularies / "pegasus")
+@pytest.mark.parametrize(("name", "convention", "mask"), [("pegasus", PEGASUS, 2), ("t5", T5, 32099)])
+def test_the_mask_stands_for_the_ids_of_the_gap(
+    vocabularies: Path, name: str, convention: Convention, mask: int
+) -> None:
+    """As in their pretraining: `GetInputAndTarget` of PEGASUS's code, `noise_span_to_unique_sentinel` of T5's."""
+    tokenizer = load_tokenizer(vocabularies / name)
     ids = [plain(tokenizer, sentence) for sentence in SENTENCES]
-    expected = []
-    for j in range(len(SENTENCES)):
-        masked = [*ids[:j], [2], *ids[j + 1 :], [1]]
-        expected.append(tuple(i for sentence in masked for i in sentence))
-    assert sources(tokenizer, PEGASUS, GAPS) == expected
+    assert name == "pegasus" or [i for sentence in ids for i in sentence] == plain(tokenizer, TEXT)
+    masked = [[*ids[:j], [mask], *ids[j + 1 :], [1]] for j in range(len(SENTENCES))]
+    assert sources(tokenizer, convention, GAPS) == [tuple(i for part in row for i in part) for row in masked]
 
 
 def test_pegasus_reads_prompts_as_in_the_released_program(vocabularies: Path) -> None:
@@ -87,18 +88,6 @@ def test_pegasus_reads_prompts_as_in_the_released_program(vocabularies: Path) ->
     tokenizer = load_tokenizer(vocabularies / "pegasus")
     found = sources(tokenizer, PEGASUS, [("It was ", "", ". End"), ("The book ", "", " is"), ("", "", "")])
     assert found == [(168, 140, 2, 110, 107, 4645, 1), (139, 410, 2, 117, 1), (2, 1)]
-
-
-def test_t5_reads_the_ids_of_the_text_without_those_of_the_gap(vocabularies: Path) -> None:
-    """Its pretraining puts a sentinel in place of a span of ids (`noise_span_to_unique_sentinel` of its code)."""
-    tokenizer = load_tokenizer(vocabularies / "t5")
-    ids = [plain(tokenizer, sentence) for sentence in SENTENCES]
-    assert [i for sentence in ids for i in sentence] == plain(tokenizer, TEXT)
-    expected = []
-    for j in range(len(SENTENCES)):
-        masked = [*ids[:j], [32099], *ids[j + 1 :], [1]]
-        expected.append(tuple(i for sentence in masked for i in sentence))
-    assert sources(tokenizer, T5, GAPS) == expected
 
 
 def test_t5_reads_a_lone_piece_between_the_mask_and_punctuation(vocabularies: Path) -> None:

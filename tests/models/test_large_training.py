@@ -107,9 +107,8 @@ def test_lora_is_merged_into_what_is_saved(tmp_path: Path) -> None:
     assert set(rows.tolist()) <= set(lm.tokenizer.added_tokens_decoder)  # new tokens begin at random
     with torch.inference_mode():
         torch.testing.assert_close(loaded.model(input_ids=IDS).logits, logits, atol=1e-5, rtol=0)
-    losses = [
-        point["val/loss"] for point in json.loads((tmp_path / "curve.json").read_text("utf-8")) if "val/loss" in point
-    ]
+    points = json.loads((tmp_path / "curve.json").read_text("utf-8"))
+    losses = [point["val/loss"] for point in points if "val/loss" in point]
     assert losses[-1] < losses[0]
 
 

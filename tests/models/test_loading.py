@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub.constants
 import pytest
 from transformers import AutoConfig, AutoTokenizer
 
@@ -69,16 +68,6 @@ def test_a_cached_model_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch
 
     with pytest.raises(MissingModel, match=r"the model in the cache cannot be loaded: .*no file named model.safe"):
         load_pretrained(refuse, "no/such")
-
-
-def test_what_a_reachable_hub_says_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(name: str, trust_remote_code: bool) -> None:
-        raise OSError(f"{name} is gated.\nLog in.")
-
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    with pytest.raises(MissingModel, match=r"and the model hub does not give it: no/such is gated\.$") as found:
-        load_pretrained(refused, "no/such")
-    assert not found.value.fetchable
 
 
 def test_other_faults_are_left_alone() -> None:

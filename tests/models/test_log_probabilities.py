@@ -1,6 +1,6 @@
 """Log-probabilities of given tokens, of every kind of model, against one unpadded pair at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,8 @@ def pairs(lm: ConditionalLM) -> list[Pair]:
     rng = np.random.default_rng(0)
     lengths = rng.integers(0, 30, size=(25, 2))
     made: list[Pair] = [(rng.integers(3, 250, a).tolist(), rng.integers(3, 250, b).tolist()) for a, b in lengths]
-    return [
-        *made,
-        *((made[0][0], word) for word in WORDS),
-        ([9], [5, 6]),
-        ([7, 8], []),
-        ([], [6, 5]),
-    ]  # a source with several targets
+    several = [(made[0][0], word) for word in WORDS]  # a source with several targets
+    return [*made, *several, ([9], [5, 6]), ([7, 8], []), ([], [6, 5])]
 
 
 def one_at_a_time(lm: ConditionalLM, source: list[int], target: list[int]) -> np.ndarray:
@@ -65,20 +60,6 @@ def one_at_a_time(lm: ConditionalLM, source: list[int], target: list[int]) -> np
             given = torch.tensor([[start, *target]])
             logits = lm.model.eval()(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0]
     return logits.log_softmax(-1)[range(len(target)), target].numpy()
-
-
-def record(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch, measure: Callable[[dict[str, Any], Any], Any]) -> list:
-    """Collects a measure of the inputs and outputs of each forward pass."""
-    seen: list[Any] = []
-    forward = lm.model.forward
-
-    def recorded(**inputs: Any) -> Any:
-        output = forward(**inputs)
-        seen.append(measure(inputs, output))
-        return output
-
-    monkeypatch.setattr(lm.model, "forward", recorded)
-    return seen
 
 
 @pytest.mark.parametrize("token_budget", [1, 60, 100_000])
@@ -98,25 +79,19 @@ def test_log_probabilities_equal_one_pair_at_a_time(
         np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target))[given:], atol=1e-5)
 
 
-def record_logits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collects the number of logits that are held at a time."""
-    seen: list[int] = []
-    multiply = OutputHead.multiply
-
-    def recorded(self: OutputHead, states: torch.Tensor) -> Iterator[torch.Tensor]:
-        for logits in multiply(self, states):
-            seen.append(logits.numel())
-            yield logits
-
-    monkeypatch.setattr(OutputHead, "multiply", recorded)
-    return seen
-
-
 def test_only_scored_positions_meet_the_vocabulary(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pair says how many of its tokens are given; pairs that are read once may differ in it."""
     targets, given = [[5, 6, 7, 8, 9], [4, 5, 6], [5, 6, 7, 8, 10]], [3, 0, 4]
     whole = lm.log_probabilities([([20], target) for target in targets])
-    sizes = record_logits(monkeypatch)
+    sizes: list[int] = []
+    multiply = OutputHead.multiply
+
+    def recorded(self: OutputHead, states: torch.Tensor) -> Iterator[torch.Tensor]:
+        for logits in multiply(self, states):
+            sizes.append(logits.numel())
+            yield logits
+
+    monkeypatch.setattr(OutputHead, "multiply", recorded)
     found = lm.log_probabilities([([20], target) for target in targets], given=given)
     assert sum(sizes) == (2 + 3) * lm.model.config.vocab_size
     for row, full, n in zip(found, whole, given, strict=True):
@@ -127,14 +102,8 @@ def test_only_scored_positions_meet_the_vocabulary(lm: ConditionalLM, monkeypatc
 def test_a_model_that_caps_its_logits(cap: float | None) -> None:
     """Its logits are not a plain product; without a cap they are."""
     sizes: Any = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8}
-    config = Gemma2Config(
-        vocab_size=300,
-        hidden_size=16,
-        intermediate_size=32,
-        final_logit_softcapping=cap,
-        initializer_range=0.5,
-        **sizes,
-    )
+    sizes |= {"vocab_size": 300, "hidden_size": 16, "intermediate_size": 32}
+    config = Gemma2Config(final_logit_softcapping=cap, initializer_range=0.5, **sizes)
     capped = CausalLM(initialise_model(Gemma2ForCausalLM, config, seed=0).eval(), build("gpt2").tokenizer)
     assert (capped.output_head().project is None) == (cap is None)
     found = capped.log_probabilities([([5, 6], [7, 8, 9])])[0]

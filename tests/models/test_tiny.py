@@ -35,22 +35,19 @@ def test_a_gpt2_from_scratch() -> None:
     assert one.tokenizer.decode(ids) == "<title>the 猫 sat</s>"
 
 
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerFast:
+    return train_tokenizer(TEXTS, 300, ("</UTT>",))
+
+
 @settings(deadline=None, max_examples=50)
-@given(st.text(max_size=40))
-def test_the_tiny_tokenizer_decodes_what_it_encodes(text: str) -> None:
-    tokenizer = _tokenizer()
+@given(text=st.text(max_size=40))
+def test_the_tiny_tokenizer_decodes_what_it_encodes(tokenizer: PreTrainedTokenizerFast, text: str) -> None:
     ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
     assert tokenizer.decode(ids) == text
 
 
-def _tokenizer(cache: list[PreTrainedTokenizerFast] = []) -> PreTrainedTokenizerFast:  # noqa: B006 (trained once)
-    if not cache:
-        cache.append(train_tokenizer(TEXTS, 300, ("</UTT>",)))
-    return cache[0]
-
-
-def test_special_tokens_have_the_ids_of_t5_and_are_not_read_from_text() -> None:
-    tokenizer = _tokenizer()
+def test_special_tokens_have_the_ids_of_t5_and_are_not_read_from_text(tokenizer: PreTrainedTokenizerFast) -> None:
     assert tokenizer.convert_tokens_to_ids(["<pad>", "</s>", "<unk>"]) == [0, 1, 2]
     ids = tokenizer("a <extra_id_0> b</UTT>", add_special_tokens=False, split_special_tokens=True)["input_ids"]
     assert not set(ids) & set(tokenizer.all_special_ids)
