@@ -245,7 +245,7 @@ def new_causal_guide(
     Tokens that are not in `texts` are unknown. A training text of more than `max_length` tokens is cut, so it has fewer
     prefixes.
     """
-    arguments = {"vocabulary_size": len(tokenizer), "embedding_dim": embedding_dim}
+    arguments: dict[str, Any] = {"vocabulary_size": len(tokenizer), "embedding_dim": embedding_dim}
     arguments |= {"hidden_dim": hidden_dim, "dropout": dropout}
     guide = CausalGuide(CausalLSTM(**arguments), tokenizer, arguments, max_length)
     seen = torch.zeros(len(tokenizer), dtype=torch.bool)
