@@ -11,7 +11,7 @@ from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout
-from meta_eval.intervals import Resampling
+from meta_eval.intervals import USUAL, Resampling
 from meta_eval.labels import SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 
@@ -67,7 +67,7 @@ def among_table(
     raters: Mapping[str, Floats],
     layout: Layout,
     kind: Kind = "spearman",
-    resampling: Resampling | None = None,
+    resampling: Resampling = USUAL,
 ) -> Table:
     """The agreement of the raters of each aspect, from their ratings of shape (raters, units)."""
     rows: list[tuple[dict[str, Any], None]] = []

@@ -37,7 +37,7 @@ from judge.tables import Result, Table, format_cell, note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.grouping import restrict
-from meta_eval.intervals import Resampling, is_within
+from meta_eval.intervals import Resampling, is_within_margin
 from meta_eval.labels import PEOPLE, SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,
@@ -295,7 +295,7 @@ def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tup
         known = ~np.isnan(outcomes)
         inputs = restrict(given.layout, known).inputs
         means = np.bincount(inputs, outcomes[known]) / np.bincount(inputs)
-        if len(means) > 1 and is_within(means, margin, level, len(pairs)):
+        if len(means) > 1 and is_within_margin(means, margin, level, len(pairs)):
             found.add(pair)
     return frozenset(found)
 

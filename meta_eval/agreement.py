@@ -10,10 +10,10 @@ import numpy as np
 
 from core.scores import Scores
 from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.correlation import kendall, pearson, spearman
+from meta_eval.correlation import CORRELATIONS
 from meta_eval.cues import FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Grouping, restrict
-from meta_eval.intervals import Resampling, grouped_estimate
+from meta_eval.intervals import USUAL, Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
@@ -22,16 +22,12 @@ NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all ex
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of one metric with the ratings of one aspect of a set.
+    """The agreement of one metric with the ratings of one aspect of a set. Correlations lie in [-1, 1]."""
 
-    Correlations lie in [-1, 1]; higher is better; an undefined one is NaN, with a reason.
-    """
-
-    # what was compared
     metric: str
     set: str
     aspect: str
-    # number of examples with a score and a rating; the correlations use these
+    # number of examples with a score and a rating
     n: int
     # Pearson's r, Spearman's rho, Kendall's tau-b
     pearson: Estimate
@@ -53,25 +49,22 @@ class Agreement:
 
 
 def agree(
-    scored: ScoredSet, metric: str, aspect: str, *, grouping: Grouping = "global", resampling: Resampling | None = None
+    scored: ScoredSet, metric: str, aspect: str, *, grouping: Grouping = "global", resampling: Resampling = USUAL
 ) -> Agreement:
-    """The agreement of a metric with the ratings of an aspect.
+    """The agreement of a metric with the ratings of an aspect; `measure_aspect` adds that beyond cheap cues.
 
-    Examples without a rating do not count; those without a score are counted and left out. Intervals draw inputs with
-    all their examples.
+    Examples without a rating do not count; those without a score are counted and left out.
 
     Percentile intervals exist for a perfect correlation and need no jackknife, which would cost n further resamples.
     They are expanded for the number of inputs (`meta_eval.bootstrap`) and need 30 of them. Simulated at 30, nominally
     95 %, they cover 93 to 94 % for Pearson and 97 % for the others.
-
-    `measure_aspect` adds the agreement beyond cheap cues, which is measured for all metrics at once.
     """
     rated = scored.rated(aspect)
     x, y, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
     kept = rated.scored(metric, aspect=aspect)
     estimates = {
         name: grouped_estimate(statistic, x, y, layout, grouping=grouping, resampling=resampling)
-        for name, statistic in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall))
+        for name, statistic in CORRELATIONS.items()
     }
     within = [] if math.isnan(estimates["spearman"].value) else restrict(layout, kept).groups(grouping)
     return Agreement(
@@ -79,9 +72,7 @@ def agree(
         set=scored.name,
         aspect=aspect,
         n=int(kept.sum()),
-        pearson=estimates["pearson"],
-        spearman=estimates["spearman"],
-        kendall=estimates["kendall"],
+        **estimates,
         beyond_cues=NOT_MEASURED,
         unscored=int((~kept).sum()),
         truncated=rated.scores[metric].truncated,
@@ -111,15 +102,17 @@ def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
 def measure_aspect(
     scored: ScoredSet,
     aspect: str,
-    resampling: Resampling | None = None,
+    resampling: Resampling = USUAL,
     *,
     groupings: Sequence[Grouping] = ("global",),
     has_cues: bool = True,
 ) -> list[Agreement]:
     """The agreement of every metric with one aspect, by grouping; over all examples also beyond cheap cues."""
-    resampling, rated = resampling or Resampling(), scored.rated(aspect)
-    beyond = measure_beyond_cues(rated, aspect, resampling) if has_cues else {}
-    rows = []
+    rated, beyond, rows = scored.rated(aspect), dict[str, Estimate](), []
+    if has_cues:
+        metrics = {name: rated.values(name, aspect) for name in rated.scores if name != CHEAP_CUES}
+        beyond = agreement_beyond_cues(metrics, rated.ratings(aspect), rated.cues, rated.groups, resampling)
+        beyond[CHEAP_CUES] = Estimate.undefined("these are the cues")
     for grouping in groupings:
         for metric, found in rated.scores.items():
             if _is_compared(found, aspect):
@@ -131,16 +124,6 @@ def measure_aspect(
 
 def _is_compared(scores: Scores, aspect: str) -> bool:
     return aspect in scores.values or len(scores.values) == 1
-
-
-def measure_beyond_cues(scored: ScoredSet, aspect: str, resampling: Resampling | None = None) -> dict[str, Estimate]:
-    """The agreement of every metric with the ratings of an aspect that cheap cues do not explain.
-
-    Intervals draw inputs.
-    """
-    metrics = {metric: scored.values(metric, aspect) for metric in scored.scores if metric != CHEAP_CUES}
-    found = agreement_beyond_cues(metrics, scored.ratings(aspect), scored.cues, scored.groups, resampling)
-    return {CHEAP_CUES: Estimate.undefined("these are the cues"), **found}
 
 
 def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:

@@ -15,7 +15,7 @@ from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Layout, explain_undefined, lay_out, restrict
-from meta_eval.intervals import Resampling, grouped_estimate, jackknife_interval, share_interval, standardised_mean
+from meta_eval.intervals import USUAL, Resampling, grouped_estimate, jackknife_interval, share_interval
 from meta_eval.ties import settle_ties, to_outcomes
 
 MAIN = 0.9  # of what all cues explain, by the main ones
@@ -69,13 +69,12 @@ class EditAudit:
 
 
 def audit_cues(
-    scores: ArrayLike, cues: Cues, *, layout: Layout | None = None, resampling: Resampling | None = None
+    scores: ArrayLike, cues: Cues, *, layout: Layout | None = None, resampling: Resampling = USUAL
 ) -> CueAudit:
     """How much of the ranks of `scores`, of shape (n,), cheap cues of the same texts explain, cross-fitted by input.
 
     Texts with a NaN score are left out. The interval draws inputs; it does not fit the cues anew.
     """
-    resampling = resampling or Resampling()
     x = np.asarray(scores, dtype=np.float64)
     kept = ~np.isnan(x)
     x, fitted = x[kept], Cues(cues.names, cues.values[kept])
@@ -147,8 +146,20 @@ def audit_edit(before: ArrayLike, after: ArrayLike, *, layout: Layout | None = N
     return EditAudit(len(old), shift, size, changed)
 
 
+def standardised_mean(values: Floats, of: Floats, weights: Floats) -> Floats:
+    """The mean of `values` in standard deviations of `of`, both of shape (n,), for weights of shape (rows, n).
+
+    The variance has n - 1 in its denominator. NaN where `of` does not vary.
+    """
+    total = weights.sum(axis=-1)
+    means = (weights @ values) / total
+    of = of - of.mean()
+    squares = weights @ of**2 - (weights @ of) ** 2 / total
+    spread = np.sqrt(np.maximum(squares, 0.0) / (total - 1))
+    return np.divide(means, spread, out=np.full(len(means), np.nan), where=spread > 1e-12 * np.abs(of).max())
+
+
 def _standardised(values: Floats, scores: Floats, layout: Layout) -> Estimate:
-    """The mean of `values` in standard deviations of `scores`, both of shape (n,)."""
     return jackknife_interval(lambda inputs: standardised_mean(values, scores, inputs[:, layout.inputs]), layout)
 
 

@@ -90,14 +90,10 @@ def bootstrap(
 ) -> dict[str, Estimate]:
     """Estimates statistics of weighted examples, by name; whole units are drawn with replacement.
 
-    The weights of a resample say how often each example was drawn. The mean of x is then
-    `weights @ x / weights.sum(1)`, a ratio of two sums is `(weights @ x) / (weights @ y)`, and the mean over seeds of x
-    (examples, seeds) is `(weights @ x).mean(1) / weights.sum(1)`. Resamples equal those of
-    `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed, and intervals equal its intervals
-    at the confidence of `expand_confidence`. There is no interval below `FEWEST_UNITS` units.
-
-    `statistics` takes weights of shape (resamples, n) and returns for each name an array of shape (resamples,);
-    `units` holds the unit (the example itself, or its group) of each example, as `number_groups` numbers them.
+    `statistics` takes weights of shape (resamples, n), which say how often each example was drawn, and returns for each
+    name an array of shape (resamples,). `units` holds the unit of each example, as `number_groups` numbers them.
+    Resamples equal those of `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed, and
+    intervals equal its intervals at the confidence of `expand_confidence`.
 
     >>> x = np.arange(31.0)
     >>> bootstrap(lambda weights: {"mean": weights @ x / weights.sum(1)}, np.arange(31), resamples=200)["mean"].value
@@ -142,15 +138,13 @@ def resample(statistic: Callable[[Floats], Floats], units: int, n: int, resample
 
     It is computed in batches that hold as many weights of n examples as `BATCH` allows.
     """
-    rng, batch = np.random.default_rng(seed), max(1, BATCH // n)
-    sizes = [min(batch, resamples - start) for start in range(0, resamples, batch)]
-    return np.concatenate([statistic(draw_counts(rng, rows, units)) for rows in sizes])
-
-
-def draw_counts(rng: np.random.Generator, resamples: int, units: int) -> Floats:
-    """Draws how often each resample holds each unit; a resample has as many draws as there are units."""
-    draws = rng.integers(0, units, (resamples, units)) + units * np.arange(resamples)[:, None]
-    return np.bincount(draws.ravel(), minlength=resamples * units).reshape(resamples, units).astype(np.float64)
+    rng, batch, found = np.random.default_rng(seed), max(1, BATCH // n), []
+    for start in range(0, resamples, batch):
+        rows = min(batch, resamples - start)
+        draws = rng.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
+        counts = np.bincount(draws.ravel(), minlength=rows * units).reshape(rows, units)
+        found.append(statistic(counts.astype(np.float64)))
+    return np.concatenate(found)
 
 
 def estimate_from(value: float, values: Floats, units: int) -> Estimate:

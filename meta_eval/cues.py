@@ -23,7 +23,7 @@ from core.example import UNSPACED, Example
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, explain_few, number_groups, t_interval
 from meta_eval.correlation import average_ranks
 from meta_eval.grouping import explain_undefined, lay_out
-from meta_eval.intervals import Resampling
+from meta_eval.intervals import USUAL, Resampling
 
 Parts = tuple[Floats, Floats, Floats]  # scores, ratings and cues of the same texts
 WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -179,7 +179,7 @@ def agreement_beyond_cues(
     ratings: ArrayLike,
     cues: Cues,
     groups: Sequence[Hashable] | None = None,
-    resampling: Resampling | None = None,
+    resampling: Resampling = USUAL,
 ) -> dict[str, Estimate]:
     """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
 
@@ -194,7 +194,7 @@ def agreement_beyond_cues(
 
     `scores` have the shape (n,) for each metric; `groups` holds the input of each text.
     """
-    settings, y = resampling or Resampling(), np.asarray(ratings, dtype=np.float64)
+    y = np.asarray(ratings, dtype=np.float64)
     units, found = number_groups(len(y), groups), dict[str, Estimate]()
     columns: dict[bytes, dict[str, Floats]] = {}  # metrics that score the same texts share the fit of the cues
     for metric, values in scores.items():
@@ -212,7 +212,7 @@ def agreement_beyond_cues(
         def beyond(weights: Floats, names: Iterable[str] = together, parts: Parts = parts) -> dict[str, Floats]:
             return dict(zip(names, correlate_beyond(*parts, weights).T, strict=True))
 
-        estimates = bootstrap(beyond, units[kept], resamples=settings.resamples, seed=settings.seed)
+        estimates = bootstrap(beyond, units[kept], resamples=resampling.resamples, seed=resampling.seed)
         fixed = Estimate.undefined("the cues fix the scores or the ratings")
         found |= {metric: fixed if np.isnan(each.value) else each for metric, each in estimates.items()}
     return {metric: found[metric] for metric in scores}

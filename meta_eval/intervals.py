@@ -57,6 +57,9 @@ class Resampling:
         return f"resamples={self.resamples}|seed={self.seed}"
 
 
+USUAL = Resampling()
+
+
 def grouped_estimate(
     statistic: Statistic,
     scores: ArrayLike,
@@ -64,7 +67,7 @@ def grouped_estimate(
     layout: Layout,
     *,
     grouping: Grouping = "global",
-    resampling: Resampling | None = None,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """A statistic of `scores` with `ratings`, both of shape (n,), and its interval.
 
@@ -76,9 +79,8 @@ def grouped_estimate(
     present = restrict(layout, kept)
     if (reason := explain_undefined(x, y, present, grouping)) is not None:
         return Estimate.undefined(reason)
-
     of = partial(group, statistic, x, y, present, grouping)
-    return estimate_grouped(of, present, grouping, resampling or Resampling())
+    return estimate_grouped(of, present, grouping, resampling)
 
 
 def difference(
@@ -88,7 +90,7 @@ def difference(
     *,
     groups: Sequence[Hashable] | None = None,
     statistic: Statistic = spearman,
-    resampling: Resampling | None = None,
+    resampling: Resampling = USUAL,
 ) -> Estimate:
     """Spearman of metric a minus Spearman of metric b with the same `ratings`, all of shape (n,), with its interval.
 
@@ -106,7 +108,7 @@ def difference(
         weights = inputs[:, layout.inputs]
         return statistic(a, y, weights) - statistic(b, y, weights)
 
-    return draw_grouped(of, layout, resampling or Resampling()).estimate
+    return draw_grouped(of, layout, resampling).estimate
 
 
 def estimate_grouped(
@@ -171,7 +173,7 @@ def mean_interval(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
     return t_interval(mean, float(values.var(ddof=1)) / inputs, inputs - 1, confidence)
 
 
-def is_within(values: Floats, margin: float, level: float, tests: int) -> bool:
+def is_within_margin(values: Floats, margin: float, level: float, tests: int) -> bool:
     """Whether the mean of `values` lies within the margin of 0: Schuirmann's two one-sided t tests, at `level` over
     the number of tests.
     """
@@ -243,19 +245,6 @@ def jackknife_interval(statistic: Weighted, layout: Layout) -> Estimate:
     if np.isnan(left_out).any():
         return Estimate.undefined("not defined without some of the inputs: too little variation", value)
     return t_interval(value, (inputs - 1) * float(left_out.var()), inputs - 1)
-
-
-def standardised_mean(values: Floats, of: Floats, weights: Floats) -> Floats:
-    """The mean of `values` in standard deviations of `of`, both of shape (n,), for weights of shape (rows, n).
-
-    The variance has n - 1 in its denominator. NaN where `of` does not vary.
-    """
-    total = weights.sum(axis=-1)
-    means = (weights @ values) / total
-    of = of - of.mean()
-    squares = weights @ of**2 - (weights @ of) ** 2 / total
-    spread = np.sqrt(np.maximum(squares, 0.0) / (total - 1))
-    return np.divide(means, spread, out=np.full(len(means), np.nan), where=spread > 1e-12 * np.abs(of).max())
 
 
 def _value(statistic: Weighted, layout: Layout) -> float:

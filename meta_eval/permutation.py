@@ -98,10 +98,10 @@ def permutation_tests(
         nothing = dict.fromkeys(pairs, math.nan)
         return PermutationTests(len(y), nothing, nothing, math.nan, reason)
     if kind in ("spearman", "kendall"):
-        *columns, y = (_rank(each, present, grouping) for each in (*columns, y))
+        *columns, y = (_within(average_ranks, each, present, grouping) for each in (*columns, y))
     # ranks of Kendall stay as they are: equal ranks of two metrics tie, also after rounding
     metrics = {
-        name: each if kind == "kendall" else _standardise(each, present, grouping)
+        name: each if kind == "kendall" else _within(_standardise, each, present, grouping)
         for name, each in zip(scores, columns, strict=True)
     }
     of_pairs, groups = kind == "kendall", present.groups(grouping)
@@ -205,20 +205,19 @@ def _sum_pairs(compare: Compared, a: Floats, b: Floats, swaps: Swaps) -> tuple[F
     return constant + quadratic + moved, constant + quadratic - moved
 
 
-def _rank(x: Floats, layout: Layout, grouping: Grouping) -> Floats:
-    """The ranks of x where its correlation is computed."""
+def _within(transform: Callable[[Floats], Floats], x: Floats, layout: Layout, grouping: Grouping) -> Floats:
+    """x, transformed where its correlation is computed."""
     found = np.empty(len(x))
     for members in layout.groups(grouping):
-        found[members] = average_ranks(x[members])
+        found[members] = transform(x[members])
     return found
 
 
-def _standardise(x: Floats, layout: Layout, grouping: Grouping) -> Floats:
-    """Standardises x to mean 0 and standard deviation 1, without overflow, where its correlation is computed."""
-    x, found = x / np.abs(x).max(), np.zeros(len(x))
-    for members in layout.groups(grouping):
-        if np.ptp(x[members]) > 0:
-            centred = x[members] - x[members].mean()
-            centred /= np.abs(centred).max()  # squares of tiny numbers would vanish
-            found[members] = centred / np.sqrt((centred**2).mean())
-    return found
+def _standardise(x: Floats) -> Floats:
+    """x with mean 0 and standard deviation 1, without overflow."""
+    if np.ptp(x) == 0:
+        return np.zeros(len(x))
+    x = x / np.abs(x).max()
+    x = x - x.mean()
+    x /= np.abs(x).max()  # squares of tiny numbers would vanish
+    return x / np.sqrt((x**2).mean())

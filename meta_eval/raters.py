@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, pearson, spearman
 from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import Draws, Resampling, Weighted, draw_grouped
+from meta_eval.intervals import USUAL, Draws, Resampling, Weighted, draw_grouped
 
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
@@ -56,7 +56,7 @@ def name_scale(ratings: Floats) -> Scale:
 
 
 def krippendorff_alpha(
-    ratings: ArrayLike, scale: Scale, resampling: Resampling | None = None, *, layout: Layout | None = None
+    ratings: ArrayLike, scale: Scale, resampling: Resampling = USUAL, *, layout: Layout | None = None
 ) -> Estimate:
     """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
@@ -88,7 +88,7 @@ def krippendorff_alpha(
         defined = (pairs > 0) & (expected > ROUNDING)
         return 1 - np.divide(observed * pairs, number * expected, out=np.full(len(pairs), np.nan), where=defined)
 
-    return _estimate(alpha, layout, resampling)
+    return draw_grouped(alpha, layout, resampling).estimate
 
 
 def _place_values(values: Floats, totals: Floats, scale: Scale) -> list[Floats]:
@@ -114,7 +114,7 @@ def _disagree(counts: Floats, places: Sequence[Floats]) -> Floats:
 
 
 def correlate_raters(
-    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
+    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling = USUAL, *, layout: Layout | None = None
 ) -> Estimate:
     """The mean correlation of two raters, over all pairs of them with units in common.
 
@@ -123,11 +123,11 @@ def correlate_raters(
     """
     table, layout = _rated_units(ratings, layout, fewest=2)
     of = _mean_correlation([*combinations(table, 2)], kind, layout)
-    return Estimate.undefined(NO_PAIR) if of is None else _estimate(of, layout, resampling)
+    return Estimate.undefined(NO_PAIR) if of is None else draw_grouped(of, layout, resampling).estimate
 
 
 def find_ceiling(
-    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling | None = None, *, layout: Layout | None = None
+    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling = USUAL, *, layout: Layout | None = None
 ) -> Estimate:
     """What a perfect metric would reach: the root of the reliability of the mean rating.
 
@@ -141,7 +141,7 @@ def correct_agreement(
     scores: ArrayLike,
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling | None = None,
+    resampling: Resampling = USUAL,
     *,
     layout: Layout | None = None,
 ) -> Corrected:
@@ -158,7 +158,7 @@ def correct_agreement(
         none = Estimate.undefined("scores and mean ratings must vary on at least 3 examples")
         return Corrected(len(x), none, none, none)
     statistic = pearson if kind == "pearson" else spearman
-    agreement = _draw(lambda inputs: statistic(x, mean, inputs[:, layout.inputs]), layout, resampling)
+    agreement = draw_grouped(lambda inputs: statistic(x, mean, inputs[:, layout.inputs]), layout, resampling)
     ceiling = _draw_ceiling(table, kind, resampling, layout)
     corrected = ceiling.estimate
     if ceiling.value > 0:
@@ -168,16 +168,7 @@ def correct_agreement(
     return Corrected(len(x), agreement.estimate, ceiling.estimate, corrected)
 
 
-def _draw(statistic: Weighted, layout: Layout, resampling: Resampling | None) -> Draws:
-    """The statistic on resamples of inputs."""
-    return draw_grouped(statistic, layout, resampling or Resampling())
-
-
-def _estimate(statistic: Weighted, layout: Layout, resampling: Resampling | None) -> Estimate:
-    return _draw(statistic, layout, resampling).estimate
-
-
-def _draw_ceiling(table: Floats, kind: Kind, resampling: Resampling | None, layout: Layout) -> Draws:
+def _draw_ceiling(table: Floats, kind: Kind, resampling: Resampling, layout: Layout) -> Draws:
     of = _mean_correlation([*combinations(table, 2)], kind, layout)
     if of is None:
         return Draws(math.nan, np.empty(0), layout.input_count, NO_PAIR)
@@ -188,7 +179,7 @@ def _draw_ceiling(table: Floats, kind: Kind, resampling: Resampling | None, layo
         k = weights.sum(axis=1) / (weights @ shares)
         return np.sqrt(k * r / (1 + (k - 1) * r))
 
-    found = _draw(ceiling, layout, resampling)
+    found = draw_grouped(ceiling, layout, resampling)
     return found if found.value > 0 else replace(found, value=math.nan, values=np.empty(0), reason=DISAGREE)
 
 

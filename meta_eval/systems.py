@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from meta_eval.bootstrap import Estimate, Floats, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
-from meta_eval.intervals import FEWEST_UNITS, Resampling, is_within, mean_interval, share_interval
+from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
 from meta_eval.ties import settle_ties, to_outcomes
@@ -105,7 +105,7 @@ def lay_grid(scored: ScoredSet) -> Grid:
 def compare_pairs(
     systems: Sequence[str],
     values: Floats,
-    resampling: Resampling | None = None,
+    resampling: Resampling = USUAL,
     permutations: int = 10_000,
     margin: float | None = None,
     level: float = 0.05,
@@ -122,9 +122,9 @@ def compare_pairs(
     scores, missing = values[np.ix_(kept, at)], int((~at).sum())
     first, second = np.triu_indices(len(scores), 1)
     gaps = settle_ties(scores[first] - scores[second], scores)
-    compared = _compare_gaps(gaps, missing, resampling or Resampling(), permutations) if places else []
+    compared = _compare_gaps(gaps, missing, resampling, permutations) if places else []
     if margin is not None and gaps.shape[1] > 1:
-        inside = [is_within(gap, margin, level, len(places)) for gap in gaps]
+        inside = [is_within_margin(gap, margin, level, len(places)) for gap in gaps]
         compared = [replace(each, is_equal=equal) for each, equal in zip(compared, inside, strict=True)]
     found = dict(zip(places, compared, strict=True))
     nothing = _compare_nothing("a system has scores for too few inputs in common with the others")
@@ -148,7 +148,7 @@ def add_beyond_cues(pairs: Pairs, grid: Grid, name: str, cues: Cues) -> Pairs:
 
 
 def rank_systems(
-    systems: Sequence[str], values: Floats, pairs: Pairs, level: float = 0.05, resampling: Resampling | None = None
+    systems: Sequence[str], values: Floats, pairs: Pairs, level: float = 0.05, resampling: Resampling = USUAL
 ) -> list[SystemMean]:
     """The mean of each system with its cluster by the p-values of `pairs`, best first, then those left out.
 
@@ -165,7 +165,7 @@ def rank_systems(
     if not names:
         return nothing
     n, scores = int(at.sum()), values[np.ix_(kept, at)]
-    means = dict(zip(names, _estimate_means(scores, resampling or Resampling()), strict=True))
+    means = dict(zip(names, _estimate_means(scores, resampling), strict=True))
     by_name = {name: mean.value for name, mean in means.items()}
     cluster = clusters(by_name, {pair: each.p_value for pair, each in pairs.items()}, level)
     return [*(SystemMean(name, n, means[name], number) for name, number in cluster.items()), *nothing]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.auditing import standardised_mean
 from meta_eval.bootstrap import Estimate, expand_confidence
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import lay_out
@@ -17,7 +18,6 @@ from meta_eval.intervals import (
     jackknife_interval,
     mean_interval,
     share_interval,
-    standardised_mean,
 )
 
 NAN = math.nan
