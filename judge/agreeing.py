@@ -201,7 +201,7 @@ def answer_question(rankings: Sequence[Ranking], rows: Sequence[Agreement]) -> s
 
 
 def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
-    if not ranking.measured:
+    if not ranking.agreement:
         return "no metric can be ranked"
     statistic, agreement = ranking.comparison.statistic, ranking.agreement
     best, *others = sorted(agreement, key=lambda name: -agreement[name].value)

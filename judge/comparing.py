@@ -52,7 +52,6 @@ LONGEST = 300  # characters of a shown text
 class SystemsCompared(Result):
     """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`."""
 
-    # one line with systems, settings and metrics
     signature: str
     # of every system by metric, best first
     means: Mapping[str, Sequence[SystemMean]]
@@ -66,7 +65,6 @@ class SystemsCompared(Result):
     level: float
     # by metric, where a margin of equivalence was asked for
     margins: Margins
-    # warnings, and the answer in one sentence
     notes: tuple[str, ...]
 
     @property

@@ -36,10 +36,7 @@ LONGEST_TEXT = 200  # characters of a text beside a disagreement
 
 @checked_dataclass
 class Labelling:
-    """Which ratings are labels, and which label a score gives.
-
-    Raises SettingFault for wrong settings.
-    """
+    """Which ratings are labels, and which label a score gives."""
 
     # by aspect the labels, in their order; with auto the ratings that are 2 to 10 whole numbers are labels
     labels: Literal["auto"] | Mapping[str, Sequence[float]] = "auto"

@@ -31,14 +31,9 @@ importable: ContextVar[Collection[str] | None] = ContextVar("importable", defaul
 def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False, **settings: Any) -> Metric:
     """The metric of a name with these settings; other settings are those of `configs/metric/NAME.yaml`.
 
-    A value that refers to a run (`${stages_dir}`, the file that the run scores) is None here: nothing is kept on disk,
-    and a corpus is that of the examples.
-
-    Args:
-        metric: a name, a function `f(examples, **settings)` that returns a score per example, or a metric, which is
-            returned as it is.
-        network: whether models may be fetched from the hub; decided by the first call of a process.
-        settings: of the metric; a mapping changes some settings of an inner object.
+    `metric` may also be a function `f(examples, **settings)` that returns a score per example, or a metric, which is
+    returned as it is. The first call of a process decides whether models may be fetched from the hub (`network`). A
+    mapping changes some settings of an inner object. A value that refers to a run (`${stages_dir}`) is None here.
 
     Raises SettingFault for an unknown metric, for an unknown or missing setting and for a wrong value; MissingModel
     for a model that does not exist here.

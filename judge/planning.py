@@ -71,10 +71,7 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
 class StudyPlan(Result):
     """The sizes of studies that compare two metrics, or two systems; or the labels that are needed."""
 
-    # the assumptions, as one line
     signature: str
-    # the inputs that Williams' test and the paired t-test need, for each difference and number of raters; or the labels
-    # and verdicts for each quantity
     tables: list[Table]
     # what the figures rest on, and the decision
     notes: tuple[str, ...]
@@ -85,13 +82,9 @@ def plan(
 ) -> StudyPlan:
     """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
 
-    Args:
-        pilot: texts with ratings of an aspect, as `judge.read` takes them: outputs of the two `systems`, or with
-            `within` any, with scores of judges. With `within` also preferences, as `judge.prefer` takes them, with the
-            verdicts of judges or of several people.
-        aspect, systems: of the pilot.
-        seed: of simulated power.
-        settings: of `judge.label_plans.PlanSettings`.
+    The `pilot` has texts with ratings of the aspect, as `judge.read` takes them: outputs of the two `systems`, or with
+    `within` any, with scores of judges. With `within` it may also be preferences, as `judge.prefer` takes them, with
+    the verdicts of judges or of several people. `settings` are those of `judge.label_plans.PlanSettings`.
 
     Raises SettingFault for wrong settings, and as `find_spread` and `measure_texts`; InputFaults for a wrong pilot.
 

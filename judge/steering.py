@@ -107,13 +107,9 @@ def steer(
     Args:
         generator: a causal language model by hub name or folder, or a loaded one (on a GPU).
         guide: the folder of a trained guide (`guide_LABEL` of a run), or a loaded one.
-        prompts: texts to continue.
-        strength: alpha of Eq. 5, or lambda of FUDGE; 0 is the generator alone.
+        strength: alpha of Eq. 5 (the rule `normalised`), or lambda of FUDGE; 0 is the generator alone.
         k: candidates of each step that are scored and kept.
-        rule: `normalised` (Eq. 5) or `fudge`.
-        new_tokens: maximum number of tokens of a continuation.
-        samples: texts of each prompt.
-        seed: of the draws of the first sample; each further one has the next seed.
+        samples: texts of each prompt; the first one is drawn with `seed`, each further one with the next seed.
 
     Raises SettingFault for wrong settings and a guide of other tokens; InputFaults for a prompt that leaves no room
     for the new tokens and for a missing model.

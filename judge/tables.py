@@ -46,12 +46,9 @@ Row: TypeAlias = Mapping[str, Any]
 class Table:
     """Rows of cells, and what they mean."""
 
-    # its heading
     title: str
     # what the columns are, their units and direction
     caption: str
-    # mappings from column to cell. A cell is a text, a number or an `Estimate`, which is shown with its 95 % interval.
-    # Any other value (a list, a mapping) goes into results.json only.
     rows: Sequence[Row]
     # what the table shows, in words; stands above it
     finding: str = ""
@@ -71,11 +68,7 @@ class Table:
 
     @property
     def texts(self) -> list[str]:
-        """The columns whose cells are all texts.
-
-        >>> Table("", "", [{"metric": "bleu", "n": 3}, {"metric": "mars", "n": 4}]).texts
-        ['metric']
-        """
+        """The columns whose cells are all texts."""
         return [name for name in self.columns if all(isinstance(row.get(name), str) for row in self.rows)]
 
     def arrange(self) -> tuple[list[str], list[str]]:
@@ -230,8 +223,7 @@ class Table:
     def to_terminal(self, width: int) -> Group:
         """The table for a terminal, with the columns that fit into `width`; long texts are cut.
 
-        Below it are the reasons, each once, and the other columns: with their value if all rows have the same one, else
-        by name, because the page shows them.
+        Below it are the reasons, and the other columns: with their value if all rows have the same one, else by name.
         """
         names, below = self.arrange()
         cells = {name: [format_cell(row.get(name, "")) for row in self.rows] for name in names}
@@ -299,13 +291,8 @@ def tabulate(
     found: Iterable[tuple[Row, object]],
     columns: Sequence[str] = (),
 ) -> Table:
-    """A table with a row per result: what names it, the attributes of the result, and why an estimate is undefined.
-
-    Args:
-        title: of the table.
-        caption: what the columns are.
-        found: the results, each behind the first cells of its row.
-        columns: the names of the attributes; a `reason` among them comes before those of the estimates.
+    """A table with a row per result: the cells that name it, attributes of the result (`columns`), and why an estimate
+    is undefined, unless the result has a reason.
     """
     rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
     full = [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows]
@@ -328,11 +315,7 @@ def format_number(value: float) -> str:
 
 
 def format_interval(estimate: Estimate) -> str:
-    """An interval in brackets, or nothing if it is undefined.
-
-    >>> format_interval(Estimate(0.1, -0.1, 0.25))
-    '[-0.10, 0.25]'
-    """
+    """An interval in brackets, or nothing if it is undefined."""
     undefined = math.isnan(estimate.low) or math.isnan(estimate.high)
     return "" if undefined else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
 
@@ -349,11 +332,7 @@ def format_cell(cell: Any) -> str:
 
 
 def shorten(text: str, longest: int) -> str:
-    """The beginning of a text of more than `longest` characters.
-
-    >>> shorten("a long story", 6)
-    'a long…'
-    """
+    """The beginning of a text of more than `longest` characters."""
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 

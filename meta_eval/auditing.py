@@ -26,7 +26,6 @@ MOST_NAMED = 3
 class CueAudit:
     """How much of a metric's ranks cheap cues explain."""
 
-    # number of scored texts
     n: int
     # the share of the variance of the ranks that the cues predict, in [0, 1]: Spearman's rho of the scores with their
     # cross-fitted prediction, squared, or 0 where rho is negative. Fits on few texts predict less than the cues could:
@@ -44,9 +43,8 @@ class DamageAudit:
 
     # number of texts with a score undamaged and at every strength
     n: int
-    # the mean fall at each strength; positive if the score falls
+    # the mean fall at each strength, and from each to the next; positive if the score falls
     falls: tuple[Estimate, ...]
-    # the mean further fall from each strength to the next
     steps: tuple[Estimate, ...]
     # the share of texts that score higher undamaged than at the greatest strength; ties count half, so .5 is chance
     wins_over_damage: Estimate
@@ -107,8 +105,7 @@ def _square(rho: float) -> float:
 def audit_damage(undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | None = None) -> DamageAudit:
     """How the scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
-    Texts without a score at some strength are left out. Intervals are over the inputs of `layout`; without it each text
-    is an input.
+    Texts without a score at some strength are left out. Without a `layout` each text is an input.
     """
     before, after = np.asarray(undamaged, dtype=np.float64), np.asarray(damaged, dtype=np.float64)
     if before.ndim != 1 or after.ndim != 2 or after.shape[1:] != before.shape or not len(after):
@@ -129,10 +126,7 @@ def audit_damage(undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | N
 
 
 def audit_edit(before: ArrayLike, after: ArrayLike, *, layout: Layout | None = None) -> EditAudit:
-    """How scores change, both of shape (n,), under an edit that should change nothing (case, white space).
-
-    Intervals are over the inputs of `layout`; without it each text is an input.
-    """
+    """How scores change, both of shape (n,), under an edit that should change nothing (case, white space)."""
     old, new = to_columns(before=before, after=after)
     kept = ~np.isnan(old) & ~np.isnan(new)
     old, new = old[kept], new[kept]

@@ -24,7 +24,6 @@ from meta_eval.planning import LARGEST, find_least, paired_power
 class Variation:
     """How much an estimate varies: its variance from n labels is alone/n, with N verdicts rest/n + told/N."""
 
-    # of the quantity, in a pilot or assumed
     value: float
     alone: float
     rest: float = math.nan
@@ -67,12 +66,11 @@ def has_power(variation: Variation, difference: float, power: float, level: floa
 
 @dataclass(frozen=True)
 class Budget:
-    """Labels and verdicts that are enough; `verdicts` is 0 where labels alone cost less."""
+    """Labels and verdicts that are enough, or the reason why none are; no verdicts where labels alone cost less."""
 
     labels: float
     verdicts: float
     cost: float
-    # why there is none, else None
     reason: str | None = None
 
 

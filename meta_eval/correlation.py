@@ -1,10 +1,7 @@
 """Pearson, Spearman and Kendall's tau-b of weighted pairs, for many weightings at once.
 
-The weights of a bootstrap resample say how often each pair was drawn. All resamples together form a matrix of such
-counts, and a few matrix operations give the correlation of each. Weights of one give the plain correlation.
-
-The weights are whole numbers. A correlation lies in [-1, 1], and is NaN if the drawn pairs have only one value of `x`
-or of `y`.
+The weights of a bootstrap resample say how often each pair was drawn; weights of one give the plain correlation. A
+correlation is NaN if the drawn pairs have only one value of `x` or of `y`.
 """
 
 import math
@@ -24,9 +21,7 @@ MOST_IN_PAIRS = 2_000  # examples up to which all pairs are compared; sorting is
 def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
     """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
 
-    The last column holds the ratings, each other column the scores of one metric; all have the shape (n,).
-
-    Raises ValueError as `to_columns` does, and for ratings that are NaN.
+    The last column holds the ratings. Raises ValueError as `to_columns` does, and for ratings that are NaN.
     """
     *scores, y = to_columns(**columns)
     if np.isnan(y).any():
@@ -43,10 +38,7 @@ def pearson(x: Column, y: Column, weights: Weights) -> Correlations:
 
 
 def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
-    """Spearman's rho: Pearson's r of the average ranks.
-
-    Ranks are computed within each resample: a pair that is drawn twice is a tie.
-    """
+    """Spearman's rho: Pearson's r of the average ranks within each resample, where a pair that is drawn twice ties."""
     return _weighted_pearson(average_ranks(x, weights), average_ranks(y, weights), weights)
 
 

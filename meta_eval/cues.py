@@ -58,15 +58,19 @@ def count_cues(examples: Sequence[Example]) -> Cues:
     The cues of a context or of references are there if all examples have them. The name of the system is no cue.
     """
     if all(example.turns for example in examples):
-        return dialogue_cues([example.turns for example in examples])
-    texts = [example.full_text for example in examples]
-    found = text_cues(texts)
-    contexts = [example.context for example in examples if example.context]
-    if len(contexts) == len(texts) > 0:
-        found = found.join(source_cues(texts, [(context,) for context in contexts], "context"))
-    if examples and all(example.references for example in examples):
-        found = found.join(source_cues(texts, [example.references for example in examples], "reference"))
-    return found
+        rows = [_count_dialogue(example.turns) for example in examples]
+    else:
+        has_context, has_references = (all(getattr(e, name) for e in examples) for name in ("context", "references"))
+        rows = []
+        for each in examples:
+            words = list_words(each.full_text)
+            rows.append(_count_text(each.full_text, words))
+            if has_context:
+                rows[-1] |= _count_overlap(words, [each.context or ""], "context")
+            if has_references:
+                rows[-1] |= _count_overlap(words, each.references, "reference")
+    names = tuple(rows[0]) if rows else ()
+    return Cues(names, np.array([[*row.values()] for row in rows], dtype=np.float64).reshape(len(rows), len(names)))
 
 
 def list_words(text: str) -> list[str]:
@@ -78,17 +82,12 @@ def list_words(text: str) -> list[str]:
     return WORD.findall(UNSPACED.sub(r" \g<0> ", text).casefold())
 
 
-def text_cues(texts: Sequence[str]) -> Cues:
-    """Cues of texts: length, sentences (in words), repetition, punctuation and case.
+def _count_text(text: str, words: Sequence[str]) -> dict[str, float]:
+    """Length, sentences (in words), repetition, punctuation and case of a text.
 
     repeated spans: the share of spans of three words that stand earlier in the text; punctuation, upper case: the
     shares of characters.
     """
-    return _tabulate([_count_text(text) for text in texts])
-
-
-def _count_text(text: str) -> dict[str, float]:
-    words = list_words(text)
     lengths = [length for part in SENTENCE_END.split(text) if (length := len(list_words(part)))] or [0]
     spans = _list_spans(words)
     return {
@@ -103,62 +102,46 @@ def _count_text(text: str) -> dict[str, float]:
     }
 
 
-def source_cues(texts: Sequence[str], sources: Sequence[Sequence[str]], name: str) -> Cues:
-    """Cues of texts beside their sources, such as a context or several references; of several the largest overlap.
+def _count_overlap(words: Sequence[str], sources: Sequence[str], name: str) -> dict[str, float]:
+    """Cues of a text beside its sources, such as a context or several references; of several the largest overlap.
 
     overlap: the share of different words that are in the source; copied spans: the share of spans of three words that
     are in the source; length ratio: the logarithm of words over words of the source (its mean over several).
     """
-    rows = []
-    for text, several in zip(texts, sources, strict=True):
-        words, others = list_words(text), [list_words(source) for source in several]
-        own, spans = set(words), set(_list_spans(words))
-        ratios = [np.log((1 + len(words)) / (1 + len(other))) for other in others]
-        row = {
-            "overlap": max(_share(len(own & set(other)), len(own)) for other in others),
-            "copied spans": max(_share(len(spans & set(_list_spans(other))), len(spans)) for other in others),
-            "length ratio": float(np.mean(ratios)),
-        }
-        rows.append({f"{cue} with {name}": value for cue, value in row.items()})
-    return _tabulate(rows)
-
-
-def dialogue_cues(dialogues: Sequence[Sequence[str]]) -> Cues:
-    """Nine cues of dialogues: length, repetition (overlaps are Jaccard's), and the share of turns that ask."""
-    return _tabulate([_count_dialogue(turns) for turns in dialogues])
+    others = [list_words(source) for source in sources]
+    own, spans = set(words), set(_list_spans(words))
+    ratios = [np.log((1 + len(words)) / (1 + len(other))) for other in others]
+    return {
+        f"overlap with {name}": max(_share(len(own & set(other)), len(own)) for other in others),
+        f"copied spans with {name}": max(_share(len(spans & set(_list_spans(other))), len(spans)) for other in others),
+        f"length ratio with {name}": float(np.mean(ratios)),
+    }
 
 
 def _count_dialogue(turns: Sequence[str]) -> dict[str, float]:
+    """Nine cues of a dialogue: length, repetition (overlaps are Jaccard's), and the share of turns that ask."""
     words = [list_words(turn) for turn in turns]
     lengths, sets = [len(each) for each in words], [set(each) for each in words]
     every = [word for each in words for word in each]
+    following = [_overlap(*two) for two in pairwise(sets)]
     return {
         "words": len(every),
         "turns": len(turns),
         "words per turn of the first speaker": float(np.mean(lengths[::2])),
-        "words per turn of the second speaker": float(np.mean(lengths[1::2])) if len(turns) > 1 else 0.0,
+        "words per turn of the second speaker": float(np.mean(lengths[1::2] or [0])),
         "words per turn": float(np.mean(lengths)),
         "different words": _share(len(set(every)), len(every)),
         "overlap with an earlier turn": max((_overlap(a, b) for a, b in combinations(sets, 2)), default=0.0),
-        "overlap with the turn before": float(np.mean([_overlap(*two) for two in pairwise(sets)]))
-        if turns[1:]
-        else 0.0,
+        "overlap with the turn before": float(np.mean(following or [0])),
         "questions": _share(sum("?" in turn or "？" in turn for turn in turns), len(turns)),
     }
-
-
-def _tabulate(rows: Sequence[Mapping[str, float]]) -> Cues:
-    names = tuple(rows[0]) if rows else ()
-    return Cues(names, np.array([[*row.values()] for row in rows], dtype=np.float64).reshape(len(rows), len(names)))
 
 
 def combine_cues(cues: Cues, ratings: ArrayLike, groups: Sequence[Hashable] | None = None, *, seed: int = 0) -> Floats:
     """Ratings predicted by cues alone, of shape (n,): ridge regression of normal scores, cross-fitted by group.
 
-    No text predicts itself or another text of its group. Each fold is predicted without the mean of its training
-    ratings, because means of folds that differ by chance would order the texts. Higher means a better predicted rating.
-
-    `ratings` of shape (n,) are finite; `groups` holds the input of each text, and `seed` chooses the folds.
+    No text predicts itself or another text of its group (its input). Each fold is predicted without the mean of its
+    training ratings, because means of folds that differ by chance would order the texts. `seed` chooses the folds.
     """
     y, units = np.asarray(ratings, dtype=np.float64), number_groups(len(cues.values), groups)
     number = int(units.max(initial=-1)) + 1
@@ -191,8 +174,6 @@ def agreement_beyond_cues(
     texts for each cue, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups.
     Simulated for metrics that are noisy cues, or a curve of one (80 to 700 inputs of 1 to 8 outputs, 9 to 14 cues),
     intervals cover 0 in 90 to 98 %.
-
-    `scores` have the shape (n,) for each metric; `groups` holds the input of each text.
     """
     y = np.asarray(ratings, dtype=np.float64)
     units, found = number_groups(len(y), groups), dict[str, Estimate]()
@@ -233,8 +214,8 @@ def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues) ->
     Simulated for a metric that is the logarithm of length, intervals cover 0 in .93 or more where a tenth of the inputs
     lies on the other side, in .68 where 3 % do, and never where none does. No interval below `FEWEST_UNITS` inputs.
 
-    `differences` of the scores are finite, of shape (inputs,); `first` and `second` are the cues of the two systems'
-    texts for these inputs, as `add_normal_scores` gives them.
+    `differences` have the shape (inputs,); `first` and `second` are the cues of the two systems' texts for these
+    inputs, as `add_normal_scores` gives them.
     """
     y, gaps = np.asarray(differences, dtype=np.float64), first.values - second.values
     differs = (gaps != 0).any(axis=0)

@@ -43,10 +43,7 @@ FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how
 
 @checked_dataclass
 class Resampling:
-    """The settings of intervals.
-
-    Raises SettingFault, a ValueError, for wrong settings.
-    """
+    """The settings of intervals."""
 
     resamples: Count = 1000
     seed: Seed = 0
@@ -69,11 +66,9 @@ def grouped_estimate(
     grouping: Grouping = "global",
     resampling: Resampling = USUAL,
 ) -> Estimate:
-    """A statistic of `scores` with `ratings`, both of shape (n,), and its interval.
+    """A statistic of `scores` with `ratings`, both of shape (n,), and its interval; a NaN score is left out.
 
-    Examples with a NaN score are left out. A group in which the statistic is undefined is left out of the mean. The
-    same seed gives the same interval. Raises ValueError for arrays that do not have the layout's shape, infinite
-    scores, and ratings that are not finite.
+    Raises ValueError for arrays that do not have the layout's shape, infinite scores, and ratings that are not finite.
     """
     (x, y), kept = keep_scored(scores=scores, ratings=ratings)
     present = restrict(layout, kept)
@@ -92,11 +87,10 @@ def difference(
     statistic: Statistic = spearman,
     resampling: Resampling = USUAL,
 ) -> Estimate:
-    """Spearman of metric a minus Spearman of metric b with the same `ratings`, all of shape (n,), with its interval.
+    """Spearman, or another correlation, of metric a minus that of metric b with the same `ratings`, all of shape (n,).
 
-    Positive where metric a agrees better. Both correlations are computed on the same resamples, so that what makes
-    examples easy for both cancels; an interval without 0 is a difference beyond chance. Only examples that both metrics
-    scored count. Intervals draw whole groups. `statistic` may be another correlation.
+    Both are computed on the same resamples of whole groups, so that what makes examples easy for both cancels. Only
+    examples that both metrics scored count.
     """
     (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     layout = restrict(lay_out(len(kept), inputs=groups), kept)
@@ -178,7 +172,7 @@ def is_within_margin(values: Floats, margin: float, level: float, tests: int) ->
     the number of tests.
     """
     interval = mean_interval(values, 1 - 2 * level / tests)
-    return -margin < interval.low and interval.high < margin
+    return bool(-margin < interval.low and interval.high < margin)
 
 
 def share_interval(wins: Floats, layout: Layout) -> Estimate:
@@ -210,9 +204,7 @@ def score_interval(share: float, untied: float, n: float, freedom: float = math.
 
     The share is (1 + d)/2, where d is the share of wins minus that of losses. The interval holds every d0 whose
     distance from d is below the quantile of standard errors, (q - d0²)/n with the q, the share without ties, that is
-    likeliest under d0.
-
-    `untied` is the share of values that are no ties. The quantile is Student's, by default the normal one.
+    likeliest under d0. `untied` is the q of the values. The quantile is Student's, by default the normal one.
     """
     d, quantile = 2 * share - 1, t_quantile(freedom)
     untied = max(untied, abs(d))

@@ -29,7 +29,6 @@ class LabelShares:
     """How well a judge recognises one label."""
 
     label: float
-    # how many texts have it by people, and by the judge
     n_people: int
     n_judge: int
     # the share of the texts with the label that get it, and of the others that do not
@@ -115,7 +114,7 @@ def agree_on_labels(
         accuracy=_share(same, own, np.ones(len(x), dtype=np.bool_)),
         kappa=estimate_kappa(pairs, labels, own, resampling),
         weighted_kappa=estimate_kappa(pairs, labels, own, resampling, is_weighted=True),
-        harshness=_estimate(weigh_mean(y - x, own), own, resampling),
+        harshness=draw_grouped(weigh_mean(y - x, own), own, resampling).estimate,
         confusion=np.bincount(i * k + j, minlength=k * k).reshape(k, k),
         shares=tuple(
             LabelShares(
@@ -164,7 +163,7 @@ def estimate_kappa(
     is_weighted: bool = False,
 ) -> Estimate:
     """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN where there is none."""
-    found = _estimate(weigh_kappa(pairs, labels, layout, is_weighted=is_weighted), layout, resampling)
+    found = draw_grouped(weigh_kappa(pairs, labels, layout, is_weighted=is_weighted), layout, resampling).estimate
     return replace(found, reason=CHANCE) if math.isnan(found.value) else found
 
 
@@ -213,10 +212,6 @@ def weigh_mean(values: Floats, layout: Layout) -> Weighted:
         return np.divide(weights @ values, total, out=np.full(len(weights), np.nan), where=total > 0)
 
     return mean
-
-
-def _estimate(statistic: Weighted, layout: Layout, resampling: Resampling) -> Estimate:
-    return draw_grouped(statistic, layout, resampling).estimate
 
 
 def _share(values: Floats, layout: Layout, kept: NDArray[np.bool_]) -> Estimate:

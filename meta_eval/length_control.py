@@ -38,7 +38,6 @@ STEPS = 50  # of Newton's method
 class Controlled:
     """How a system is preferred, and how it would be with outputs of equal length."""
 
-    # the judgements
     n: int
     # as judged, at equal lengths, and the second minus the first; ties count half
     win_rate: Estimate

@@ -55,7 +55,6 @@ UNTESTABLE = "no test compares metrics by the means of systems"
 class PermutationTests:
     """Whether metrics agree differently with the ratings, pair by pair."""
 
-    # the number of examples that all metrics scored
     n: int
     # by pair of metrics: the correlation of the first minus that of the second
     differences: Mapping[tuple[str, str], float]
@@ -80,13 +79,11 @@ def permutation_tests(
 ) -> PermutationTests:
     """The tests of `pairs` of metrics, by default all of them. Scores, by metric, and ratings have the shape (n,).
 
-    Only examples that all metrics scored count. Inputs are swapped, as `intervals` draws them. Where no more than
-    `permutations` swaps exist, each is made once.
+    Only examples that all metrics scored count. Where no more than `permutations` swaps of inputs exist, each is made
+    once. The statistic of a pair is its difference in standard deviations of its swapped differences, so that all pairs
+    are on one scale.
 
-    The statistic of a pair is its difference in standard deviations of its swapped differences, so that all pairs are
-    on one scale. Kendall is tau-b.
-
-    Raises ValueError for infinities, arrays that do not have the layout's shape, and fewer than one permutation.
+    Raises ValueError for infinities and arrays that do not have the layout's shape.
     """
     (*columns, y), kept = keep_scored(**{f"scores of {name}": each for name, each in scores.items()}, ratings=ratings)
     present, pairs = restrict(layout, kept), pairs or [*combinations(scores, 2)]

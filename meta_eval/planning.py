@@ -28,11 +28,9 @@ SIMULATIONS = 10_000  # of a study, for its power
 class SampleSize:
     """The smallest number of inputs (or systems) with the wanted power."""
 
-    # NaN if there is none below `LARGEST`, or if the assumptions contradict each other
+    # NaN if there is none below `LARGEST`, or if the assumptions contradict each other, as the reason says
     n: float
-    # at this n
     power: float
-    # why n is NaN, else None
     reason: str | None = None
 
 
@@ -57,10 +55,7 @@ class Spread:
     pilot: Pilot | None = None
 
     def of_mean(self, raters: int) -> float:
-        """The standard deviation of the differences of `raters` raters' means.
-
-        If the spread of raters is unknown, that of one rater.
-        """
+        """That of the differences of `raters` raters' means; if the spread of raters is unknown, of one rater."""
         return self.inputs if self.raters is None else math.sqrt(self.inputs**2 + self.raters**2 / raters)
 
 

@@ -68,8 +68,7 @@ class PoweredEstimate:
 def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
     """The mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
-    An example without a score is left out. Where all are rated, it is their plain mean. Raises ValueError for wrong
-    shapes and infinities.
+    An example without a score is left out. Raises ValueError for wrong shapes and infinities.
     """
     y, f = to_columns(ratings=ratings, scores=scores)
     is_rated = ~np.isnan(y) & ~np.isnan(f)

@@ -28,13 +28,11 @@ class Preferences:
 
     # of the file, or of the judge
     name: str
-    # of shape (n,)
     inputs: tuple[str, ...]
-    # the two systems, of shape (n,)
     systems_a: tuple[str, ...]
     systems_b: tuple[str, ...]
-    # 1 if the output of a is preferred, 0 if that of b is, .5 for a tie, between them how surely a is preferred; NaN if
-    # there is no judgement
+    # of shape (n,): 1 if the output of a is preferred, 0 if that of b is, .5 for a tie, between them how surely a is
+    # preferred; NaN if there is no judgement
     outcomes: Floats
     # who judged; None if nobody is named
     raters: tuple[str | None, ...]

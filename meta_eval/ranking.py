@@ -31,7 +31,7 @@ class MetricPair:
     metric_a: str
     metric_b: str
     n: int
-    # the statistic of metric a minus that of metric b, with the interval of the paired bootstrap
+    # the statistic of metric a minus that of metric b
     difference: Estimate
     # of the permutation test: two-sided, adjusted for all pairs of the ranking; NaN if there is no test
     p_value: float
@@ -44,36 +44,21 @@ class MetricPair:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The agreement of one metric on some examples."""
-
-    # on all of them, and on resamples
-    draws: Draws
-    # with its interval
-    estimate: Estimate
-
-
-@dataclass(frozen=True)
 class Ranking:
     """The metrics that are ranked by agreement with one aspect, on the examples that all of them scored."""
 
     aspect: str
     # a mask of these examples, of shape (n,)
     kept: NDArray[np.bool_]
-    # each ranked metric on them, in the statistic that is compared
-    measured: Mapping[str, Measured]
+    # of each ranked metric on them, in the statistic that is compared: with its interval, and on resamples
+    agreement: Mapping[str, Estimate]
+    draws: Mapping[str, Draws]
     # why each other metric is not ranked
     left_out: Mapping[str, str]
-    # the statistic and its grouping
     comparison: Comparison
     # the pairs of ranked metrics, and of each of them and `cheap_cues`
     pairs: tuple[MetricPair, ...] = ()
     against_cues: tuple[MetricPair, ...] = ()
-
-    @property
-    def agreement(self) -> dict[str, Estimate]:
-        """Of each ranked metric."""
-        return {name: each.estimate for name, each in self.measured.items()}
 
 
 @checked_dataclass
@@ -93,7 +78,7 @@ class Comparison:
 
     @property
     def one_grouping(self) -> Grouping:
-        """The grouping. Raises ValueError for all: `expand` lists them."""
+        """The grouping. Raises ValueError for all."""
         if self.grouping == "all":
             raise ValueError("grouping=all is several comparisons: expand them first")
         return self.grouping
@@ -116,12 +101,14 @@ def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping
     return found
 
 
-def measure(x: Floats, y: Floats, layout: Layout, comparison: Comparison, resampling: Resampling) -> Measured:
+def measure(
+    x: Floats, y: Floats, layout: Layout, comparison: Comparison, resampling: Resampling
+) -> tuple[Estimate, Draws]:
     """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN."""
     grouping = comparison.one_grouping
     of = partial(group, CORRELATIONS[comparison.statistic], x, y, layout, grouping)
     draws = draw_grouped(of, layout, resampling)
-    return Measured(draws, estimate_grouped(of, layout, grouping, resampling, draws))
+    return estimate_grouped(of, layout, grouping, resampling, draws), draws
 
 
 def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampling: Resampling) -> Ranking:
@@ -135,7 +122,7 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
     def take(name: str, kept: NDArray[np.bool_]) -> tuple[Floats, Floats, Layout]:
         return columns[name][kept], ratings[kept], restrict(layout, kept)
 
-    left_out, usable, measured = {}, [], {}
+    left_out, usable, agreement, draws = {}, [], {}, {}
     for name, values in columns.items():
         if (reason := explain_undefined(*take(name, ~np.isnan(values)), grouping)) is not None:
             left_out[name] = reason
@@ -147,19 +134,19 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
             left_out[name] = "with it, too few examples would have scores of all ranked metrics"
             continue
         parts = take(name, kept)
-        reason = explain_undefined(*parts, grouping)
-        found = measure(*parts, comparison, resampling) if reason is None else None
-        if found is None or math.isnan(found.draws.value):
-            undefined = reason or (found.estimate.reason if found else None)
-            left_out[name] = f"{undefined} (of those that all ranked metrics scored)"
+        if (reason := explain_undefined(*parts, grouping)) is None:
+            estimate, drawn = measure(*parts, comparison, resampling)
+            reason = estimate.reason if math.isnan(estimate.value) else None
+        if reason is not None:
+            left_out[name] = f"{reason} (of those that all ranked metrics scored)"
         else:
-            measured[name] = found
-    return Ranking(aspect, kept, measured, left_out, comparison)
+            agreement[name], draws[name] = estimate, drawn
+    return Ranking(aspect, kept, agreement, draws, left_out, comparison)
 
 
 def compare_metrics(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> tuple[MetricPair, ...]:
     """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
-    return _compare(scored, ranking, [*combinations(ranking.measured, 2)], resampling)
+    return _compare(scored, ranking, [*combinations(ranking.draws, 2)], resampling)
 
 
 def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> tuple[MetricPair, ...]:
@@ -174,9 +161,9 @@ def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resamplin
     present = restrict(scored.layout, kept)
     if explain_undefined(*values, present, comparison.one_grouping) is not None:
         return ()
-    cues = measure(*values, present, comparison, resampling)
-    extended = replace(ranking, measured={**ranking.measured, CHEAP_CUES: cues})
-    return _compare(scored, extended, [(name, CHEAP_CUES) for name in ranking.measured], resampling)
+    _, cues = measure(*values, present, comparison, resampling)
+    extended = replace(ranking, draws={**ranking.draws, CHEAP_CUES: cues})
+    return _compare(scored, extended, [(name, CHEAP_CUES) for name in ranking.draws], resampling)
 
 
 def _compare(
@@ -184,9 +171,9 @@ def _compare(
 ) -> tuple[MetricPair, ...]:
     if not pairs:
         return ()
-    comparison, measured, aspect, kept = ranking.comparison, ranking.measured, ranking.aspect, ranking.kept
+    comparison, aspect, kept = ranking.comparison, ranking.aspect, ranking.kept
     tests = permutation_tests(
-        {name: scored.values(name, aspect)[kept] for name in measured},
+        {name: scored.values(name, aspect)[kept] for name in ranking.draws},
         scored.ratings(aspect)[kept],
         restrict(scored.layout, kept),
         pairs=pairs,
@@ -201,7 +188,7 @@ def _compare(
         unreachable = f"{smallest}, so no test can reach the level {comparison.level:g}"
     found = []
     for a, b in pairs:
-        difference, p_value = (measured[a].draws - measured[b].draws).estimate, tests.p_values[a, b]
+        difference, p_value = (ranking.draws[a] - ranking.draws[b]).estimate, tests.p_values[a, b]
         reasons = (tests.reason, unreachable, difference.reason)
         found.append(
             MetricPair(

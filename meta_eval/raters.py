@@ -60,9 +60,8 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
-    1 is full agreement, 0 is chance, and alpha may be negative. Units with fewer than two ratings are left out. The
-    interval draws the inputs of `layout`; without it each unit is an input. Expected disagreement leaves out the pairs
-    of an input and its copy: no two inputs of a sample are the same.
+    1 is full agreement, 0 is chance. Units with fewer than two ratings are left out; without a `layout` each unit is an
+    input. Expected disagreement leaves out the pairs of an input and its copy: no two inputs of a sample are the same.
     """
     table, layout = _rated_units(ratings, layout, fewest=2)
     units = table.shape[1]
@@ -116,11 +115,7 @@ def _disagree(counts: Floats, places: Sequence[Floats]) -> Floats:
 def correlate_raters(
     ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling = USUAL, *, layout: Layout | None = None
 ) -> Estimate:
-    """The mean correlation of two raters, over all pairs of them with units in common.
-
-    `ratings` has shape (raters, units). Pairs whose correlation is not defined are left out of the mean. The interval
-    draws the inputs of `layout`; without it each unit is an input.
-    """
+    """The mean correlation of two raters, over all pairs of them with units in common and a defined correlation."""
     table, layout = _rated_units(ratings, layout, fewest=2)
     of = _mean_correlation([*combinations(table, 2)], kind, layout)
     return Estimate.undefined(NO_PAIR) if of is None else draw_grouped(of, layout, resampling).estimate
@@ -131,7 +126,7 @@ def find_ceiling(
 ) -> Estimate:
     """What a perfect metric would reach: the root of the reliability of the mean rating.
 
-    It holds for Pearson's correlation, and nearly so for Spearman's; arguments as `correlate_raters`.
+    It holds for Pearson's correlation, and nearly so for Spearman's.
     """
     table, layout = _rated_units(ratings, layout)
     return _draw_ceiling(table, kind, resampling, layout).estimate
@@ -147,7 +142,7 @@ def correct_agreement(
 ) -> Corrected:
     """The correlation of `scores`, of shape (n,), with the mean of `ratings`, of shape (raters, n), over the ceiling.
 
-    Examples with a NaN score or without a rating do not count. All intervals share their resamples.
+    Examples with a NaN score or without a rating do not count.
     """
     x = np.asarray(scores, dtype=np.float64)
     whole = np.where(np.isnan(x), np.nan, np.asarray(ratings, dtype=np.float64))

@@ -20,16 +20,13 @@ from meta_eval.grouping import Layout, lay_out
 
 @dataclass(frozen=True, eq=False)
 class ScoredSet:
-    """Examples and their scores by metric. All arrays have the shape (n,), in the order of the examples.
+    """Examples, with or without ratings, and their scores by metric. All arrays have the shape (n,).
 
     Raises ValueError when a metric does not have one score per example.
     """
 
-    # in tables; a part of a set may have a name of its own
     name: str
-    # with or without ratings; higher ratings are better
     examples: tuple[Example, ...]
-    # by metric
     scores: Mapping[str, Scores] = field(default_factory=dict)
     # whether this project generated the examples and their ratings
     synthetic: bool = False

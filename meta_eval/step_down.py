@@ -23,11 +23,9 @@ def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Flo
     own, (1 + count) / (1 + B), and no smaller than that of a stronger test. Tests that differ in their spread under the
     null need statistics that are studentised alike in every resample.
 
-    Args:
-        observed: the statistics, of shape (m,); larger is more evidence (absolute values for two sides). NaN is a test
-            that cannot be made: its p-value is NaN, and it takes no part in the others.
-        resampled: the same statistics under the null, drawn together, of shape (B, m), or blocks of such rows. An
-            undefined one counts against its own test only.
+    `observed` has the shape (m,); larger is more evidence. NaN is a test that cannot be made: its p-value is NaN.
+    `resampled` holds the same statistics under the null, drawn together, of shape (B, m), or blocks of such rows. An
+    undefined one counts against its own test only.
 
     >>> step_down([2.0, 1.0], np.array([[0.5, 1.5], [1.0, 0.0], [0.5, 1.2]])).tolist()
     [0.25, 0.75]

@@ -37,7 +37,6 @@ UNCOMPARED = "the two systems were never compared"
 class Wins:
     """How often a system is preferred."""
 
-    # the judgements, and how many of them the system wins, ties and loses
     n: int
     wins: int
     ties: int

@@ -34,15 +34,11 @@ UNCOUNTED = Estimate.undefined("cheap cues are not counted")
 class SystemComparison:
     """Two systems on the same inputs, under one metric or by one kind of rating. Positive where a is higher."""
 
-    # number of inputs that are compared
+    # inputs that are compared
     n: int
-    # number of inputs left out because a score is NaN
-    missing: int
-    # the mean of a - b
     difference: Estimate
     # the share of inputs on which a is higher; ties count half
     win_rate: Estimate
-    # numbers of inputs on which a is higher, equal, lower
     wins: int
     ties: int
     losses: int
@@ -119,10 +115,10 @@ def compare_pairs(
     refuse_large("scores", values)
     kept, at = find_common(values)
     places = [*combinations(np.flatnonzero(kept).tolist(), 2)]
-    scores, missing = values[np.ix_(kept, at)], int((~at).sum())
+    scores = values[np.ix_(kept, at)]
     first, second = np.triu_indices(len(scores), 1)
     gaps = settle_ties(scores[first] - scores[second], scores)
-    compared = _compare_gaps(gaps, missing, resampling, permutations) if places else []
+    compared = _compare_gaps(gaps, resampling, permutations) if places else []
     if margin is not None and gaps.shape[1] > 1:
         inside = [is_within_margin(gap, margin, level, len(places)) for gap in gaps]
         compared = [replace(each, is_equal=equal) for each, equal in zip(compared, inside, strict=True)]
@@ -171,22 +167,21 @@ def rank_systems(
     return [*(SystemMean(name, n, means[name], number) for name, number in cluster.items()), *nothing]
 
 
-def _compare_nothing(reason: str, n: int = 0, missing: int = 0) -> SystemComparison:
+def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:
     none = Estimate.undefined(reason)
-    return SystemComparison(n, missing, none, none, 0, 0, 0, math.nan, reason=reason)
+    return SystemComparison(n, none, none, 0, 0, 0, math.nan, reason=reason)
 
 
-def _compare_gaps(gaps: Floats, missing: int, resampling: Resampling, permutations: int) -> list[SystemComparison]:
+def _compare_gaps(gaps: Floats, resampling: Resampling, permutations: int) -> list[SystemComparison]:
     """The comparison of each pair from its differences, of shape (pairs, n)."""
     n = gaps.shape[1]
     if n < 2:
         reason = f"a comparison needs at least 2 inputs that both systems have a score for, but there are {n}"
-        return [_compare_nothing(reason, n, missing) for _ in gaps]
+        return [_compare_nothing(reason, n) for _ in gaps]
     p_values = randomisation_p(gaps.T, permutations, resampling.seed)
     return [
         SystemComparison(
             n,
-            missing,
             difference,
             win_rate=share_interval(to_outcomes(gap), lay_out(n)),
             wins=int((gap > 0).sum()),

@@ -17,16 +17,14 @@ from meta_eval.cues import (
     combine_cues,
     correlate_beyond,
     count_cues,
-    dialogue_cues,
     difference_beyond_cues,
-    source_cues,
-    text_cues,
 )
 from meta_eval.intervals import Resampling
 
 
 def test_cues_of_a_text() -> None:
-    found = text_cues(["The cat sat. The cat sat here!", "", "明月几时有？明月几时有。"])
+    texts = ("The cat sat. The cat sat here!", "", "明月几时有？明月几时有。")
+    found = count_cues([Example(str(i), text) for i, text in enumerate(texts)])
     assert dict(zip(found.names, found.values[0], strict=True)) == pytest.approx(
         {
             "words": 7,
@@ -44,13 +42,15 @@ def test_cues_of_a_text() -> None:
 
 
 def test_cues_of_a_text_beside_its_references() -> None:
-    found = source_cues(["the cat sat down"], [("the cat sat", "a dog")], "reference")
-    assert found.names == ("overlap with reference", "copied spans with reference", "length ratio with reference")
-    assert found.values[0].tolist() == pytest.approx([3 / 4, 1 / 2, (math.log(5 / 4) + math.log(5 / 3)) / 2])
+    found = count_cues([Example("a", "the cat sat down", references=("the cat sat", "a dog"))])
+    names = ("overlap with reference", "copied spans with reference", "length ratio with reference")
+    assert found.names[-3:] == names
+    assert found.values[0, -3:].tolist() == pytest.approx([3 / 4, 1 / 2, (math.log(5 / 4) + math.log(5 / 3)) / 2])
 
 
 def test_cues_of_a_dialogue() -> None:
-    found = dialogue_cues([("do you ski?", "I do ski", "do you ski?"), ("hello",)])
+    dialogues = ("do you ski?", "I do ski", "do you ski?"), ("hello",)
+    found = count_cues([Example(str(i), turns=turns) for i, turns in enumerate(dialogues)])
     first = [9, 3, 3, 3, 3, 4 / 9, 1, 0.5, 2 / 3]
     assert found.values.tolist() == [pytest.approx(first), [1, 1, 1, 0, 1, 1, 0, 0, 0]]
 
