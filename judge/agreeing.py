@@ -9,7 +9,6 @@ from typing import Any
 
 from core.example import hint_column
 from core.faults import InputFaults, SettingFault, check_names, fault
-from core.scores import Scores
 from core.signature import join_settings
 from judge.agreement_tables import among_table, tabulate_agreement
 from judge.inputs import Columns, References, Source, read
@@ -173,14 +172,11 @@ def study_metrics(
 def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
     """The set with the scores of these metrics negated and `(negated)` behind their names."""
     check_names(lower_is_better, scored.scores, "lower_is_better")
-    scores: dict[str, Scores] = {}
-    for name, found in scored.scores.items():
-        if name in lower_is_better:
-            negated = {aspect: -values for aspect, values in found.values.items()}
-            scores[f"{name} (negated)"] = replace(found, values=negated)
-        else:
-            scores[name] = found
-    return replace(scored, scores=scores)
+    scores = dict(scored.scores)
+    for name in lower_is_better:
+        scores[name] = replace(scores[name], values={aspect: -values for aspect, values in scores[name].values.items()})
+    names = {name: f"{name} (negated)" if name in lower_is_better else name for name in scores}
+    return replace(scored, scores={names[name]: found for name, found in scores.items()})
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:

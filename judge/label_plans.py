@@ -114,16 +114,16 @@ def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[
     """The kappa of each judge with people, or of people among themselves, and win rates near 1/2."""
     asked, people = given.by_majority(), given.by_rater()
     for name in [*asked.judges] or [""]:
-        y, f = asked.outcomes, asked.judges.get(name)
-        kept = ~np.isnan(y if f is None else y + f)
-        table = people if f is None else np.stack([y, to_outcomes(f - 0.5)])
+        y = asked.outcomes
+        f = asked.judges[name] if name else np.full(len(y), 0.5)
+        kept = ~np.isnan(y + f)
+        table = np.stack([y, to_outcomes(f - 0.5)]) if name else people
         columns, twice = in_both_orders(table[:, kept], restrict(asked.layout, kept))
         if len(columns) > 1:
             yield _measure_kappa("kappa", name, columns, OUTCOMES, twice, int(kept.sum()))
-        y, f = y[kept], None if f is None else f[kept]
-        alone = lay_out(len(y))
-        both, pairs = in_both_orders(np.stack([y, y if f is None else f]), alone)
-        correlation, rate = _correlate(name, both[0], both[1], pairs), vary_mean(y, f, alone, (0.5, 0.5))
+        alone = lay_out(int(kept.sum()))
+        both, pairs = in_both_orders(np.stack([y, f])[:, kept], alone)
+        correlation, rate = _correlate(name, *both, pairs), vary_mean(y[kept], f[kept], alone, 0.5)
         yield Quantity("win rate", name, rate, correlation)
         gap = replace(rate, value=0.0)
         yield from (Quantity("win rate minus 1/2", name, gap, correlation, each) for each in differences)
@@ -144,20 +144,19 @@ def measure_texts(
     compared = [name for name in there if name in systems or len(there) == 2]
     for name in [*rated.scores] or [""]:
         yield from _measure_kappas(labelled, name)
-        y, f = rated.ratings(aspect), rated.values(name, aspect) if name else None
-        kept = np.full(len(y), True) if f is None else ~np.isnan(f)
-        parts = y[kept], None if f is None else f[kept], restrict(rated.layout, kept)
+        y = rated.ratings(aspect)
+        f = rated.values(name, aspect) if name else np.zeros(len(y))
+        kept = ~np.isnan(f)
+        parts = y[kept], f[kept], restrict(rated.layout, kept)
         mean = vary_mean(*parts)
         yield Quantity("mean" if mean.untied is None else "rate", name, mean, _correlate(name, *parts))
         if len(compared) == 2:
             a, b = (there.index(each) for each in compared)
-            gaps = [None if each is None else np.subtract(*rated.layout.to_grid(each)[[a, b]]) for each in (y, f)]
-            known = ~np.isnan(np.sum([each for each in gaps if each is not None], axis=0))
-            y, f = (None if each is None else each[known] for each in gaps)
-            if y is not None and len(y) > 2:
+            gaps = np.stack([np.subtract(*rated.layout.to_grid(each)[[a, b]]) for each in (y, f)])
+            y, f = gaps[:, ~np.isnan(gaps).any(axis=0)]
+            if len(y) > 2:
                 parts = y, f, lay_out(len(y))
-                apart = vary_mean(*parts)
-                told = _correlate(name, *parts)
+                apart, told = vary_mean(*parts), _correlate(name, *parts)
                 yield from (Quantity("difference", name, apart, told, each, outputs=2) for each in differences)
 
 
@@ -179,8 +178,8 @@ def _measure_kappa(kind: str, name: str, table: Floats, labels: Floats, layout: 
     return Quantity(kind, name, vary_statistic(kappa, layout, n))
 
 
-def _correlate(name: str, y: Floats, f: Floats | None, layout: Layout) -> Estimate | float:
-    return math.nan if not name or f is None else grouped_estimate(pearson, f, y, layout)
+def _correlate(name: str, y: Floats, f: Floats, layout: Layout) -> Estimate | float:
+    return grouped_estimate(pearson, f, y, layout) if name else math.nan
 
 
 def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Table, str]:

@@ -49,21 +49,15 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     place = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
     first, second = systems
     both = [group for system, group in place if system == first and (second, group) in place]
-    differences = (
-        np.stack([ratings[:, place[first, group]] - ratings[:, place[second, group]] for group in both], axis=1)
-        if both
-        else np.empty((len(ratings), 0))
-    )
+    a, b = (ratings[:, [place[system, group] for group in both]] for system in systems)
+    differences = a - b
     rated = int((~np.isnan(differences)).any(axis=0).sum())
     if rated < FEWEST_PILOT_INPUTS:
-        needed = f"a pilot needs at least {FEWEST_PILOT_INPUTS} inputs"
-        rule = f"{needed} for which {first} and {second} have ratings of {aspect}"
-        raise SettingFault(f"{rule}, but {pilot.name} has {rated} ({len(both)} inputs that both answered)")
-    if np.nanmax(differences) == np.nanmin(differences):
+        rule = f"a pilot needs at least {FEWEST_PILOT_INPUTS} inputs for which {first} and {second} have ratings of"
+        raise SettingFault(f"{rule} {aspect}, but {pilot.name} has {rated} ({len(both)} inputs that both answered)")
+    if (most := np.nanmax(differences)) == np.nanmin(differences):
         rule = f"the ratings of {first} and {second} in a pilot must not differ by the same amount on every input"
-        raise SettingFault(
-            f"{rule}, but they differ by {np.nanmax(differences):g} on all {rated} inputs of {pilot.name}"
-        )
+        raise SettingFault(f"{rule}, but they differ by {most:g} on all {rated} inputs of {pilot.name}")
     return estimate_spread(differences)
 
 

@@ -104,26 +104,21 @@ def plan_budget(
     return min(helped, alone, key=lambda each: each.cost), alone
 
 
-def vary_mean(
-    labels: Floats, verdicts: Floats | None, layout: Layout, centre: tuple[float, float] | None = None
-) -> Variation:
+def vary_mean(labels: Floats, verdicts: Floats, layout: Layout, centre: float | None = None) -> Variation:
     """How the mean of a pilot's labels varies, with verdicts or scores of a judge; all have the shape (n,), no NaN.
 
     Labels vary around the mean of their system, and those of one system and input together. `centre` is the mean of
-    labels and verdicts where it is known.
+    labels and of verdicts where it is known.
     """
     units = np.unique(np.stack([layout.systems, layout.inputs]), axis=1, return_inverse=True)[1]
-    y, f = (
-        np.zeros(len(labels)) if each is None else _centre(each, layout) if centre is None else each - centre[i]
-        for i, each in enumerate((labels, verdicts))
-    )
+    y, f = (_centre(each, layout) if centre is None else each - centre for each in (labels, verdicts))
     freedom = len(labels) - (layout.system_count if centre is None else 0)
     alone = _vary(y, units, freedom)
     weight = float(y @ f) / square if (square := float(f @ f)) > 0 else 0.0
     rest = min(_vary(y - weight * f, units, freedom - 1), alone)
     is_share = bool(np.isin(labels, (0.0, 0.5, 1.0)).all())
     untied = float((labels != 0.5).mean()) if is_share else None
-    return Variation(float(labels.mean()) if centre is None else centre[0], alone, rest, alone - rest, untied)
+    return Variation(float(labels.mean()) if centre is None else centre, alone, rest, alone - rest, untied)
 
 
 def _centre(values: Floats, layout: Layout) -> Floats:

@@ -30,11 +30,13 @@ def test_variation_by_hand():
     assert (found.value, found.untied, found.alone) == (0.5, 1.0, pytest.approx(1 / 3))
     assert found.rest == pytest.approx((1 - 0.5**2 / 0.75) / 2)
     assert found.told == pytest.approx(found.alone - found.rest)
-    alone = vary_mean(np.array([1.0, 3, 0, 2]), None, lay_out(4, systems=[*"aabb"]))
+    alone = vary_mean(np.array([1.0, 3, 0, 2]), np.zeros(4), lay_out(4, systems=[*"aabb"]))
     assert (alone.alone, alone.told, alone.untied) == (pytest.approx(4 / 2), 0, None)
-    pairs = vary_mean(np.array([1.0, 1, 0, 0.5]), None, lay_out(4), (0.5, 0.5))
+    pairs = vary_mean(np.array([1.0, 1, 0, 0.5]), np.full(4, 0.5), lay_out(4), 0.5)
     assert (pairs.alone, pairs.untied) == (pytest.approx(0.75 / 4), 0.75)
-    assert vary_mean(np.array([0.0, 0, 4, 4]), None, lay_out(4, inputs=[*"aabb"])).alone == pytest.approx(2 * 16 / 3)
+    assert vary_mean(np.array([0.0, 0, 4, 4]), np.zeros(4), lay_out(4, inputs=[*"aabb"])).alone == pytest.approx(
+        2 * 16 / 3
+    )
 
 
 def test_widths_by_hand():
