@@ -8,31 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.faults import InputFaults, SettingFault, fault
-from judge.tables import Table, format_cell, tabulate
+from judge.tables import Row, Table, format_cell, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import share_interval
 from meta_eval.length_control import Controlled, control_length
-from meta_eval.prediction_powered import PoweredEstimate, powered_rate, powered_strengths
+from meta_eval.prediction_powered import powered_rate, powered_strengths
 from meta_eval.preferences import JUDGE, Preferences
 
 WINNER = "winner"  # names the preferences themselves
-
-
-@dataclass(frozen=True)
-class CorrectedSystem:
-    """How a judge and people prefer a system."""
-
-    system: str
-    # the pairs of the system with a verdict of the judge
-    by_judge: Estimate
-    # win rates over all pairs, from the labels alone and with the judge's help
-    win_rate: PoweredEstimate
-    # of Bradley and Terry, with the judge's help
-    strength: Estimate
-    # by the strengths of the judge, and by the corrected ones; 1 is best
-    rank_by_judge: int
-    rank: int
+HELPED = ("corrected", "worth")  # columns where only some pairs have labels
 
 
 @dataclass(frozen=True)
@@ -42,8 +27,8 @@ class Corrections:
     # the pairs, and those with a label of people
     pairs: int
     labels: int
-    # by judge, the systems by their corrected rank
-    by_labels: Mapping[str, Sequence[CorrectedSystem]]
+    # by judge, the rows of the systems by their corrected rank
+    by_labels: Mapping[str, Sequence[Row]]
     # by judge, or `WINNER`, the systems by the strength at equal lengths
     by_length: Mapping[str, Mapping[str, Controlled]]
     # by judge, or `WINNER`, the ranks of the systems by the strengths as judged
@@ -60,8 +45,8 @@ class Corrections:
         """What the corrections change."""
         found = []
         for name, systems in self.by_labels.items():
-            by_judge = [each.system for each in sorted(systems, key=lambda each: each.rank_by_judge)]
-            by_people = [each.system for each in systems]
+            by_judge = [each["system"] for each in sorted(systems, key=lambda each: each["rank_by_judge"])]
+            by_people = [each["system"] for each in systems]
             how = "people's order" if self.labels == self.pairs else f"corrected with {self.labels} labels, it"
             is_same = "is the same" if by_judge == by_people else f"is {', '.join(by_people)}"
             found.append(f"{name} orders {', '.join(by_judge)}; {how} {is_same}")
@@ -126,26 +111,19 @@ def correct(given: Preferences, judges: Mapping[str, Floats], lengths: Floats | 
     return Corrections(len(given), int((~np.isnan(given.outcomes)).sum()), by_labels, by_length, ranks)
 
 
-def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapping[str, int]) -> list[CorrectedSystem]:
-    """The systems by their corrected strengths."""
+def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapping[str, int]) -> list[Row]:
+    """A row for each system, by its corrected strength; `corrected` is its win rate with the judge's help."""
     judged, strengths = replace(given, outcomes=verdicts), powered_strengths(given, verdicts)
-    ranks, found = _rank(strengths), []
+    ranks, rows = _rank(strengths), []
     for system in sorted(given.systems, key=lambda each: ranks[each]):
         own, own_verdicts = given.compares(system), judged.of(system)
-        own_seen = ~np.isnan(own_verdicts)
-        found.append(
-            CorrectedSystem(
-                system=system,
-                by_judge=share_interval(own_verdicts[own_seen], restrict(given.layout, own_seen))
-                if own_seen.any()
-                else Estimate.undefined("the judge gave no verdict"),
-                win_rate=powered_rate(given.of(system)[own], own_verdicts[own], restrict(given.layout, own)),
-                strength=strengths[system],
-                rank_by_judge=ranks_by_judge.get(system, 0),
-                rank=ranks[system],
-            )
-        )
-    return found
+        by_judge, seen = Estimate.undefined("the judge gave no verdict"), ~np.isnan(own_verdicts)
+        if seen.any():
+            by_judge = share_interval(own_verdicts[seen], restrict(given.layout, seen))
+        rate = powered_rate(given.of(system)[own], own_verdicts[own], restrict(given.layout, own))
+        cells = {"rank": ranks[system], "rank_by_judge": ranks_by_judge.get(system, 0), "system": system}
+        rows.append({**cells, "by_judge": by_judge, **rate.cells, "strength": strengths[system]})
+    return rows
 
 
 def _rank_verdicts(given: Preferences, outcomes: Floats) -> dict[str, int]:
@@ -169,14 +147,11 @@ def correction_table(found: Corrections) -> Table:
             "(prediction-powered; valid for any judge if the labelled pairs are a random sample; intervals need "
             f"{FEWEST_UNITS} inputs with labels)."
         )
-    rows = []
-    for name, systems in found.by_labels.items():
-        for each in systems:
-            cells = {"judge": name, "rank": each.rank, "rank_by_judge": each.rank_by_judge, "system": each.system}
-            cells |= {"by_judge": each.by_judge, "labels": each.win_rate.rated, "by_people": each.win_rate.classical}
-            if partly:
-                cells |= {"corrected": each.win_rate.estimate, "worth": each.win_rate.worth}
-            rows.append((cells | {"strength": each.strength}, each))
+    rows = [
+        ({"judge": name, **{column: cell for column, cell in each.items() if partly or column not in HELPED}}, None)
+        for name, systems in found.by_labels.items()
+        for each in systems
+    ]
     return tabulate("Systems by judges and by people", caption, rows)
 
 

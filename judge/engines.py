@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from core.example import Example
 from core.extras import named_extras
@@ -29,18 +29,6 @@ Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that
 PATIENCE = 30.0  # seconds to wait for a cluster to answer, with the import of ray
 RETRIES = 2  # of a chunk whose worker died
 PROBE = "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)"
-
-
-class Engine(Protocol):
-    """Scores chunks in their order."""
-
-    def prepare(self, file: InputFile) -> dict[str, str]:
-        """Prepares the metrics for a file; returns the signature of the scores of each."""
-        ...
-
-    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
-        """By metric the scores of each part, as a line. Raises InputFaults for examples that a metric refuses."""
-        ...
 
 
 def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
@@ -72,6 +60,7 @@ class LocalEngine:
         self.metrics = dict(metrics)
 
     def prepare(self, file: InputFile) -> dict[str, str]:
+        """Prepares the metrics for a file; returns the signature of the scores of each."""
         self.metrics = prepare(self.metrics, file)
         for metric in self.metrics.values():
             if isinstance(metric, Announcing):
@@ -79,6 +68,7 @@ class LocalEngine:
         return {name: metric.signature for name, metric in self.metrics.items()}
 
     def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+        """By metric the scores of each part, as a line. Raises InputFaults for examples that a metric refuses."""
         for chunk, names in parts:
             yield {name: score_chunk(self.metrics[name], file.path, chunk) for name in names}
 
@@ -130,10 +120,12 @@ class RayEngine:
         context.enable_progress_bars = False
 
     def prepare(self, file: InputFile) -> dict[str, str]:
+        """As `LocalEngine.prepare`."""
         ask = self.ray.remote(**self.resources)(_ask_signatures)
         return self.ray.get(ask.remote(self.metrics, file.resolve(), longest_line()))
 
     def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+        """As `LocalEngine.score`."""
         rows = [{"part": pickle.dumps(part)} for part in parts]
         if not rows:
             return
@@ -154,6 +146,9 @@ class RayEngine:
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
             raise RuntimeError(f"a worker died {times}; finished chunks are kept for the same command") from error
+
+
+Engine = LocalEngine | RayEngine
 
 
 class ScoringActor:

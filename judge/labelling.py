@@ -12,7 +12,7 @@ import numpy as np
 from core.faults import SettingFault, check_names
 from core.settings import checked_dataclass
 from judge.agreement_tables import describe_chance, single_table
-from judge.tables import Table, format_cell, shorten, tabulate
+from judge.tables import Row, Table, format_cell, shorten, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_interval, share_interval
@@ -27,9 +27,10 @@ from meta_eval.labels import (
     find_consensus,
     find_labels,
 )
-from meta_eval.prediction_powered import PoweredEstimate, powered_mean, powered_rate
+from meta_eval.prediction_powered import powered_mean, powered_rate
 from meta_eval.scored_set import ScoredSet
 
+ALL = "all"  # of systems
 MOST_SHOWN = 20  # disagreements of a judge about an aspect
 LONGEST_TEXT = 200  # characters of a text beside a disagreement
 
@@ -50,16 +51,6 @@ class Labelling:
         return declared + (f"|thresholds={dict(self.thresholds)}" if self.thresholds else "")
 
 
-@dataclass(frozen=True)
-class CorrectedMean:
-    """The mean label of all texts by a judge, and by people."""
-
-    texts: int
-    by_judge: Estimate
-    # from the labels alone, and with the judge's help
-    by_people: PoweredEstimate
-
-
 @dataclass(frozen=True, eq=False)
 class LabelStudy:
     """How well judges agree with the labels of people; empty where ratings, or scores, are no labels."""
@@ -70,8 +61,8 @@ class LabelStudy:
     single: Mapping[str, Sequence[SingleAgreement]]
     # texts with another label than people's, by aspect and judge the surest first
     disagreements: Sequence[Mapping[str, Any]]
-    # where only some texts are labelled, the mean label by aspect, judge and system ("" unless several are named)
-    corrected: Mapping[tuple[str, str, str], CorrectedMean]
+    # where only some texts are labelled, a row for the mean label by aspect, judge and system
+    corrected: Sequence[Row]
 
     @property
     def tables(self) -> list[Table]:
@@ -89,7 +80,7 @@ class LabelStudy:
         found = [
             tabulate("Agreement on labels", AGREEMENT_CAPTION, rows, columns),
             single_table(single),
-            correction_table(self.corrected),
+            tabulate("Mean labels by judges and by people", CORRECTED_CAPTION, [(row, None) for row in self.corrected]),
             tabulate("Labels one by one", "Intervals: 95 %, over inputs.", labels, shares),
             *(
                 Table(f"Labels by people and by judges: {aspect}", "How many texts have each pair of labels.", counts)
@@ -106,9 +97,10 @@ class LabelStudy:
             describe_labels(aspect, name, each, {other.name: other.kappa for other in self.single.get(aspect, ())})
             for (aspect, name), each in self.agreement.items()
         ] + [
-            f"{aspect}: people would give {f'{system} ' if system else ''}{format_cell(each.by_people.estimate)}, by "
-            f"{each.by_people.rated} labels and {name}, which gives {format_cell(each.by_judge)}"
-            for (aspect, name, system), each in self.corrected.items()
+            f"{row['aspect']}: people would give {'' if row['system'] == ALL else row['system'] + ' '}"
+            f"{format_cell(row['corrected'])}, by {row['labels']} labels and {row['judge']}, which gives "
+            f"{format_cell(row['by_judge'])}"
+            for row in self.corrected
         ]
 
 
@@ -149,17 +141,16 @@ def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling
     """The agreement on labels of each judge that `list_labelled` finds; raises as it."""
     agreement: dict[tuple[str, str], LabelAgreement] = {}
     single: dict[str, Sequence[SingleAgreement]] = {}
-    corrected: dict[tuple[str, str, str], CorrectedMean] = {}
+    corrected: list[Row] = []
     disagreements: list[Mapping[str, Any]] = []
     for each in list_labelled(scored, labelling):
         if not each.judged:
             continue
         if len(each.rated) < len(scored):
-            parts = {part.name: part for part in scored.by_system()} or {"": scored}
-            for system, part in parts.items():
-                corrected |= {
-                    (each.aspect, name, system): correct_mean(part, name, each, labelling) for name in each.judged
-                }
+            for system, part in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
+                for name in each.judged:
+                    cells = {"aspect": each.aspect, "judge": name, "system": system}
+                    corrected.append({**cells, **correct_mean(part, name, each, labelling)})
         layout = each.rated.layout
         for name, found in each.judged.items():
             agreement[each.aspect, name] = agree_on_labels(each.consensus, found, each.labels, layout, resampling)
@@ -169,26 +160,17 @@ def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling
     return LabelStudy(agreement, single, disagreements, corrected)
 
 
-def correct_mean(texts: ScoredSet, name: str, of: LabelledAspect, labelling: Labelling) -> CorrectedMean:
+def correct_mean(texts: ScoredSet, name: str, of: LabelledAspect, labelling: Labelling) -> Row:
     """The mean label of all texts by the judge, and by people, who labelled some."""
     ratings, scores = texts.ratings(of.aspect), texts.values(name, of.aspect)
     judged, _ = assign_labels(scores, of.labels, (labelling.thresholds or {}).get(name))
     there, is_rate = ~np.isnan(judged), not np.setdiff1d(of.labels, (0, 1)).size
     if is_rate:
         by_judge = share_interval(judged[there], restrict(texts.layout, there))
-        return CorrectedMean(len(texts), by_judge, powered_rate(ratings, scores, texts.layout))
-    return CorrectedMean(len(texts), mean_interval(judged[there]), powered_mean(ratings, scores))
-
-
-def correction_table(found: Mapping[tuple[str, str, str], CorrectedMean]) -> Table:
-    """The mean labels by judges and by people."""
-    rows = []
-    for (aspect, name, system), each in found.items():
-        cells = {"aspect": aspect, "judge": name, "system": system or "all", "texts": each.texts}
-        cells |= {"by_judge": each.by_judge, "labels": each.by_people.rated, "by_people": each.by_people.classical}
-        cells |= {"corrected": each.by_people.estimate, "worth": each.by_people.worth}
-        rows.append((cells, None))
-    return tabulate("Mean labels by judges and by people", CORRECTED_CAPTION, rows)
+        by_people = powered_rate(ratings, scores, texts.layout)
+    else:
+        by_judge, by_people = mean_interval(judged[there]), powered_mean(ratings, scores)
+    return {"texts": len(texts), "by_judge": by_judge, **by_people.cells}
 
 
 def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledAspect]:

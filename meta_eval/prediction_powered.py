@@ -55,9 +55,10 @@ class PoweredEstimate:
     effective_n: float
 
     @property
-    def worth(self) -> float:
-        """`effective_n` as a whole number where it is finite."""
-        return round(self.effective_n) if math.isfinite(self.effective_n) else self.effective_n
+    def cells(self) -> dict[str, Estimate | float]:
+        """What labels say alone, and with the help of a judge, as cells of a table."""
+        worth = round(self.effective_n) if math.isfinite(self.effective_n) else self.effective_n
+        return {"labels": self.rated, "by_people": self.classical, "corrected": self.estimate, "worth": worth}
 
     @property
     def saved(self) -> float:

@@ -35,14 +35,14 @@ def test_few_labels_correct_a_biased_judge():
         verdicts, human_labels=people[::3][:40] + people[1::3][40:80] + people[2::3][80:120], resamples=50
     )
     systems = found.corrections.by_labels[JUDGE]
-    assert [each.system for each in systems] == ["x", "y", "z"]
-    assert [each.rank_by_judge for each in systems][2] == 1
+    assert [each["system"] for each in systems] == ["x", "y", "z"]
+    assert systems[2]["rank_by_judge"] == 1
     assert (found.corrections.labels, found.corrections.pairs) == (120, 900)
     truth = judge.prefer(people, resamples=50).ranking.systems
     for each, true in zip(systems, truth, strict=True):
-        assert each.win_rate.estimate.low < true.win_rate.value < each.win_rate.estimate.high
-        assert each.strength.low < true.strength.value < each.strength.high
-        assert each.win_rate.rated == 80
+        assert each["corrected"].low < true.win_rate.value < each["corrected"].high
+        assert each["strength"].low < true.strength.value < each["strength"].high
+        assert each["labels"] == 80
     assert found.corrections.notes[0].endswith("corrected with 120 labels, it is x, y, z")
     assert not found.corrections.by_length  # all texts are of one length
 

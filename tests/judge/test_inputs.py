@@ -45,15 +45,6 @@ def test_references_are_found_by_input(kind: str) -> None:
     assert [example.references for example in found.examples] == [("second", "other"), ("first",)]
 
 
-def test_texts_of_systems_are_aligned_by_input() -> None:
-    texts = {"s": {"q1": "one", "q2": "two"}, "t": {"q2": "deux", "q1": "un"}}
-    found = read(texts, references={"q2": "dos", "q1": "uno"})
-    assert [(e.system, e.group, e.text, e.references[0]) for e in found.examples] == [
-        ("s", "q1", "one", "uno"), ("s", "q2", "two", "dos"), ("t", "q2", "deux", "dos"), ("t", "q1", "un", "uno")
-    ]  # fmt: skip
-    assert len({example.id for example in found.examples}) == 4
-
-
 def test_texts_of_systems_have_ids_by_system_and_input_or_else_by_place() -> None:
     assert [e.id for e in read({"gpt": {"1": "a"}, "gpt-4": {"1": "b"}}).examples] == ["gpt-1", "gpt-4-1"]
     found = read({"gpt": {"1": "a b", "4-1": "c"}, "gpt-4": {"1": "a", "4-1": "c d"}})

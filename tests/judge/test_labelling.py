@@ -113,13 +113,13 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
         for i in range(500)
     ]
     found = judge.agree(rows, resamples=50, permutations=9, cues=False)
-    assert [each[2] for each in found.labels.corrected] == (["a", "b"] if systems[1:] else [""])
-    each = next(iter(found.labels.corrected.values()))
-    assert (each.texts, each.by_people.rated, each.by_judge.value) == (500, 100, pytest.approx(0.8))
-    assert (each.by_people.classical.value, each.by_people.estimate.value) == (pytest.approx(0.6), pytest.approx(0.6))
+    assert [row["system"] for row in found.labels.corrected] == (["a", "b"] if systems[1:] else ["all"])
+    row = found.labels.corrected[0]
+    assert (row["texts"], row["labels"], row["by_judge"].value) == (500, 100, pytest.approx(0.8))
+    assert (row["by_people"].value, row["corrected"].value) == (pytest.approx(0.6), pytest.approx(0.6))
     expected = powered_rate([*([0, 0, 1, 1, 1] * 20), *[math.nan] * 400], [0, 1, 1, 1, 1] * 100, lay_out(500))
-    assert each.by_people.estimate == expected.estimate
-    assert each.by_people.effective_n > 100
+    assert row["corrected"] == expected.estimate
+    assert row["worth"] > 100
     assert any(note.startswith("ok: people would give ") for note in found.notes)
     graded = [
         {**row, **({"ratings": {"ok": 3 * row["ratings"]["ok"] + 1}} if "ratings" in row else {})} for row in rows
@@ -127,4 +127,4 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
     scores = {"j": [3 * row["scores"]["j"] + 1 for row in rows]}
     plain = [{name: cell for name, cell in row.items() if name != "scores"} for row in graded]
     means = judge.agree(plain, scores=scores, resamples=50, permutations=9, cues=False).labels.corrected
-    assert next(iter(means.values())).by_people.estimate.value == pytest.approx(2.8)
+    assert means[0]["corrected"].value == pytest.approx(2.8)
