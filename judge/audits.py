@@ -216,14 +216,10 @@ def summary_table(found: Mapping[str, MetricAudit]) -> Table:
             sizes = {edit: audit.size for edit, audit in each.edits.items() if not audit.size.reason}
             worst = max(sizes, key=lambda edit: sizes[edit].value, default="")
             falls = {damage: of.falls[-1] for damage, of in each.damages.items()}
-            rows.append(
-                {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
-                | {
-                    "cues": each.cues.explained if each.cues else nothing,
-                    "words": each.properties.get("words", nothing),
-                }
-                | {damage.replace(" ", "_"): falls.get(damage, nothing) for damage in DAMAGES}
-                | {"largest_edit": sizes.get(worst, nothing), "edit": worst}
-            )
+            cells: dict[str, Any] = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
+            cells["cues"] = each.cues.explained if each.cues else nothing
+            cells["words"] = each.properties.get("words", nothing)
+            cells |= {damage.replace(" ", "_"): falls.get(damage, nothing) for damage in DAMAGES}
+            rows.append(cells | {"largest_edit": sizes.get(worst, nothing), "edit": worst})
     caption = "Damage is that of the whole text; – where too few texts can be damaged so."
     return Table("Audit of all metrics", caption, rows)

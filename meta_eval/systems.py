@@ -153,18 +153,12 @@ def rank_systems(
     """
     kept, at = find_common(values)
     names = [name for name, is_kept in zip(systems, kept, strict=True) if is_kept]
-    nothing = [
-        SystemMean(name, 0, Estimate.undefined("too few inputs have a score of this system and of the others"), "–")
-        for name in systems
-        if name not in names
-    ]
-    if not names:
-        return nothing
-    n, scores = int(at.sum()), values[np.ix_(kept, at)]
-    means = dict(zip(names, _estimate_means(scores, resampling), strict=True))
+    means = dict(zip(names, _estimate_means(values[np.ix_(kept, at)], resampling) if names else (), strict=True))
     by_name = {name: mean.value for name, mean in means.items()}
     cluster = clusters(by_name, {pair: each.p_value for pair, each in pairs.items()}, level)
-    return [*(SystemMean(name, n, means[name], number) for name, number in cluster.items()), *nothing]
+    found = [SystemMean(name, int(at.sum()), means[name], number) for name, number in cluster.items()]
+    nothing = Estimate.undefined("too few inputs have a score of this system and of the others")
+    return found + [SystemMean(name, 0, nothing, "–") for name in systems if name not in means]
 
 
 def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:
