@@ -83,10 +83,10 @@ def audit_metric(
     `stages` keeps the scores of perturbed texts: after a kill, the same audit continues. Raises InputFaults, by file
     and line, if no example can be scored, and for examples that the metric refuses.
     """
-    seed, drawn = settings.seed, draw(rated.examples, metric.requires, settings.texts, settings.seed)
-    examples = [rated.examples[i] for i in drawn]
-    began = time.perf_counter()
-    scored = score_all(rated.take(drawn), metric)
+    seed = settings.seed
+    drawn = rated.take(draw(rated.examples, metric.requires, settings.texts, seed))
+    examples, began = drawn.examples, time.perf_counter()
+    scored = score_all(drawn, metric)
     cost = (time.perf_counter() - began) / len(examples)
     perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
     perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}

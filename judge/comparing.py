@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, format_value
-from core.settings import Count, Fraction, check
+from core.faults import InputFaults, SettingFault, check_names, fault, format_value
+from core.settings import Count, Fraction, Positive, check
 from data.scored import place_outputs
 from judge.comparing_tables import (
     Margins,
@@ -166,13 +165,9 @@ def compare(
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
     """The margin of each metric; raises SettingFault for one that is not above 0 or that belongs to no metric."""
     given = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(names, margin)
-    margins: dict[str, float] = {**given}
-    for name, value in margins.items():
-        if name not in names:
-            raise SettingFault(f"margin must name metrics of {', '.join(names)}, found {name}")
-        if not (isinstance(value, int | float) and 0 < value < math.inf):
-            raise SettingFault(f"a margin must be a number above 0, found {value}")
-    return margins
+    check_names(given, names, "margin")
+    check(Positive, **{f"margin of {name}": value for name, value in given.items()})
+    return {**given}
 
 
 def find_largest(
