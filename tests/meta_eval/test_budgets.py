@@ -34,9 +34,8 @@ def test_variation_by_hand():
     assert (alone.alone, alone.told, alone.untied) == (pytest.approx(4 / 2), 0, None)
     pairs = vary_mean(np.array([1.0, 1, 0, 0.5]), np.full(4, 0.5), lay_out(4), 0.5)
     assert (pairs.alone, pairs.untied) == (pytest.approx(0.75 / 4), 0.75)
-    assert vary_mean(np.array([0.0, 0, 4, 4]), np.zeros(4), lay_out(4, inputs=[*"aabb"])).alone == pytest.approx(
-        2 * 16 / 3
-    )
+    twice = vary_mean(np.array([0.0, 0, 4, 4]), np.zeros(4), lay_out(4, inputs=[*"aabb"]))
+    assert twice.alone == pytest.approx(2 * 16 / 3)
 
 
 def test_widths_by_hand():

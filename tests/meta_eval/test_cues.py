@@ -23,7 +23,7 @@ from meta_eval.intervals import Resampling
 
 
 def test_cues_of_a_text() -> None:
-    texts = ("The cat sat. The cat sat here!", "", "明月几时有？明月几时有。")
+    texts = ("The cat sat. The cat sat here!", "--", "明月几时有？明月几时有。")
     found = count_cues([Example(str(i), text) for i, text in enumerate(texts)])
     assert dict(zip(found.names, found.values[0], strict=True)) == pytest.approx(
         {
@@ -37,7 +37,7 @@ def test_cues_of_a_text() -> None:
             "upper case": 2 / 30,
         }
     )
-    assert found.values[1].tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+    assert found.values[1].tolist() == [0, 1, 0, 0, 0, 0, 1, 0]
     assert found.values[2].tolist() == pytest.approx([10, 2, 5, 0, 0.5, 3 / 8, 2 / 12, 0])
 
 
