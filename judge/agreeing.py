@@ -117,7 +117,7 @@ def study_metrics(
     scored: ScoredSet,
     comparison: Comparison,
     resampling: Resampling,
-    labelling: Labelling | None = None,
+    labelling: Labelling,
     *,
     has_cues: bool = True,
 ) -> MetricStudy:
@@ -127,7 +127,6 @@ def study_metrics(
     is not there.
     """
     metrics = negate(scored, comparison.lower_is_better).split_aspects()
-    labelling = labelling or Labelling()
     labels = study_labels(metrics, labelling, resampling)
     shown = add_cheap_cues(metrics, resampling.seed) if has_cues else metrics
     rows, rankings = [], []

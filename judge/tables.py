@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import IO, Any, TypeAlias
@@ -127,28 +127,14 @@ class Table:
 
     def flatten(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Rows of these columns (by default `columns`), the interval of `NAME` as `NAME_low` and `NAME_high`."""
-        flat: list[dict[str, Any]] = []
         wanted = self.columns if names is None else names
-        for row in self.rows:
-            cells: dict[str, Any] = {}
-            for name, cell in row.items():
-                if name in wanted:
-                    cells[name] = cell.value if isinstance(cell, Estimate) else cell
-                    cells |= {f"{name}_low": cell.low, f"{name}_high": cell.high} if isinstance(cell, Estimate) else {}
-            flat.append(cells)
-        return flat
+        rows = ({name: cell for name, cell in row.items() if name in wanted} for row in self.rows)
+        return [_split_estimates(row, lambda each: {"low": each.low, "high": each.high}) for row in rows]
 
     def to_json(self) -> list[dict[str, Any]]:
         """The rows for results.json, the interval of an estimate `NAME` as `NAME_interval`."""
-        found = []
-        for row in self.rows:
-            cells: dict[str, Any] = {}
-            for name, cell in row.items():
-                cells[name] = cell.value if isinstance(cell, Estimate) else cell
-                if isinstance(cell, Estimate):
-                    cells[f"{name}_interval"] = [cell.low, cell.high]
-            found.append({**cells, "table": self.name})
-        return found
+        rows = (_split_estimates(row, lambda each: {"interval": [each.low, each.high]}) for row in self.rows)
+        return [{**row, "table": self.name} for row in rows]
 
     def to_frame(self) -> Any:
         """The rows as a DataFrame of pandas, the interval of an estimate `NAME` as `NAME_low` and `NAME_high`.
@@ -297,6 +283,16 @@ def tabulate(
     rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
     full = [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows]
     return Table(title, caption, full)
+
+
+def _split_estimates(row: Row, ends: Callable[[Estimate], Row]) -> dict[str, Any]:
+    """The row with the value of each estimate, and its ends in cells of their own, `NAME_END`."""
+    cells: dict[str, Any] = {}
+    for name, cell in row.items():
+        cells[name] = cell.value if isinstance(cell, Estimate) else cell
+        if isinstance(cell, Estimate):
+            cells |= {f"{name}_{end}": value for end, value in ends(cell).items()}
+    return cells
 
 
 def _is_undefined(cell: Any) -> bool:

@@ -66,9 +66,6 @@ def test_audits_without_spread_have_a_reason():
 def test_faults():
     with pytest.raises(ValueError, match=r"shapes \(n,\) and \(strengths, n\), but have \(2,\) and \(2,\)"):
         audit_damage([1, 2], [1, 2])
-    for call in (lambda: audit_edit([1, 1e308], [1, -1e308]), lambda: audit_damage([1, 1e308], [[1, -1e308]])):
-        with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):
-            call()
 
 
 def planted_cues(share: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, Cues]:
