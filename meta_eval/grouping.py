@@ -104,7 +104,8 @@ def explain_undefined(x: Floats, y: Floats, layout: Layout, grouping: Grouping =
     """The reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
     of = "examples"
     if len(x) and grouping == "system_means":
-        x, y, of = *system_means(x, y, layout), "systems"
+        ones = np.ones((1, layout.input_count))
+        x, y, of = _means(x, layout, ones)[0], _means(y, layout, ones)[0], "systems"
     if len(x) < 3:
         return f"a correlation needs at least 3 scored and rated {of}, but there are {len(x)}"
     for name, values in (("scores", x), ("ratings", y)):
@@ -138,13 +139,6 @@ def find_common(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         if common.sum() >= max(1, LEAST_COMMON * counts.max()):
             rows[i], columns = True, common
     return rows, columns
-
-
-def system_means(x: Floats, y: Floats, layout: Layout) -> tuple[Floats, Floats]:
-    """The mean of x and of y for each system, both of shape (systems,)."""
-    ones = np.ones((1, layout.input_count))
-    x_means, y_means = _means(x, layout, ones), _means(y, layout, ones)
-    return x_means[0], y_means[0]
 
 
 def _between_means(statistic: Statistic, x: Floats, y: Floats, layout: Layout, weights: Floats) -> Floats:

@@ -114,17 +114,30 @@ def compare_pairs(
     """
     refuse_large("scores", values)
     kept, at = find_common(values)
+    scores, n = values[np.ix_(kept, at)], int(at.sum())
     places = [*combinations(np.flatnonzero(kept).tolist(), 2)]
-    scores = values[np.ix_(kept, at)]
-    first, second = np.triu_indices(len(scores), 1)
-    gaps = settle_ties(scores[first] - scores[second], scores)
-    compared = _compare_gaps(gaps, resampling, permutations) if places else []
-    if margin is not None and gaps.shape[1] > 1:
-        inside = [is_within_margin(gap, margin, level, len(places)) for gap in gaps]
-        compared = [replace(each, is_equal=equal) for each, equal in zip(compared, inside, strict=True)]
-    found = dict(zip(places, compared, strict=True))
     nothing = _compare_nothing("a system has scores for too few inputs in common with the others")
-    return {(systems[i], systems[j]): found.get((i, j), nothing) for i, j in combinations(range(len(systems)), 2)}
+    found = dict.fromkeys(combinations(range(len(systems)), 2), nothing)
+    if n < 2:
+        reason = f"a comparison needs at least 2 inputs that both systems have a score for, but there are {n}"
+        found |= dict.fromkeys(places, _compare_nothing(reason, n))
+    elif places:
+        first, second = np.triu_indices(len(scores), 1)
+        gaps = settle_ties(scores[first] - scores[second], scores)
+        p_values = randomisation_p(gaps.T, permutations, resampling.seed)
+        for place, gap, p, gain in zip(places, gaps, p_values, _estimate_means(gaps, resampling), strict=True):
+            found[place] = SystemComparison(
+                n,
+                difference=gain,
+                win_rate=share_interval(to_outcomes(gap), lay_out(n)),
+                wins=int((gap > 0).sum()),
+                ties=int((gap == 0).sum()),
+                losses=int((gap < 0).sum()),
+                p_value=float(p),
+                is_equal=None if margin is None else is_within_margin(gap, margin, level, len(places)),
+                reason=gain.reason,
+            )
+    return {(systems[i], systems[j]): each for (i, j), each in found.items()}
 
 
 def add_beyond_cues(pairs: Pairs, grid: Grid, name: str, cues: Cues) -> Pairs:
@@ -164,28 +177,6 @@ def rank_systems(
 def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:
     none = Estimate.undefined(reason)
     return SystemComparison(n, none, none, 0, 0, 0, math.nan, reason=reason)
-
-
-def _compare_gaps(gaps: Floats, resampling: Resampling, permutations: int) -> list[SystemComparison]:
-    """The comparison of each pair from its differences, of shape (pairs, n)."""
-    n = gaps.shape[1]
-    if n < 2:
-        reason = f"a comparison needs at least 2 inputs that both systems have a score for, but there are {n}"
-        return [_compare_nothing(reason, n) for _ in gaps]
-    p_values = randomisation_p(gaps.T, permutations, resampling.seed)
-    return [
-        SystemComparison(
-            n,
-            difference,
-            win_rate=share_interval(to_outcomes(gap), lay_out(n)),
-            wins=int((gap > 0).sum()),
-            ties=int((gap == 0).sum()),
-            losses=int((gap < 0).sum()),
-            p_value=float(p),
-            reason=difference.reason,
-        )
-        for gap, p, difference in zip(gaps, p_values, _estimate_means(gaps, resampling), strict=True)
-    ]
 
 
 def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
