@@ -123,7 +123,7 @@ def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[
             yield _measure_kappa("kappa", name, columns, OUTCOMES, twice, int(kept.sum()))
         alone = lay_out(int(kept.sum()))
         both, pairs = in_both_orders(np.stack([y, f])[:, kept], alone)
-        correlation, rate = _correlate(name, *both, pairs), vary_mean(y[kept], f[kept], alone, 0.5)
+        correlation, rate = _correlate(name, both[0], both[1], pairs), vary_mean(y[kept], f[kept], alone, 0.5)
         yield Quantity("win rate", name, rate, correlation)
         gap = replace(rate, value=0.0)
         yield from (Quantity("win rate minus 1/2", name, gap, correlation, each) for each in differences)

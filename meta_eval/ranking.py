@@ -136,11 +136,11 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
         parts = take(name, kept)
         if (reason := explain_undefined(*parts, grouping)) is None:
             estimate, drawn = measure(*parts, comparison, resampling)
-            reason = estimate.reason if math.isnan(estimate.value) else None
-        if reason is not None:
-            left_out[name] = f"{reason} (of those that all ranked metrics scored)"
-        else:
-            agreement[name], draws[name] = estimate, drawn
+            if not math.isnan(estimate.value):
+                agreement[name], draws[name] = estimate, drawn
+                continue
+            reason = estimate.reason
+        left_out[name] = f"{reason} (of those that all ranked metrics scored)"
     return Ranking(aspect, kept, agreement, draws, left_out, comparison)
 
 
