@@ -10,11 +10,7 @@ HASHTAG_OR_URL = re.compile(r"(?:https?://|www\.)\S+|(?<!\w)#\w+")
 
 
 def remove_hashtags_and_urls(text: str) -> str:
-    """The text without hashtags and URLs, and without the white space in front of them.
-
-    >>> remove_hashtags_and_urls("See https://a.org/b now #news, no. #1")
-    'See now, no.'
-    """
+    """The text without hashtags and URLs, and without the white space in front of them."""
     return re.sub(rf"\s*(?:{HASHTAG_OR_URL.pattern})", "", text).strip()
 
 

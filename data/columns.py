@@ -36,11 +36,7 @@ Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name
 
 
 def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
-    """The setting `columns` as values that can be hashed.
-
-    >>> freeze_columns({"text": "prediction", "references": ["r1", "r2"]})
-    (('text', ('prediction',)), ('references', ('r1', 'r2')))
-    """
+    """The setting `columns` as values that can be hashed."""
     aspects = {name: keys for name, keys in columns.items() if isinstance(keys, Mapping)}  # data.columns.ratings.fit=q
     flat = {f"{name}.{key}": each for name, keys in aspects.items() for key, each in keys.items()}
     named = {name: keys for name, keys in columns.items() if name not in aspects} | flat

@@ -1,6 +1,5 @@
-"""Corpus: the texts of an experiment, to train on, held out and rated; splits, and texts that are in two parts.
-
-The side of an example in a split depends on its content and a seed, not on its position in the file.
+"""Corpus: the texts of an experiment, to train on, held out and rated; splits by content, and texts that are in two
+parts.
 """
 
 import hashlib
@@ -74,11 +73,7 @@ def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
 
 
 def fold_text(text: str) -> str:
-    """The text without case and spaces, in which copies of a text may differ.
-
-    >>> fold_text(" Hi,  Ann")
-    'hi, ann'
-    """
+    """The text without case and spaces, in which copies of a text may differ."""
     return " ".join(text.split()).casefold()
 
 
@@ -97,8 +92,7 @@ def read_own(
 ) -> tuple[Located, Located, list[str]]:
     """A user's training texts, those of a second file (held-out or rated ones), and a fault for each text in both.
 
-    `readers` are those of the first and of the second file; `what` is a text of the second, for the message. Raises
-    InputFaults with all faults of both files.
+    `what` is a text of the second file, for the message. Raises InputFaults with all faults of both files.
     """
     paths = [train] if apart is None else [train, apart]
     located, *rest = read_all(partial(read, Path(path)) for read, path in zip(readers, paths, strict=False))

@@ -59,11 +59,7 @@ def replace_unit(units: Units, i: int, unit: str) -> Units:
 
 
 def replace_ending(units: Units, start: int, other: Units) -> Units:
-    """The units before `start`, then the last units of `other`, as many as are replaced if it has so many.
-
-    >>> replace_ending(("a", "b", "c"), 1, ("x", "y", "z"))
-    ('a', 'y', 'z')
-    """
+    """The units before `start`, then the last units of `other`, as many as are replaced if it has so many."""
     return units[:start] + other[start - len(units) :]
 
 
@@ -164,11 +160,7 @@ DAMAGES: Mapping[str, Damage] = {
 
 
 def contract(text: str) -> str:
-    """Contracts auxiliary verbs and "not".
-
-    >>> contract("It is not here, and they are not there.")
-    "It isn't here, and they aren't there."
-    """
+    """Contracts auxiliary verbs and "not"."""
     for pattern, short in CONTRACTIONS.items():
         text = re.sub(pattern, short, text, flags=re.I)
     return text

@@ -41,11 +41,7 @@ class DocumentFrequencies:
 
 
 def count_documents(documents: Sequence[str], split: Callable[[str], Collection[str]]) -> DocumentFrequencies:
-    """Counts the documents that contain each of the words that `split` finds in them.
-
-    >>> count_documents(["a cat", "a dog dog"], str.split).containing
-    {'a': 2, 'cat': 1, 'dog': 1}
-    """
+    """Counts the documents that contain each of the words that `split` finds in them."""
     counts = Counter(itertools.chain.from_iterable(sorted(set(split(document))) for document in documents))
     return DocumentFrequencies(len(documents), dict(counts), fingerprint(sorted(documents)))
 

@@ -48,10 +48,7 @@ PUBLIC_FILES: Mapping[str, PublicFile] = {
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
-    """The path of `folder/file` under `root`, or of `file` if `root` is that folder; None if the file is missing.
-
-    A missing file whose originals are in its folder is made of them.
-    """
+    """The path of `folder/file` under `root`, or of `file` in it, made of originals that are there; else None."""
     places = (Path(root) / name, Path(root) / Path(name).name)
     return next((place for place in places if place.is_file() or _make(place, PUBLIC_FILES.get(name))), None)
 
@@ -74,10 +71,7 @@ def _make(path: Path, file: PublicFile | None) -> bool:
 
 
 def require_file(root: Path | str, name: str, download: bool = False) -> Path:
-    """The path of a file in PUBLIC_FILES; a missing one is fetched if `download` is true and its checksum is known.
-
-    Raises InputFaults, with instructions, if the file is missing or cannot be fetched.
-    """
+    """The path of a file in PUBLIC_FILES, fetched if `download` is true; raises InputFaults with instructions."""
     if (found := find_file(root, name)) is not None:
         return found
     file = PUBLIC_FILES[name]

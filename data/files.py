@@ -1,7 +1,6 @@
 """Examples in and out: JSONL, CSV, TSV, parquet and line-aligned text files.
 
-A file has the names of Example as its keys or column names; `data.columns` knows other usual names. An empty string
-counts as a missing value. A file is written under a temporary name and renamed when it is complete.
+A file has the names of Example as its keys or column names; `data.columns` knows other usual ones.
 """
 
 import hashlib

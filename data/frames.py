@@ -100,11 +100,7 @@ def to_value(cell: Any) -> Any:
 
 
 def name_of(number: Any) -> Any:
-    """A number as a table file has it in a column of names (ids, systems): 3.0 is "3"; any other value as it is.
-
-    >>> name_of(3.0), name_of(7), name_of("a")
-    ('3', '7', 'a')
-    """
+    """A number as a table file has it in a column of names (ids, systems): 3.0 is "3"; any other value as it is."""
     if isinstance(number, float) and number.is_integer():
         number = int(number)
     return str(number) if isinstance(number, int | float) and not isinstance(number, bool) else number

@@ -113,10 +113,6 @@ def replace_words(values: Any, numbers: Mapping[str, float]) -> Any:
 
 
 def describe_numbers(numbers: Mapping[str, float]) -> str:
-    """The numbers for a note; empty without any.
-
-    >>> describe_numbers({"bad": 0.0, "good": 1.0})
-    'words are labels: bad 0, good 1'
-    """
+    """The numbers for a note, such as `words are labels: bad 0, good 1`; empty without any."""
     shown = ", ".join(f"{word} {number:g}" for word, number in numbers.items())
     return f"words are labels: {shown}" if numbers else ""

@@ -140,9 +140,9 @@ def read_judged(
 ) -> tuple[Preferences | None, ScoredFile | None]:
     """The preferences in `path` and the systems' outputs; with a judge but without `outputs`, `path` holds these.
 
-    `outputs` are examples with `system` and `group`, and `scores` are theirs, as in `read_scored`. A file of another
-    tool may have preferences and outputs. `columns` are those of `path`. `systems`, as `NAME=FILE`, hold the outputs of
-    each. Raises InputFaults with all faults of both files.
+    `outputs` are examples with `system` and `group`, and `scores` are theirs; `systems`, as `NAME=FILE`, hold those of
+    each. A file of another tool may have both. `columns` are those of `path`. Raises InputFaults with all faults of
+    both files.
     """
     if systems and path is None:
         return None, _read_outputs(None, scores, systems)

@@ -80,17 +80,7 @@ def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
 
 
 def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str]:
-    """The errors that pydantic found in the values of an object, one sentence per value.
-
-    >>> class Score(Record):
-    ...     a: Text
-    ...     b: List[float]
-    >>> try:
-    ...     Score.model_validate({"a": " ", "b": [1, "x"]})
-    ... except ValidationError as error:
-    ...     list_problems(error, {"a": " ", "b": [1, "x"]})
-    ['"a" must not be blank, found " "', 'number 2 of "b" must be a valid number, found "x"']
-    """
+    """The errors that pydantic found in the values of an object, one sentence per value."""
     sentences: list[str] = []
     for (name, *inside), rule, found in broken_rules(error):
         place = f'"{name}"'

@@ -40,10 +40,7 @@ class ScoredFile(ScoredSet):
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
-    """The place of the output of each (system, input).
-
-    Raises InputFaults unless each example names both, and a system has one output for an input.
-    """
+    """The place of the output of each (system, input); raises InputFaults where one is not named or has two."""
     faults: list[str] = []
     found: dict[tuple[str, str], int] = {}
     for i, example in enumerate(outputs.examples):
@@ -104,10 +101,9 @@ def read_scored(
 def read_systems(
     systems: Sequence[str], path: Source | None = None, text: Path | str | None = None, **settings: Any
 ) -> ScoredFile:
-    """The outputs of several systems, each in a file of its own, as `NAME=FILE`.
+    """The outputs of several systems, each in a file of its own, as `NAME=FILE`; the groups, else the ids, are inputs.
 
-    A file is one that `read_scored` reads, whose inputs are its groups, else its ids; any other has a text per line,
-    and line i of each answers input i. Raises SettingFault for another form and for `path` or `text` beside it.
+    A file of another suffix than `read_scored` reads has a text per line, and line i of each answers input i.
     """
     pairs = [(name, file) for name, _, file in (each.partition("=") for each in systems)]
     if path is not None or text is not None or any(not name.strip() or not file for name, file in pairs):
@@ -142,10 +138,7 @@ def _check_count(path: Path, what: str, n: int, most: int) -> None:
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
-    """The file with the scores, by name, of files that `judge score` wrote for the same examples.
-
-    Raises InputFaults with all faults of these files.
-    """
+    """The file with the scores, by name, of files that `judge score` wrote for its examples; raises InputFaults."""
     if other := next((name for name, output in scores.items() if not isinstance(output, Path | str)), None):
         raise SettingFault(f"scores.{other} must be one file, found {scores[other]}")
     of, place = file.source.path, {example.id: i for i, example in enumerate(file.examples)}
@@ -191,10 +184,7 @@ def _list_raters(places: Sequence[tuple[Path, int]], examples: Sequence[Example]
 
 
 def _read_outputs(file: Path, place: Mapping[str, int], of: Path) -> tuple[dict[str, NDArray[np.float64]], str]:
-    """The scores by aspect of a file that `judge score` wrote, in the order of the ids in `place`, and their signature.
-
-    The file must have one line per id.
-    """
+    """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
     values: dict[str, NDArray[np.float64]] = {}
     first_line: dict[str, int] = {}

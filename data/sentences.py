@@ -21,11 +21,7 @@ MARKS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 
 
 def split_english(text: str) -> list[str]:
-    """Splits English text into sentences with their quotation marks, but not after titles, initials and the like.
-
-    >>> split_english("Dr. Wu met J. Smith at 5 p.m. He said: \\"Stay!\\" She left.")
-    ['Dr. Wu met J. Smith at 5 p.m. He said: "Stay!"', 'She left.']
-    """
+    """Splits English text into sentences with their quotation marks, but not after titles, initials and the like."""
     sentences: list[str] = []
     start = 0
     for match in BOUNDARY.finditer(text):
@@ -41,11 +37,7 @@ def split_english(text: str) -> list[str]:
 
 
 def split_at_marks(text: str) -> list[str]:
-    """Splits a text after `.`, `!` or `?` and a space, after the Chinese forms of these marks, and at line breaks.
-
-    >>> split_at_marks("it is 3.5 m. is it?\\nyes!")
-    ['it is 3.5 m.', 'is it?', 'yes!']
-    """
+    """Splits a text after `.`, `!` or `?` and a space, after the Chinese forms of these marks, and at line breaks."""
     return _split(MARKS, text)
 
 

@@ -22,10 +22,7 @@ TEXTS = (2**26, 1_000)  # characters of all rows
 
 
 def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a file as cells by column, each with the number of the line on which it begins, from 1.
-
-    Raises InputFaults for too many columns, two of one name, and a row of more than `longest_line()` characters.
-    """
+    """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputFaults."""
     longest = longest_line()
     csv.field_size_limit(longest)
     begins, length = 1, 0

@@ -61,10 +61,7 @@ def describe_special(path: Path) -> str | None:
 
 @contextmanager
 def temporary_path(path: Path | str) -> Iterator[Path]:
-    """Yields a path to write to; the file is renamed to `path` if the block succeeds, and removed otherwise.
-
-    Raises InputFaults for a path that is a link, a folder, a device or a pipe.
-    """
+    """A path to write to, renamed to `path` if the block succeeds; links, folders and pipes are refused."""
     path = Path(path).absolute()
     if special := describe_special(path):
         raise InputFaults([fault(path, 0, f"only a regular file is replaced, found {special}")])
@@ -86,10 +83,7 @@ def open_atomically(path: Path | str) -> Iterator[TextIO]:
 
 
 def form_of(path: Path, allowed: Sequence[str]) -> str:
-    """The suffix of the file without `.gz`, which says how to read or write it; standard input is JSONL.
-
-    Raises InputFaults if the suffix is not allowed.
-    """
+    """The suffix of the file without `.gz`, one of `allowed`, which says how to read or write it; `-` is JSONL."""
     if path == STANDARD:
         return ".jsonl"
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path

@@ -1,7 +1,6 @@
 """Built-in concept sentences: synthetic English sentences about five concepts each, and a rated set of misused ones.
 
-A sensible sentence follows a scene of `worlds/concepts.txt`: who does what to what, with what and where. In an odd
-sentence two nouns have exchanged their parts, in a senseless sentence all four nouns have.
+In an odd sentence two nouns of its scene have exchanged their parts, in a senseless one all four nouns have.
 """
 
 import random

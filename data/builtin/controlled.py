@@ -1,8 +1,7 @@
-"""The engine of the built-in reviews and news: texts with a prefix and a label, and damage to them.
+"""The engine of the built-in reviews and news: texts with a prefix and a label, and three kinds of damage to them.
 
-In a rated set four simulated systems answer every prompt. Three kinds of damage have separate scales: sentences in a
-wrong order or from other texts (coherence), a text about another thing than its prefix (consistency), and a wrong label
-in half of the text or in all of it (attribute relevance).
+Sentences in a wrong order or from other texts (coherence), a text about another thing than its prefix (consistency),
+and a wrong label in half of the text or in all of it (attribute relevance).
 """
 
 import random
@@ -216,9 +215,7 @@ def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tup
 def damage_consistency(
     world: World, rng: random.Random, prompt: Prompt, level: int, labels: Labels, length: int
 ) -> list[Sentence]:
-    """A text of about `length` words on the thing in the prefix (level 0), another one of its kind (1) or of another
-    kind (2).
-    """
+    """A text of about `length` words on the thing in the prefix (level 0), another of its kind (1) or kind (2)."""
     best: list[Sentence] = []
     least = float("inf")
     for _ in range(DRAWS):

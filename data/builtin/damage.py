@@ -49,11 +49,7 @@ def damage_labels(level: int, asked: str, other: str, rng: random.Random) -> Cal
 
 
 def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """The distinct turns by their number of words, in the order of their first appearance.
-
-    >>> by_word_count(["so so", "yes", "no", "yes"])
-    {2: ('so so',), 1: ('yes', 'no')}
-    """
+    """The distinct turns by their number of words, in the order of their first appearance."""
     groups: dict[int, list[str]] = {}
     for turn in dict.fromkeys(turns):
         groups.setdefault(len(turn.split()), []).append(turn)

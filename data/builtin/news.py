@@ -1,8 +1,7 @@
 """Built-in news: synthetic English news on four topics, and a rated set of damaged ones.
 
-The prefix of a text names an occasion without a topic (a trial, a film). The text then says in a fixed order what it is
-about, how it came about, what was said there first and later, a quotation, what the crowd thought, and what comes next.
-Only the subject and its clauses show the topic.
+The prefix of a text names an occasion without a topic (a trial, a film); only the subject and its clauses show the
+topic.
 """
 
 import random

@@ -76,8 +76,7 @@ def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """Remarks of known quality, with their prefix and the sentiment that was asked for as label.
 
     The rating `attribute_relevance` is 1, 0.5 or 0, where all sentences after the opening, half of them or none have
-    this sentiment. Each is as frequent for both sentiments, all topics and all lengths: the next remarks of a sentiment
-    and a topic with the ratings 0.5 and 0 have as many words as the one with 1.
+    this sentiment. Each is as frequent for both sentiments, all topics and all lengths.
     """
     rng = random.Random(f"rated remark {seed}")
 

@@ -1,8 +1,6 @@
 """Built-in reviews: synthetic English reviews of things, positive or negative, and a rated set of damaged ones.
 
-The prefix of a review names a thing. The review then has a fixed order: the plan, a first and a second impression, what
-a relative thought of it, how it went on, a point for the other side, and a conclusion that names the thing again. The
-statements fit the kind of thing, and hundreds of phrases show the sentiment.
+The prefix names a thing; the statements fit its kind, and hundreds of phrases show the sentiment.
 """
 
 import random

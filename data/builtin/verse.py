@@ -1,8 +1,4 @@
-"""Built-in verse: synthetic Chinese poems after invented tunes, with themes, rhymes and tones.
-
-Lines end with a full stop, and all lines of a poem rhyme. The tune names are invented, so that nobody takes them for
-real ones. `worlds/verse.txt` explains the notation of tunes.
-"""
+"""Built-in verse: synthetic Chinese poems after invented tunes (`worlds/verse.txt`), with themes, rhymes, tones."""
 
 import random
 from collections.abc import Collection, Mapping

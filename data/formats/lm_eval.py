@@ -15,9 +15,7 @@ SAMPLES = layout({"doc_id": int, **ANY}, filter=str, metrics=list[str])
 
 
 def read(rows: Located, path: Path) -> Rows:
-    """A text per document: the answer of the model, or the most likely choice. The score of a metric is `METRIC`, or
-    `METRIC/FILTER` where there are several filters.
-    """
+    """A text per document: the answer, or the most likely choice; scores are `METRIC`, or `METRIC/FILTER`."""
     names = number_columns([row for _, row in rows], SAMPLES.model_fields)
     if all(row.get("metrics") is not None for _, row in rows):
         names = [name for name in names if any(name in row["metrics"] for _, row in rows)]

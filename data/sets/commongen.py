@@ -1,7 +1,6 @@
 """CommonGen: sentences about given concepts, and CommonGen-trinity, where each concept set has good and bad ones.
 
-An example is a dialogue of two turns, the concepts and the sentence, in lower case and without a final full stop: the
-training sentences are captions.
+An example is a dialogue of two turns, the concepts and the sentence, in lower case without a final full stop.
 """
 
 from collections.abc import Iterator, Mapping

@@ -72,12 +72,10 @@ def ctrleval(
 def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> ScoredSet:
     """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
 
-    `group` names the label and the prefix; twelve texts answer each.
-
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
-    `system` is "model 1" to "model 4" in turn; each group is twelve consecutive rows. This is an assumption: in the
-    sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4 far beyond chance (p
-    below 1e-9), and not by blocks of three rows (p above 0.1). Which model is which is not known.
+    `system` is "model 1" to "model 4" in turn; each group (a label and a prefix) is twelve consecutive rows. This is an
+    assumption: in the sentiment part, ratings of coherence and the share of texts with digits differ by row modulo 4
+    far beyond chance (p below 1e-9), and not by blocks of three rows (p above 0.1).
     """
     labels = _labels(part)
 

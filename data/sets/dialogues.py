@@ -72,8 +72,7 @@ def own_dialogues(
 def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     """FED: 125 dialogues of people and chatbots (Mehri and Eskenazi 2020), with the averaged ratings of DEAM.
 
-    Ratings: `coherence` 0-1 and `overall` 0-0.8. Where `deam_scores.tsv` is beside the files, the published scores of
-    DEAM.
+    Ratings: `coherence` 0-1 and `overall` 0-0.8. The published scores of DEAM, where `deam_scores.tsv` is beside them.
     """
     files = [f"fed/fed_test_{aspect}.txt" for aspect in ASPECTS]
     return _load_rated(root, "fed", files, find_file(root, "fed/deam_scores.tsv"), digits=3, download=download)
@@ -119,8 +118,7 @@ def _load_rated(
 ) -> ScoredSet:
     """A set whose dialogues stand in a file with the ratings of coherence, and again in one with overall ratings.
 
-    `scores` is a file of published scores, which says by their lines which dialogues of the set the files hold; without
-    it they hold all. A line has `digits` digits in an id.
+    `scores` are published ones; their lines say which dialogues of the set the files hold, without them all.
     """
     paths = read_all(partial(require_file, root, file, download) for file in files)
     coherence, overall = read_all(
@@ -154,9 +152,7 @@ def _read_scores(path: Path, n: int) -> dict[int, float]:
 
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
-    """The dialogues of a .jsonl, .csv, .tsv or .txt file, of two turns and more, with their lines; with `rated`, with
-    ratings.
-    """
+    """The dialogues of a .jsonl, .csv, .tsv or .txt file with their lines; with `rated`, each has a rating."""
     if form_of(path, FORMS) == ".txt":
         return read_utt_lines(path, scored=rated)
     return tuple(iterate_examples(path, ("turns", "ratings") if rated else ("turns",)))
@@ -165,10 +161,9 @@ def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
 def read_utt_lines(
     path: Path, scored: bool, aspect: str = "rating", drop_empty: bool = False
 ) -> Sequence[tuple[int, Example]]:
-    """The dialogues of a file of `</UTT>` lines, with the ids `<stem>-<line>`, each with the number of its line.
+    """The dialogues of a file of `</UTT>` lines, each with the number of its line.
 
-    With `scored`, the human score of the dialogue follows the last `</UTT>`. Empty utterances are faults, or left out
-    with `drop_empty`.
+    With `scored`, the human score follows the last `</UTT>`. Empty utterances are faults unless `drop_empty`.
     """
 
     def to_records(content: str) -> Iterator[dict[str, Any]]:

@@ -55,10 +55,7 @@ def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Record
 
 
 def load_mocha(name: str, root: Path | str, download: bool = False) -> ScoredSet:
-    """The answers to one set of `MOCHA`, from its own `dev.json`; its test file has no scores.
-
-    `system` is where an answer comes from, and `ratings["correctness"]` is the mean of its raters, 1 to 5.
-    """
+    """The answers to one set of `MOCHA`, from its own `dev.json`, with the mean ratings of people, 1 to 5."""
 
     def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
         ((_, sets),) = check_rows([(0, read_json(path))], path, layout({name: dict[str, dict[str, Any]]}))
@@ -113,10 +110,7 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
 
 
 def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> ScoredSet:
-    """The answers of a set in `ANSWERS`; only semeval_mhpg has passages.
-
-    `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
-    """
+    """The answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one has passages."""
     return _load_lines(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
 
 
@@ -160,11 +154,9 @@ def public_corpus(
     """Rated sets (CDM, Tables 2-6; MARS, Tables 2-5) and texts to train on.
 
     Args:
-        rated: one or several names in `RATED`.
         training_sets: names in `TRAINING`; dialogues do not mix with stories.
         plain_stories: whether plain ROC stories are read, to train a small model on, because the sets have no texts.
         systems: whose rated texts are read, in this order within a group; None for all.
-        name: of the corpus; by default the names of its rated sets.
 
     Raises SettingFault if a rated text, or its reference after its context, is also a training text.
     """

@@ -29,8 +29,7 @@ def songci(
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
     """Poems of the Song dynasty: `prefix` and `group` are the tune (one name), `text` all lines with their punctuation.
 
-    A poem is left out, and counted in the log, if a mark is missing at its end, or stands at its beginning or after
-    another mark, because its form is then unclear.
+    A poem whose form is unclear is left out: a mark is missing at its end, stands at its beginning or after another.
     """
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

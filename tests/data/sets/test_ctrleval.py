@@ -1,9 +1,7 @@
 """The released set of CTRLEval and labelled texts: the public files, their faults, and what an experiment reads."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,6 @@ import pytest
 from scipy.stats import f_oneway
 
 from core.example import Example
-from core.faults import InputFaults
-from data.sets.attributes import load_labelled
 from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
 from tests.data.sets.small_files import faults_of, write
 
@@ -95,38 +91,3 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
         f"5: {form}: ratings must be from 1 to 5, found nan",
         f'6: {form}: a text must begin with its prefix "A lake", found "The lake."',
     ]
-
-
-def test_faults_of_labelled_texts(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "topic_newsgroups.jsonl",
-        json.dumps({"id": "a", "text": "t", "label": "sports"}),
-        json.dumps({"id": "b", "text": "t", "label": "science", "group": 3}),
-    )
-    load = partial(load_labelled, tmp_path, "newsgroups")
-    assert faults_of(load, path) == [
-        '1: the line must have the form of its set: "label" must be one of computers, politics, religion, science, '
-        'found "sports"',
-        '2: "group" must be a valid string, found 3',
-    ]
-
-
-def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
-    write(tmp_path / "data_senti.txt", ROW.replace("4.4", "x"))
-    write(tmp_path / "sentiment_sst2_dev.jsonl", "{")
-    with pytest.raises(InputFaults) as found:
-        ctrleval(tmp_path, "sentiment", attributes=tmp_path, sets=["sst2_dev"])
-    assert [Path(each.split(":")[0]).name for each in found.value.faults] == [
-        "data_senti.txt", "sentiment_sst2_dev.jsonl",
-    ]  # fmt: skip
-
-
-def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> None:
-    for part in ("sentiment", "topic"):
-        with pytest.raises(InputFaults, match=r"Fetch it with data\.download=true"):
-            load_ctrleval(tmp_path, part)
-    with pytest.raises(
-        InputFaults,
-        match=r"data\.attributes=FOLDER.*It needs .*sst2_dev.jsonl first.\ncurl -L .*https://raw.*/rt-polarity.pos",
-    ):
-        load_labelled(tmp_path, "rt_polarity")

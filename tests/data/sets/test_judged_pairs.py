@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.faults import InputFaults
 from data.sets.judged_pairs import JUDGES, load_alpaca_eval, load_pandalm
 from tests.data.sets.small_files import read_leaderboard
 
@@ -71,14 +70,6 @@ def test_verdicts_of_the_archive_of_alpaca_eval(tmp_path: Path) -> None:
     assert (given.systems, given.outcomes.tolist()) == (("m", "base"), [0.25])
     assert given.lengths is not None
     assert given.lengths.tolist() == [[6, 4]]
-
-
-@pytest.mark.parametrize("load", [load_pandalm, load_alpaca_eval])
-def test_a_missing_file_names_the_way_to_get_it(load, tmp_path: Path) -> None:
-    way = r"pandalm/testset-v1.json: no such file. Fetch it with data.download=true"
-    other = r"alpaca_eval.tar.gz' 'https://codeload"
-    with pytest.raises(InputFaults, match=way if load is load_pandalm else other):
-        load(tmp_path)
 
 
 @pytest.mark.skipif(not (REAL / "pandalm").is_dir(), reason="the sets with verdicts of judges are not here")

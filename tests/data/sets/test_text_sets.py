@@ -4,15 +4,13 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault
+from core.faults import SettingFault
 from data.sets.attributes import load_labelled
-from data.sets.ctrleval import ctrleval
-from data.sets.dialogues import own_dialogues
 from data.sets.public import RATED, load_mocha, load_newsroom, load_roc_plain, public_corpus
 from data.sets.songci import load_songci
 from tests.data.sets.small_files import faults_of, write
@@ -93,6 +91,10 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
             '1: "fluency" of "ratings" must be a valid number, found "x"',
             "1: the line must have the form of its set: 'int' object is not subscriptable",
         ]),
+        (partial(load_labelled, name="newsgroups"), "topic_newsgroups.jsonl", [{"text": "t", "label": "x"}], [
+            '1: the line must have the form of its set: "label" must be one of computers, politics, religion, science, '
+            'found "x"',
+        ]),
         (load_songci, "songci.jsonl", [{**POEM, "lines": ["春 花。"]}], [
             '1: the line must have the form of its set: "lines" must hold no spaces, found 春 花。',
         ]),
@@ -110,17 +112,3 @@ def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
     write(tmp_path / "roc_plain.txt", "A b .  c d .", "x .", "y .")
     with pytest.raises(ValueError, match="those of mans-roc-7-gpt are"):
         roc_stories(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("load", "message"),
-    [
-        (partial(public_corpus, ["squad"]), r"rated\[0\] must be .fed., .*, but is .squad."),
-        (lambda root: ctrleval(root, cast(Any, "own.yaml")), r"sentiment or topic, but is 'own.yaml'; set data.part"),
-        (lambda root: load_labelled(root, "squad"), r"one of rt_polarity, .*, but is 'squad'"),
-        (lambda root: own_dialogues(root / "x.json"), r'must end in one of .jsonl, .csv, .tsv, .txt, found ".json"'),
-    ],
-)
-def test_unknown_names(tmp_path: Path, load: Callable[[Path], object], message: str) -> None:
-    with pytest.raises((SettingFault, InputFaults), match=message):
-        load(tmp_path)
