@@ -48,7 +48,7 @@ def present(
     models = models or {}
     learned = {name: model for name, model in models.items() if model.is_language_model}
     drawn = [each for each in sets if each.aspects] if drawn is None else drawn
-    curves = {name: model.curve for name, model in learned.items()}
+    curves = {name: model.curve for name, model in learned.items() if len(model.curve) > 1}  # one point is no curve
     rows = [
         row
         for each in sets

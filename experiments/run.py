@@ -138,17 +138,26 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
+ZSH = """_judge() { compadd -Q -S '' -- $(COMP_LINE="${words[1,CURRENT]}" judge -sc query=bash) }
+compdef _judge judge"""  # Hydra's script for zsh is that of bash, which zsh does not run
+
+
 def complete_shell(settings: Sequence[str], folders: Sequence[Path]) -> int:
     """Lets Hydra complete the command line that a shell has in COMP_LINE, or print what `-sc install=bash` asks for."""
     from hydra import initialize_config_dir
     from hydra._internal.hydra import Hydra  # has no public name
     from hydra.core.global_hydra import GlobalHydra
 
+    import experiments.runner.configuration  # noqa: F401, it stores the group scale
+
     if "COMP_LINE" in os.environ:
         os.environ["COMP_LINE"], verbs = complete(os.environ["COMP_LINE"], descriptions(folders))
         if not os.environ["COMP_LINE"]:
-            print(" ".join(verbs))
+            print(("\n" if "query=fish" in settings else " ").join(verbs))
             return 0
+    if "install=zsh" in settings:
+        print(ZSH)
+        return 0
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         try:
             Hydra("completion", GlobalHydra.instance().config_loader()).shell_completion("run", list(settings))
@@ -207,7 +216,7 @@ Options (as in Hydra)
   --config-dir DIR          a folder with more experiments and settings, organised like configs/
   --allow PACKAGE           lets configurations name objects of this package in _target_; without it only those that
                             configs/ names. Give it only for code that you trust
-  -sc install=bash          print what makes bash complete commands
+  -sc install=bash          print what makes bash complete commands; also zsh, fish
   HYDRA_FULL_ERROR=1        (environment) print tracebacks on the terminal; run.log always has them"""
 
 

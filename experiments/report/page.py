@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from data.text_files import open_atomically
 from experiments.contracts import Outcome
@@ -33,6 +33,7 @@ def render(outcome: Outcome, circumstances: Circumstances) -> str:
     """The page as HTML with inline pictures."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
+    environment.filters["breakable"] = break_names
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     tables = [table for table in outcome.tables if table.rows]
     found = tables[0].finding if tables and tables[0].key else ""  # of a paper; tools end their notes with a sentence
@@ -58,6 +59,15 @@ def render(outcome: Outcome, circumstances: Circumstances) -> str:
         versions={**library_versions(), "on": name_machine()},
         total=max(sum(circumstances.timings.values()), circumstances.seconds),
     )
+
+
+def break_names(text: str) -> Markup:
+    """The text as HTML whose names may break behind an underscore, so that a narrow screen has room for figures.
+
+    >>> break_names("mars_to_20 <x>")
+    Markup('mars_<wbr>to_<wbr>20 &lt;x&gt;')
+    """
+    return Markup(str(escape(text)).replace("_", "_<wbr>"))
 
 
 def name_run(outcome: Outcome, circumstances: Circumstances) -> str:

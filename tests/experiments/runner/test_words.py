@@ -1,5 +1,8 @@
 """Words of a command line: what they are as settings, and those that are refused."""
 
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -110,6 +113,29 @@ def test_the_shell_completes(
     monkeypatch.setattr(sys, "argv", ["judge"])
     assert main(["-sc", "query=bash"]) == 0
     assert capsys.readouterr() == (f"{completed}\n", "")
+
+
+COMPDEF = """compdef() {{ }}; compadd() {{ print -l -- ${{@[5,-1]}} }}; eval "$({0} install=zsh)"
+judge() {{ {0} ${{@[2]}} }}; words=(judge tr); CURRENT=2; _judge"""
+
+
+def test_a_setting_is_completed_in_a_process_of_its_own() -> None:
+    command = [sys.executable, f"{CONFIGS.parent}/experiments/run.py", "-sc", "query=bash"]
+    line = {**os.environ, "COMP_LINE": "judge plan pow"}
+    assert subprocess.run(command, env=line, capture_output=True, text=True, check=True).stdout == "power=\n"
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_zsh_completes() -> None:
+    code = COMPDEF.format(f"{sys.executable} {CONFIGS.parent}/experiments/run.py -sc")
+    done = subprocess.run(["zsh", "-fc", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("train\n", "")
+
+
+def test_fish_reads_a_word_on_each_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COMP_LINE", "judge train ")
+    assert main(["-sc", "query=fish"]) == 0
+    assert capsys.readouterr().out == "cdm\ndiscriminator\nguide\n"
 
 
 def test_a_verb_is_listed_where_there_is_its_experiment() -> None:
