@@ -89,12 +89,14 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
         known = {"id": f"ctrleval-{part}-{i:03d}", "group": f"{label}: {prefix}", "ratings": ratings}
         system = f"model {i % MODELS + 1}" if assume_system_order else None
         yield {**known, "text": text, "prefix": prefix, "label": label, "system": system}
+        wrong = [each for each in ratings.values() if isinstance(each, float) and not 1 <= each <= 5]
+        problems = [f"a rating must be from 1 to 5, found {each}" for each in wrong]
         if label not in labels:
-            raise ValueError(f'"label" must be one of {", ".join(labels)}, found {format_value(label)}')
+            problems.append(f'"label" must be one of {", ".join(labels)}, found {format_value(label)}')
         if not text.startswith(prefix):
-            raise ValueError(f"a text must begin with its prefix {format_value(prefix)}, found {format_value(text)}")
-        if wrong := [each for each in ratings.values() if isinstance(each, float) and not 1 <= each <= 5]:
-            raise ValueError(f"ratings must be from 1 to 5, found {wrong[0]}")
+            problems.append(f"a text must begin with its prefix {format_value(prefix)}, found {format_value(text)}")
+        if problems:
+            raise ValueError("; ".join(problems))
 
     numbers = count()
     path = require_file(root, PARTS[part][0], download)

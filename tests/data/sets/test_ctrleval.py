@@ -74,7 +74,7 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
     path = write(
         tmp_path / "data_senti.txt",
         ROW,
-        "science\tA lake\tThe lake.\t4\t4\t4",
+        "science\tA lake\tThe lake.\t4\t6\t4",
         "positive\tThe lake",
         ROW.replace("4.4", "5.2").replace("3.2", "x"),
         "negative\t\tText.\t4\tnan\t4",
@@ -82,12 +82,14 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
     )
     form = "the line must have the form of its set"
     assert faults_of(lambda: load_ctrleval(tmp_path, "sentiment"), path) == [
-        f'2: {form}: "label" must be one of negative, positive, found "science"',
+        f"2: {form}: a rating must be from 1 to 5, found 6.0; "
+        '"label" must be one of negative, positive, found "science"; '
+        'a text must begin with its prefix "A lake", found "The lake."',
         '3: "coherence" is needed here, found null',
         '4: "attribute_relevance" of "ratings" must be a valid number, found "x"',
-        f"4: {form}: ratings must be from 1 to 5, found 5.2",
+        f"4: {form}: a rating must be from 1 to 5, found 5.2",
         '5: "consistency" of "ratings" must be a finite number, found NaN',
         '5: "prefix" is needed here, found ""',
-        f"5: {form}: ratings must be from 1 to 5, found nan",
+        f"5: {form}: a rating must be from 1 to 5, found nan",
         f'6: {form}: a text must begin with its prefix "A lake", found "The lake."',
     ]
