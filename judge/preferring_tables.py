@@ -11,7 +11,7 @@ import numpy as np
 from judge.agreement_tables import describe_chance
 from judge.tables import Table, format_cell, format_number, join_names, tabulate
 from meta_eval.biases import Favour
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.bootstrap import Estimate
 from meta_eval.preferences import PreferenceAgreement, Verdicts, position_effect
 from meta_eval.strengths import PreferenceRanking, PreferredPair
 
@@ -117,21 +117,15 @@ def among_table(found: Mapping[str, tuple[int, Estimate]]) -> Table:
 
 def judge_table(verdicts: Verdicts | None, inputs: Sequence[str]) -> Table:
     """How the judge answered; of a panel, each of its judges too."""
-    answers = verdicts.by_judge if verdicts else {}
-    rows = [({"judge": name, **_count_answers(first, inputs)}, None) for name, first in answers.items()]
+    rows = []
+    for name, first in (verdicts.by_judge if verdicts else {}).items():
+        answered = np.asarray(~np.isnan(first).any(axis=1))
+        one, other = first[answered, 0], 1 - first[answered, 1]
+        cells: dict[str, Any] = {"judge": name, "pairs": len(answered), "unanswered": int((~answered).sum())}
+        cells["same_in_both_orders"] = float((one == other).mean()) if answered.any() else math.nan
+        rows.append((cells | {"position_effect": position_effect(first, inputs)}, None))
     caption = (
         "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. A panel says in "
         "each order what most of its judges say."
     )
     return tabulate("The judge", caption, rows)
-
-
-def _count_answers(first: Floats, inputs: Sequence[str]) -> dict[str, Any]:
-    answered = np.asarray(~np.isnan(first).any(axis=1))
-    one, other = first[answered, 0], 1 - first[answered, 1]
-    return {
-        "pairs": len(answered),
-        "unanswered": int((~answered).sum()),
-        "same_in_both_orders": float((one == other).mean()) if answered.any() else math.nan,
-        "position_effect": position_effect(first, inputs),
-    }
