@@ -42,7 +42,6 @@ class AuditSettings:
 class AspectAudit:
     """The audit of one aspect of a metric."""
 
-    # number of scored texts
     n: int
     # Spearman's rho of the scores with each cheap cue that varies
     properties: Mapping[str, Estimate]
@@ -87,7 +86,6 @@ class MetricAudit:
     # of the metric, as its signature says it
     name: str
     settings: AuditSettings
-    # number of texts
     n: int
     # seconds to score one of them
     cost: float

@@ -60,7 +60,6 @@ class SystemsCompared(Result):
     largest: Sequence[Row]
     # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
     powered: Mapping[tuple[str, ...], PoweredEstimate]
-    # of significance
     level: float
     # by metric, where a margin of equivalence was asked for
     margins: Margins

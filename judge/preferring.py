@@ -76,9 +76,7 @@ class PreferenceStudy(Result):
     """Which systems are preferred, and which metrics prefer as people do."""
 
     signature: str
-    # of the systems
     ranking: PreferenceRanking
-    # of significance
     level: float
     # pairs whose win rates are shown to be within the margin of 1/2
     equal: frozenset[tuple[str, str]]

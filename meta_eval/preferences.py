@@ -232,7 +232,6 @@ class Verdicts:
     first: Floats
     # why there is no outcome, else None
     reasons: Sequence[str | None]
-    # of the judge
     signature: str
     # of a panel, `first` of each judge, by name; `first` is then what most of them say
     panel: Mapping[str, Floats] = field(default_factory=dict)
