@@ -44,12 +44,9 @@ def count_words(text: str) -> int:
 
 @dataclass(frozen=True)
 class Example:
-    """One text to judge, with everything that a metric may need.
+    """One text to judge, with everything that a metric may need; but for `extra` its fields are keys of a JSONL line.
 
-    The field names but `extra` are also the keys of a JSONL line. Metrics judge `text`, or `turns` for a dialogue. At
-    least one of the two must be given.
-
-    Raises ValueError without text and turns, and for a text that UTF-8 cannot hold.
+    Metrics judge `text`, or `turns` for a dialogue. Raises ValueError without both, and for what UTF-8 cannot hold.
     """
 
     # unique within a file

@@ -23,8 +23,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud
 class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
     """The input breaks the rules; `faults` holds one line `file:line: what is wrong, what was found` per fault.
 
-    A fault of a whole file has no line. `str()` gives one fault per line, equal ones as one (see `group_faults`). The
-    runner prints it and exits with 2.
+    A fault of a whole file has no line. The runner prints `str()`, equal ones as one, and exits with 2.
     """
 
     def __init__(self, faults: Iterable[str]) -> None:
@@ -40,10 +39,7 @@ class SettingFault(ValueError):  # noqa: N818 (as InputFaults)
 
 
 class ExampleFaults(InputFaults):
-    """Examples that a metric cannot judge; `at` holds pairs (index of the example, what is wrong) in order.
-
-    A caller that knows the file of the examples can turn these faults into `file:line: ...` (`located`).
-    """
+    """Examples that a metric cannot judge; `at` holds pairs (index of the example, what is wrong) in order."""
 
     def __init__(self, at: Iterable[tuple[int, str]]) -> None:
         self.at = tuple(at)

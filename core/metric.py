@@ -15,8 +15,8 @@ from core.signature import Setting, signature
 class BaseMetric:
     """A metric defines `rate` for one example, or `score_all` for many at once.
 
-    The fields of its dataclass are its settings. Those that are plain values are in the signature; a metric with models
-    adds their identities to `settings`. Settings that change no score are named in `unsigned`.
+    The fields of its dataclass are its settings. Plain values are in the signature, except those in `unsigned`, which
+    change no score; a metric with models adds their identities to `settings`.
     """
 
     name: Any  # in the signature and in messages

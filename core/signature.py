@@ -16,12 +16,10 @@ version = cache(importlib.metadata.version)  # a long file has a signature for e
 def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting) -> str:
     """`name|setting=value|...|v=version`, with the settings sorted by name, so that equal settings give equal lines.
 
-    The installed versions of `libraries` follow as `library=version`; pass `MODEL_LIBRARIES` if a model is involved.
-    A text (a model's name, a fingerprint of the data) may hold `=`: the first one ends the setting's name.
+    The installed versions of `libraries` follow as `library=version`. A text may hold `=`: the first one ends the name.
 
     Raises ValueError for a text with `|` or a line break, for a setting called `v` or like a library, and for a value
-    that is not a text, a number, a truth value or None. Raises importlib.metadata.PackageNotFoundError for a library
-    that is not installed.
+    that is not a text, a number, a truth value or None.
 
     >>> signature("cdm", pooling="average", gamma=0.5).rsplit("|", 1)[0]
     'cdm|gamma=0.5|pooling=average'

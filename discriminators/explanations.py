@@ -16,9 +16,8 @@ Part = Literal["turn", "sentence"]
 def explain_parts(read: ReadLogits, texts: Sequence[Segments], part: Part) -> list[dict[str, Any]]:
     """`{"parts": [[part, added], ...]}` for each text: its logit minus the logit without this part.
 
-    A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. The only
-    part of a text, and one beside which nothing can be read, has the whole logit. A text that cannot be read has no
-    parts. It costs a pass for every part.
+    A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. A part
+    beside which nothing can be read has the whole logit; a text that cannot be read has no parts. A pass for each part.
     """
     divided = [[*text] if part == "turn" else split_at_marks(text[-1]) or [text[-1]] for text in texts]
     owners = [(i, p) for i, parts in enumerate(divided) if len(parts) > 1 for p in range(len(parts))]

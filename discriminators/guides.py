@@ -72,10 +72,7 @@ class BiLSTMState(NamedTuple):
 class BiLSTMGuide:
     """An attention Bi-LSTM that gives every candidate the logit of the text prefix + candidate.
 
-    Special tokens are not read, so the logit of a special candidate is that of the prefix. A text without tokens has
-    the logit 0.
-
-    Raises SettingFault as `map_tokens` does.
+    Special tokens are not read, so the logit of a special candidate is that of the prefix; 0 for a text without tokens.
     """
 
     def __init__(self, network: AttentionBiLSTM, vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> None:

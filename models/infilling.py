@@ -43,8 +43,8 @@ class Infilling:
 def segment_infilling(lm: ConditionalLM) -> Infilling:
     """How an encoder-decoder model reads one gap and writes the segment that belongs there.
 
-    T5 and its kind have sentinels. Others have a mask token (PEGASUS `<mask_1>`, BART `<mask>`, BERT `[MASK]`): their
-    tokenizers frame source and segment as they frame a text, and the token that ends a text ends the segment.
+    T5 and its kind have sentinels. Others have a mask token (PEGASUS `<mask_1>`, BART `<mask>`): their tokenizers frame
+    source and segment as they frame a text, and the token that ends a text ends the segment.
 
     Raises SettingFault for a tokenizer with neither, or without a token that ends a text; InputFaults as `check_ids`.
     """
@@ -70,7 +70,7 @@ MIDDLE = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>")
 def middle_infilling(lm: CausalLM) -> Infilling:
     """Fill-in-the-middle (Bavarian et al. 2022): prefix, suffix, and then the segment, each behind a token of `MIDDLE`.
 
-    The token that ends a text ends the segment. Raises SettingFault for a tokenizer without the three tokens.
+    Raises SettingFault for a tokenizer without the three tokens.
     """
     prefix, suffix, middle = (_single(lm.tokenizer, token) for token in MIDDLE)
     return Infilling(mask=(suffix,), before=(), after=(lm.start,), end=(middle,), begin=(prefix,))
@@ -197,8 +197,8 @@ class Infill:
         """The part that fits into `max_length` tokens of source and of target, and how many tokens are lost.
 
         The mask and the token that ends the source stay. With `around`, the source keeps the tokens nearest to the
-        gap; without it, its beginning. The target keeps its frame and the beginning of the segment; text before the
-        segment goes first.
+        gap, else its beginning. The target keeps its frame and the beginning of the segment; text before the segment
+        goes first.
 
         >>> Infill((1, 2, 9, 4, 5, 0), (7, 8), 0, 2, mask=2).cut(4, around=True)[0].source
         (2, 9, 4, 0)
