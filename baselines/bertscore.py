@@ -115,7 +115,7 @@ class BertScore(BaseMetric):
             others = [references[i] for i in at]
             found = self.scorer.score([texts[i] for i in at], others, batch_size=self.batch_size)
             matched[at] = np.stack([part.numpy() for part in found], axis=1)
-        explanations = [{str(part): float(value) for part, value in zip(PARTS, row, strict=True)} for row in matched]
+        explanations = [dict(zip(map(str, PARTS), row, strict=True)) for row in matched.tolist()]
         for i in np.flatnonzero(unknown):
             explanations[i]["unknown_tokens"] = float(unknown[i])
         quality = matched[:, PARTS.index(self.part)]
@@ -126,8 +126,8 @@ class BertScore(BaseMetric):
         name = Path(self.model).name
         unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
         unspelled = f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use one of this language"
-        applies = {unusual: name != USUAL, unspelled: unknown.sum() > UNKNOWN_SHARE * len(unknown)}
-        return tuple(note for note, is_true in applies.items() if is_true)
+        is_unspelled = unknown.sum() > UNKNOWN_SHARE * len(unknown)
+        return (*[unusual][: name != USUAL], *[unspelled][:is_unspelled])
 
     def _read_tokens(
         self, texts: Sequence[str], references: Sequence[Sequence[str]]
@@ -142,10 +142,8 @@ class BertScore(BaseMetric):
         rows = iter(tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
         ids = [[next(rows) for _ in several] for several in together]
         dropped = [sum(max(0, len(row) - self.max_length) for row in several) for several in ids]
-        lost, read = (
-            np.array([sum(map(count, several)) for several in ids], np.float64)
-            for count in (lambda row: row.count(tokenizer.unk_token_id), len)
-        )
+        lost = np.array([sum(row.count(tokenizer.unk_token_id) for row in several) for several in ids], np.float64)
+        read = np.array([sum(map(len, several)) for several in ids])
         rule = f"{self.model} reads {self.max_length} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
         if any(dropped):

@@ -170,13 +170,9 @@ def is_verdict(token: str) -> bool:
 class EndpointChat:
     """A model behind an OpenAI-compatible endpoint (vLLM, llama.cpp, `transformers serve`, hosted ones).
 
-    A question is asked again after 408, 409, 429, 5xx and cut connections. The key is read from an environment variable
-    and never written: where the endpoint repeats it, the reply has the variable's name in its place.
-
-    Args:
-        base_url: of the endpoint, such as http://localhost:8000/v1. The key goes there and nowhere else.
-        key_variable: the environment variable that holds the key; a local server without a key needs none.
-        retries, timeout: how often a question is asked again, and the seconds within which the whole answer must come.
+    A question is asked again, at most `retries` times, after 408, 409, 429, 5xx and cut connections; a whole answer
+    must come within `timeout` seconds. The key is read from the environment, goes to `base_url` alone and is never
+    written: where the endpoint repeats it, the reply has the variable's name in its place.
 
     Raises SettingFault for a URL that is none, and for other settings.
     """

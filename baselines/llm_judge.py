@@ -94,11 +94,7 @@ class LLMJudge(BaseMetric):
     ) -> LLMJudge:
         """A judge behind `base_url`, or by transformers without one; with several models a panel.
 
-        Args:
-            model: a name at the endpoint; without one, a hub name or a folder. Or a list of these.
-            aspects: of the rubric; None for all of a file, and for coherence of our own rubric.
-            cache: a folder of stages in which replies are kept.
-
+        `aspects` None takes all of a file, and coherence of our own rubric. `cache` is a folder of stages for replies.
         Raises SettingFault.
         """
         check(Count, parallel=parallel, repeats=repeats)

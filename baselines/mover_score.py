@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
-from baselines.sentence_mover import earth_movers_distance
+from baselines.sentence_mover import move
 from core.example import Example
 from core.metric import BaseMetric
 from core.scores import Scores, require
@@ -82,35 +81,30 @@ class MoverScore(BaseMetric):
             return self.with_corpus(examples).score_all(examples)
         texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(text for several in texts for text in several))
-        ids = dict(zip(distinct, plain_token_ids(self.encoder.tokenizer, distinct), strict=True))
-        room = self.encoder.max_length - sum(map(len, special_frame(self.encoder.tokenizer)))
+        tokenizer = self.encoder.tokenizer
+        ids = dict(zip(distinct, plain_token_ids(tokenizer, distinct), strict=True))
+        room = self.encoder.max_length - sum(map(len, special_frame(tokenizer)))
         cut = {text: cut_end(row, room) for text, row in ids.items()}
         dropped = [sum(cut[text][1] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
-        frequencies = count_documents(self.documents, self._split)
+        frequencies = count_documents(self.documents, lambda text: [*map(str, plain_token_ids(tokenizer, [text])[0])])
         kept = {text: row for text, (row, _) in cut.items()}
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
             quality += self._score_chunk(texts[start : start + AT_ONCE], kept, frequencies)
         return Scores({"quality": np.array(quality)}, self.signature, (), dropped)
 
-    def _split(self, text: str) -> list[str]:
-        return list(map(str, plain_token_ids(self.encoder.tokenizer, [text])[0]))
-
     def _score_chunk(
         self, texts: Sequence[Sequence[str]], ids: dict[str, list[int]], frequencies: DocumentFrequencies
     ) -> list[float]:
         distinct = [text for text in dict.fromkeys(t for several in texts for t in several) if ids[text]]
         vectors = dict(zip(distinct, self._embed([ids[text] for text in distinct]), strict=True))
-        weights = {text: np.array([frequencies.idf(str(token)) for token in ids[text]]) for text in distinct}
+        masses = {t: (np.array([frequencies.idf(str(token)) for token in ids[t]]), vectors[t]) for t in distinct}
 
         def similarity(text: str, reference: str) -> float:
-            if text not in vectors or reference not in vectors:
-                return 0.0
-            supply, demand = (weights[each] / weights[each].sum() for each in (text, reference))
-            cost = cdist(vectors[text], vectors[reference])
-            return 1 / (1 + earth_movers_distance(supply, demand, cost))
+            known = text in masses and reference in masses
+            return 1 / (1 + move(masses[text], masses[reference])) if known else 0.0
 
         return [max(similarity(text, reference) for reference in others) for text, *others in texts]
 

@@ -75,10 +75,7 @@ def score_pairs(
     pairs_of: Callable[[Example], Sequence[Pair]],
     score: Callable[[list[Pair]], tuple[Values, Sequence[int]]],
 ) -> tuple[list[Values], list[int]]:
-    """The values of the pairs of each example (a text beside a source or reference), and how many tokens it lost.
-
-    `score` returns a value and the number of lost tokens for each of one or more pairs.
-    """
+    """The values of the pairs of each example, which `score` gives for one or more, and how many tokens it lost."""
     pairs = [pairs_of(example) for example in examples]
     flat = [pair for several in pairs for pair in several]
     values, lost = score(flat) if flat else (np.empty(0), [])
@@ -94,7 +91,7 @@ def to_quality(
     dropped: Sequence[int],
     notes: tuple[str, ...] = (),
 ) -> Scores:
-    """The aspect `quality`: the aggregate of each example's values; NaN with a reason for an example without values."""
+    """The aspect `quality`: the aggregate of each example's values; NaN for an example without values."""
     quality = [float(aggregate(each.astype(np.float64))) if len(each) else np.nan for each in values]
     reasons = [None if len(v) else NO_TOKENS for v in values]
     return Scores({"quality": np.array(quality)}, signature, reasons, dropped, notes=notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from core.metric import ReferenceMetric
@@ -35,26 +35,23 @@ Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}
 
 
-class UnicodeTokenizer:
-    """Words of any script in lower case."""
+def find_words(tokens: Tokens, text: str) -> list[str]:
+    """Words of any script in lower case.
 
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens: Tokens = tokens
-
-    def tokenize(self, text: str) -> list[str]:
-        """
-        >>> UnicodeTokenizer("characters").tokenize("Où est 明月?")
-        ['où', 'est', '明', '月']
-        """
-        return ROUGE_UNICODE.findall(space_words([text.lower()], self.tokens)[0])
+    >>> find_words("characters", "Où est 明月?")
+    ['où', 'est', '明', '月']
+    """
+    return ROUGE_UNICODE.findall(space_words([text.lower()], tokens)[0])
 
 
-def make_scorer(kind: Kind, stemmer: bool = False, tokenizer: UnicodeTokenizer | None = None) -> RougeScorer:
+@cache
+def make_scorer(kind: Kind, stemmer: bool, tokens: Tokens) -> RougeScorer:
     """The scorer of rouge-score, which is imported only where texts are scored: that takes longer than most runs."""
     with hide_modules("sklearn", "scipy.stats"):  # rouge-score imports all of NLTK, which imports both unused
         from rouge_score.rouge_scorer import RougeScorer
-    scorer = RougeScorer([kind], use_stemmer=stemmer, tokenizer=tokenizer)
-    scorer._tokenizer.tokenize = lru_cache(TEXTS)(scorer._tokenizer.tokenize)  # each text is read several times
+    scorer = RougeScorer([kind], use_stemmer=stemmer)
+    tokenize = scorer._tokenizer.tokenize if tokens == "library" else partial(find_words, tokens)
+    scorer._tokenizer.tokenize = lru_cache(TEXTS)(tokenize)  # each text is read several times
     return scorer
 
 
@@ -80,25 +77,18 @@ class Rouge(ReferenceMetric):
     def name(self) -> str:
         return NAMES[self.kind]
 
-    @cached_property
-    def _library(self) -> RougeScorer:
-        return make_scorer(self.kind, self.stemmer)
-
-    @cached_property
-    def _unicode(self) -> RougeScorer:
-        tokens = "characters" if self.tokens == "auto" else self.tokens
-        return make_scorer(self.kind, tokenizer=UnicodeTokenizer(tokens))
-
     @property
     def settings(self) -> dict[str, Setting]:
         stemmer = self.stemmer and self.tokens in ("auto", "library")
         return {"stemmer": stemmer, "tokens": self.tokens}
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
-        is_library = self.tokens == "library" or (self.tokens == "auto" and not are_unspaced([text, *references]))
-        scorer = self._library if is_library else self._unicode
-        for what, said in (("the text", text), *(("a reference", reference) for reference in references)):
+        tokens: Tokens = "characters" if are_unspaced([text, *references]) else "library"
+        tokens = tokens if self.tokens == "auto" else self.tokens
+        scorer = make_scorer(self.kind, self.stemmer, tokens)
+        for said in (text, *references):
             if not scorer._tokenizer.tokenize(said):
-                hint = "; tokens=characters reads every script" if is_library else ""
+                what = "the text" if said is text else "a reference"
+                hint = "; tokens=characters reads every script" if tokens == "library" else ""
                 return f"{self.name} sees no words in {what} with tokens={self.tokens}{hint}"
         return scorer.score_multi(references, text)[self.kind].fmeasure

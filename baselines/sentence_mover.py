@@ -16,6 +16,7 @@ from core.signature import MODEL_LIBRARIES, Setting
 from data.sentences import split_at_marks
 from models.encoders import Embedder, load_embedder
 
+Masses = tuple[NDArray[np.float64], NDArray[np.float64]]  # weights (n,), and vectors (n, dim)
 UNKNOWN = "a sentence has no word that the encoder knows"
 SMALLEST = 1e-3  # most scores below it: vectors are so long that exp(-distance) tells little
 
@@ -39,6 +40,13 @@ def earth_movers_distance(
         cost.ravel(), A_eq=np.vstack([leaves, arrives])[:-1], b_eq=np.concatenate([supply, demand])[:-1], method="highs"
     )
     return float(solved.fun)
+
+
+def move(ours: Masses, theirs: Masses) -> float:
+    """The least cost of moving weighted vectors to others at their Euclidean distance; NaN where one has no value."""
+    cost = cdist(ours[1], theirs[1])
+    supply, demand = (weights / weights.sum() for weights, _ in (ours, theirs))
+    return float("nan") if np.isnan(cost).any() else earth_movers_distance(supply, demand, cost)
 
 
 @dataclass(frozen=True)
@@ -85,9 +93,8 @@ class SentenceMover(BaseMetric):
     def _similarity(self, text: list[str], reference: list[str], vectors: dict[str, NDArray[np.float64]]) -> float:
         if not text:
             return 0.0
-        ours, theirs = (np.stack([vectors[sentence] for sentence in split]) for split in (text, reference))
-        if np.isnan(ours).any() or np.isnan(theirs).any():
-            return np.nan
-        weights = [np.array([count_words(sentence) for sentence in split], np.float64) for split in (text, reference)]
-        supply, demand = (weight / weight.sum() for weight in weights)
-        return float(np.exp(-earth_movers_distance(supply, demand, cdist(ours, theirs))))
+        ours, theirs = (
+            (np.array([count_words(s) for s in split], np.float64), np.stack([vectors[s] for s in split]))
+            for split in (text, reference)
+        )
+        return float(np.exp(-move(ours, theirs)))

@@ -21,8 +21,7 @@ from models.windows import CutTruncation, cut_end, refuse_cut
 class UniEval(ModelMetric):
     """The probability of "Yes" against "No", in (0, 1), averaged over the utterances of a dialogue; higher is better.
 
-    UniEval judges single utterances. CDM (Table 2) averages them, here without the first one, which
-    answers nothing.
+    UniEval judges single utterances. CDM (Table 2) averages them, here without the first one, which answers nothing.
     UniEval's own model for dialogues is `MingZhong/unieval-dialog`.
     """
 

@@ -43,10 +43,7 @@ class SelfPlanningAugmenter:
         return {"augmenter": "self_planning", "model": self.lm.weights, **asdict(self.settings)}
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """The augmented reference of every job, in their order.
-
-        A batch reads a context once for all of its jobs. A template without a blank needs no model: its own text is
-        returned.
+        """The augmented reference of every job, in their order. A template without a blank needs no model.
 
         Raises ExampleFaults, before the model is called, for all templates that are too long for the model even
         without context, and SettingFault for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
@@ -73,9 +70,8 @@ class SelfPlanningAugmenter:
                 lambda part: fill_in_lockstep(filler, [token_jobs[i] for i in part]), chosen
             )
             for i, row in zip(chosen, rows, strict=True):
-                planned = len(row.divergences)
+                text, planned = _join_text(jobs[i].template, row.fills), len(row.divergences)
                 kl = sum(row.divergences) / max(1, planned)
-                text = _join_text(jobs[i].template, row.fills)
                 results[i] = Augmented(text, tuple(row.fills), kl, row.job.dropped, planned)
         return results
 

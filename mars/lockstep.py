@@ -239,24 +239,14 @@ class _Batch:
         moves: list[tuple[int, range, range]] = []
         for i, row, fill, copy, states in zip(group, rows, fills, copies, following, strict=True):
             length, perplexities = self._best_length(row, list(islice(scores, len(states))))
-            if not row.is_last:
-                moves.append(self._continue_after(i, length, fill, copy))
+            if not row.is_last:  # goes on after the copy that follows this length, whose slots are moved behind it
+                words, chosen = len(row.blank.after), row.whole.index(length)
+                self.hidden[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
+                start, end = len(row.text) + row.blank.length + chosen * words, len(row.text) + length
+                moves.append((i, range(start, start + words), range(end, end + words)))
             row.keep(length, perplexities, self.filler.tokens)
         if moves:
             self.slots.move(*zip(*moves, strict=True))
-
-    def _continue_after(
-        self, i: int, length: int, fill: Float[Tensor, "lengths dim"], copy: Float[Tensor, "read dim"]
-    ) -> tuple[int, range, range]:
-        """Goes on after the copy that follows this length of a fill.
-
-        Returns the row, the slots that hold the copy, and those that it belongs to.
-        """
-        row = self.rows[i]
-        words, chosen = len(row.blank.after), row.whole.index(length)
-        self.hidden[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
-        start, end = len(row.text) + row.blank.length + chosen * words, len(row.text) + length
-        return i, range(start, start + words), range(end, end + words)
 
     def _best_length(self, row: Filling, following: Sequence[float]) -> tuple[int, list[float]]:
         """The best length of a fill, and the perplexity of every length."""

@@ -102,19 +102,13 @@ class MARS(BaseMetric):
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "MARS":
-        """Loads a language model and an encoder by hub name or folder.
+        """Loads a language model and an encoder (`load_embedder`) by hub name or folder.
 
-        Args:
-            language_model: a causal model, or a masked one for `naive`; not needed for `none`.
-            encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
-            augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
-            documents: the file of a corpus for the IDF of Eq. 1 (`read_documents`); None takes the references of
-                each call.
-            augmentation: how blanks are filled.
-            static_vectors: use the encoder's input embeddings as word vectors (Table 4).
+        The language model is causal, masked for `naive`, and not needed for `none`. `documents` is the file of a corpus
+        for the IDF of Eq. 1 (`read_documents`). `static_vectors` takes the encoder's input embeddings as word vectors
+        (Table 4).
 
-        Raises MissingModel where neither a folder nor a reachable hub has a model. Before any model is loaded, raises
-        SettingFault for settings that break a rule.
+        Raises SettingFault for settings that break a rule, before any model is loaded, and MissingModel.
         """
         check(AugmenterName, augmenter=augmenter)
         check(AscendingRatios, ratios=ratios)

@@ -166,10 +166,7 @@ def augment_references(
     masking: Masking,
     kept: Path | None,
 ) -> dict[ReferenceKey, Augmentations]:
-    """Augments every reference once, at all ratios; a reference that cannot be augmented has a reason instead.
-
-    Arguments as in `MARS`; without an augmenter the only ratio is 0.
-    """
+    """Every reference once, at all ratios, with arguments as in `MARS`; without an augmenter the only ratio is 0."""
     keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
     planned = [make_templates(reference, context, ratios, tagger, documents, masking) for context, reference in keys]
     if augmenter is None:
@@ -178,7 +175,6 @@ def augment_references(
         jobs = [Job(context, one) for (context, _), row in zip(keys, planned, strict=True) for one in row]
         filled = load_or_augment(augmenter, jobs, kept)
     found: dict[ReferenceKey, Augmentations] = {}
-    reasons: list[str] = []
     rest = iter(filled)
     for key, row in zip(keys, planned, strict=True):
         made = [next(rest) for _ in row]
@@ -186,8 +182,7 @@ def augment_references(
         parts = zip(ratios, row, made, strict=True)
         ready = tuple(AugmentedReference(*key, r, t, a) for r, t, a in parts if isinstance(a, Augmented))
         found[key] = RefusedReference(*key, refused[0]) if refused else ready
-        reasons += refused[:1]
-    if reasons:
+    if reasons := [one.reason for one in found.values() if isinstance(one, RefusedReference)]:
         log.warning("%d of %d references cannot be augmented: %s", len(reasons), len(found), reasons[0])
     bare = sum(not context for context, _ in found)
     if bare and augmenter is not None and augmenter.depends["use_context"]:
@@ -196,10 +191,9 @@ def augment_references(
 
 
 def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None) -> list[Augmented | str]:
-    """The filled reference of every job, or the reason why it cannot be filled.
+    """The filled reference of every job, or the reason why it cannot be filled. Equal jobs are done once.
 
-    References in the cache of the folder of stages `kept` are read and the others are made; without a folder nothing is
-    kept. Equal jobs are done once. A run that was killed continues where it stopped.
+    Those in a cache of the folder of stages `kept` are read, so that a killed run continues where it stopped.
     """
     keys = [_make_key(job) for job in jobs]
     wanted = dict(zip(keys, jobs, strict=True))
