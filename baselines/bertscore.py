@@ -126,8 +126,8 @@ class BertScore(BaseMetric):
         name = Path(self.model).name
         unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
         unspelled = f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use one of this language"
-        is_unspelled = unknown.sum() > UNKNOWN_SHARE * len(unknown)
-        return (*[unusual][: name != USUAL], *[unspelled][:is_unspelled])
+        applies = {unusual: name != USUAL, unspelled: unknown.sum() > UNKNOWN_SHARE * len(unknown)}
+        return tuple(note for note, is_true in applies.items() if is_true)
 
     def _read_tokens(
         self, texts: Sequence[str], references: Sequence[Sequence[str]]

@@ -173,13 +173,7 @@ def exchange_concepts(
     for (i, asked), shares in zip(questions.items(), weigh(pair, list(questions.values()), sampling), strict=True):
         (other,) = rngs[i].choices(asked.others, shares.tolist())
         negatives[i] = (asked.concepts, " ".join(exchange(asked.words, asked.here, other)))
-    changed = [i for i, negative in negatives.items() if negative != positives[i]]
-    return Negatives(
-        positives=tuple(positives[i] for i in changed),
-        negatives=tuple(negatives[i] for i in changed),
-        indices=tuple(changed),
-        failures=len(positives) - len(changed),
-    )
+    return Negatives.of(positives, {i: each for i, each in negatives.items() if each != positives[i]})
 
 
 def weigh(

@@ -5,8 +5,9 @@ do not tell them apart.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,13 @@ class Negatives:
     dropped: int = 0  # how many source tokens around the redrawn segments did not fit into the models' window
     # share of the drawn tokens that are not among the amateur's `PLAUSIBLE` likeliest; None where it does not draw
     implausible: float | None = None
+
+    @classmethod
+    def of(cls, positives: Sequence[Dialogue], negatives: Mapping[int, Dialogue], **counted: Any) -> "Negatives":
+        """Those of the dialogues that have one, by index."""
+        at = tuple(sorted(negatives))
+        both = tuple(positives[i] for i in at), tuple(negatives[i] for i in at)
+        return cls(*both, at, len(positives) - len(at), **counted)
 
 
 def sample_negatives(
@@ -98,16 +106,9 @@ def sample_negatives(
             waiting = [i for i in waiting if i not in done]
             if not waiting:
                 break
-    kept = sorted(changed)
-    return Negatives(
-        positives=tuple(positives[i] for i in kept),
-        negatives=tuple(pair.decode([current[i] for i in kept])),
-        indices=tuple(kept),
-        failures=len(current) - len(kept),
-        unclosed=unclosed,
-        dropped=dropped,
-        implausible=float(np.mean(np.array(ranks) >= PLAUSIBLE)) if ranks else None,
-    )
+    negatives = dict(zip(changed, pair.decode([current[i] for i in changed]), strict=True))
+    implausible = float(np.mean(np.array(ranks) >= PLAUSIBLE)) if ranks else None
+    return Negatives.of(positives, negatives, unclosed=unclosed, dropped=dropped, implausible=implausible)
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:

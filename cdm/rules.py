@@ -68,12 +68,7 @@ def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: in
             if negative != positive and all(negative):
                 found[i] = negative
                 break
-    return Negatives(
-        positives=tuple(positives[i] for i in found),
-        negatives=tuple(found.values()),
-        indices=tuple(found),
-        failures=len(positives) - len(found),
-    )
+    return Negatives.of(positives, found)
 
 
 def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:

@@ -180,7 +180,7 @@ def _by_list(at: _Place) -> PartOfSpeech | None:
 
 def _verb_or_noun(at: _Place) -> PartOfSpeech | None:
     """Other words for forms of a listed verb, nouns where it is used as one, None for a word that is no form of one."""
-    stems = _stems(at.word)
+    stems = _stems(at.word, "s", "es", "d", "ed", "ing")
     is_verb = not stems.isdisjoint(LISTS["verbs"])
     if not is_verb and stems.isdisjoint(LISTS["verbs or nouns"]):
         return None
@@ -197,20 +197,20 @@ def _verb_or_noun(at: _Place) -> PartOfSpeech | None:
     return "other" if opens and (follows_noun or at.left == "," or is_in(at.left, "conjunctions")) else "noun"
 
 
-def _stems(word: str) -> set[str]:
-    """What the word may be a form of: watches, carries, stopped, making.
+def _stems(word: str, *endings: str) -> set[str]:
+    """What the word may be a form of, by these endings: watches, carries, stopped, making, funniest.
 
-    >>> sorted(_stems("carries"))
+    >>> sorted(_stems("carries", "s", "es"))
     ['carri', 'carrie', 'carries', 'carry']
     """
     stems = {word}
-    for ending in ("s", "es", "d", "ed", "ing"):
+    for ending in endings:
         if word.endswith(ending) and len(word) > len(ending) + 1:
             stem = word.removesuffix(ending)
             stems.add(stem)
-            if stem.endswith("i") and ending in ("es", "ed"):
+            if stem.endswith("i") and ending in ("es", "ed", "er", "est"):
                 stems.add(stem[:-1] + "y")
-            if ending in ("ed", "ing"):
+            if ending not in ("s", "es", "d"):
                 stems |= {stem + "e"} | ({stem[:-1]} if stem[-1] == stem[-2:-1] else set())
     return stems
 
@@ -219,24 +219,14 @@ def _by_suffix(word: str) -> PartOfSpeech | None:
     """What a list or an ending alone says."""
     if is_in(word, "nouns"):
         return "noun"
-    if is_in(word, "adjectives") or _is_compared(word):
+    positives = _stems(word, "er", "est") - {word, "own"}  # of taller, funniest, bigger, nicer
+    if is_in(word, "adjectives") or any(is_in(each, "adjectives", "adjectives or adverbs") for each in positives):
         return "adjective"
     if (word.endswith("ly") and len(word) > 4) or word.endswith(("wards", "wise")):
         return "adverb"
     if has_ending(word, "nouns"):
         return "noun"
     return "adjective" if has_ending(word, "adjectives") else None
-
-
-def _is_compared(word: str) -> bool:
-    """Whether it is a comparative or superlative of a listed adjective: taller, funniest, bigger, nicer."""
-    for ending in ("er", "est"):
-        if word.endswith(ending):
-            stem = word.removesuffix(ending)
-            forms = {stem, stem + "e"} | ({stem[:-1] + "y"} if stem.endswith("i") else set())
-            forms |= {stem[:-1]} if stem[-1:] == stem[-2:-1] else set()
-            return any(form != "own" and is_in(form, "adjectives", "adjectives or adverbs") for form in forms)
-    return False
 
 
 def _by_ending(at: _Place) -> PartOfSpeech:
