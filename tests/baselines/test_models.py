@@ -62,9 +62,6 @@ def rate_pairs(bert: Path) -> tuple[BertForSequenceClassification, PreTrainedTok
 
 @pytest.fixture(scope="module")
 def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, Metric]:
-    torch.manual_seed(0)
-    sizes: Any = {"vocabulary_size": 50, "min_count": 1, "embedding_dim": 8, "hidden_dim": 8}
-    texts = [(text,) for text in TEXTS]
     return {
         "perplexity": Perplexity(gpt, "toy"),
         "perplexity_seq2seq": InfillingPerplexity(infiller(t5), "toy"),
@@ -72,8 +69,6 @@ def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, Metric]:
         "bertscore": BertScore.from_pretrained(str(bert)),
         "sentence_mover": SentenceMover(Encoder.from_pretrained(str(bert))),
         "mover_score": MoverScore(Encoder.from_pretrained(str(bert)), ["a cat sat.", "rain"]),
-        "discriminator": DiscriminatorScore(new_bilstm(texts, **sizes)),
-        "discriminator_label": LabelDiscriminatorScore(new_bilstm(texts, **sizes, labels=("good", "bad"))),
         "bleurt": Bleurt(Regressor(*rate_pairs(bert)), "toy"),
     }
 
@@ -86,8 +81,6 @@ LACKING = {
     "bertscore": {"d": "bertscore needs references, found none"},
     "sentence_mover": {"d": "sentence_mover needs references, found none"},
     "mover_score": {"d": "mover_score needs references, found none"},
-    "discriminator": {"e": NO_TOKENS},
-    "discriminator_label": {"c": "discriminator_label needs label, found none", "e": NO_TOKENS},
     "bleurt": {"d": "bleurt needs references, found none", "e": NO_TOKENS},
 }
 

@@ -1,17 +1,11 @@
 """The equations of CDM on values worked by hand."""
 
-import numpy as np
 import torch
 
-from cdm.momentum import degraded_log_probabilities, distribution_quality, keep_plausible
+from cdm.momentum import degraded_log_probabilities, keep_plausible
 
 AMATEUR = torch.tensor([[0.5, 0.25, 0.25]]).log()
 EXPERT = torch.tensor([[0.25, 0.5, 0.25]]).log()
-
-
-def test_distribution_quality_is_a_weighted_mean() -> None:
-    weights = np.array([[1.0, 1.0, 2.0], [0.0, 3.0, 1.0]])
-    np.testing.assert_allclose(distribution_quality(np.array([1.0, -3.0, 0.5]), weights), [-0.25, -2.125])
 
 
 def test_gamma_moves_away_from_the_expert() -> None:

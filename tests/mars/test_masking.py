@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
-from core.faults import InputFaults, SettingFault
+from core.faults import SettingFault
 from data.words import split_words
 from mars.english import Tagger
 from mars.masking import (
@@ -211,16 +211,3 @@ def test_corpora_of_each_kind(tmp_path: Path) -> None:
     assert load_documents(lines) == load_documents(examples) == expected
     examples.write_text(json.dumps({"id": "1", "text": "a cow"}) + "\n", encoding="utf-8")
     assert load_documents(examples) == count_corpus(["a cow"])
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.txt", " \n", "a.txt: the file is empty"),
-        ("a.jsonl", "{", "a.jsonl:1: "),
-    ],
-)
-def test_what_is_no_corpus_is_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
-    (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(InputFaults, match=message):
-        load_documents(tmp_path / name)

@@ -197,10 +197,7 @@ def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> 
     ("settings", "message"),
     [
         ({"language_model": None}, "needs a language_model"),
-        (
-            {"language_model": "x", "augmenter": "clever"},
-            "augmenter must be 'self_planning', 'naive' or 'none', but is",
-        ),
+        ({"language_model": "x", "augmenter": "clever"}, "augmenter must be 'self_planning', 'naive' or 'none'"),
         ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
     ],
 )
@@ -213,9 +210,7 @@ def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(
 
 ODD = [
     Example("emoji", text="so 😀 happy 🎉", references=("very 😀 glad 👨‍👩‍👧 today",), context="a party 🎉"),
-    Example(
-        "arabic", text="ذهب الولد إلى البيت", references=("عاد الولد الصغير إلى بيته",), context="كان الولد في المدرسة"
-    ),
+    Example("arabic", text="ذهب الولد", references=("عاد الولد الصغير إلى بيته",), context="كان الولد في المدرسة"),
     Example("chinese", text="他回家了。", references=("男孩回到了家。",), context="男孩在学校。"),
     Example("one", text="yes", references=("no",), context="really?"),
     Example("bare", text="a cat", references=("a dog sat",)),

@@ -46,18 +46,14 @@ def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: 
         list("abcdefg"),
         [NOTE.format(1)],
     )
-    chinese = own_data(["t", "u"], ["x", "y"], [Example("h", text="今天天气很好。", label="x")])
+    chinese = own_data(["t"], ["x"], [Example("h", text="今天天气很好。", label="x")])
     assert choose_prompts(chinese, SamplingSettings(3, 1, 4, 4, (0,))) == (["今天天"], [NOTE.format(3)])
     prefixed = own_data(["t", "u"], ["x", "y"], [*held_out, Example("p", text="Once more.", prefix="Once ", label="y")])
     assert choose_prompts(prefixed, SamplingSettings(3, 1, 4, 4, (0,))) == (["Once"], [])
     with pytest.raises(InputFaults, match=r"mine has no held-out texts to take prompts from: set sampling\.prompts"):
         choose_prompts(own_data(["t", "u"], ["x", "y"]), SamplingSettings(3, 1, 4, 4, (0,)))
     short = own_data(["t", "u"], ["x", "y"], [Example("h", text="Delicious", label="x")])
-    few = (
-        "^none of the 1 held-out texts of mine has more than 3 words, so they give no prompts: set "
-        r"sampling\.prompt_words to a smaller number, or sampling\.prompts to a list of texts$"
-    )
-    with pytest.raises(InputFaults, match=few):
+    with pytest.raises(InputFaults, match="none of the 1 held-out texts of mine has more than 3 words"):
         choose_prompts(short, SamplingSettings(3, 1, 4, 4, (0,)))
 
 

@@ -219,11 +219,6 @@ def test_other_tokens_and_wrong_settings_are_refused(guidance: Guide, settings: 
         guidance(**settings)
 
 
-def test_more_candidates_than_tokens_are_refused(lm: CausalLM, guidance: Guide) -> None:
-    with pytest.raises(ValueError, match=rf"at most the {len(lm.tokenizer)} tokens of the generator, but is 5000"):
-        generate(lm, [guidance(k=5000)])
-
-
 def test_equation_5_by_hand() -> None:
     f = normalise_scores(torch.tensor([[1.0, 3.0, 2.0]]), alpha=2.0)
     after = add_to_scores(torch.tensor([[2.0, 1.0, 0.0]]), f)
