@@ -142,12 +142,14 @@ def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[Infill
 
 @checked_dataclass
 class Gaps:
-    """A model learns to fill random gaps of dialogues. A causal model learns what precedes the segment, too."""
+    """A model learns to fill random gaps of dialogues. A causal model learns what precedes the segment, too.
+
+    The first three fields are saved with the model and hold for all that the pair reads later.
+    """
 
     max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
     given: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
-    # of the text, in training and in all that the pair reads later (`data.words.spell`). It is saved with the model,
-    # as `max_length` and `given` are.
+    # of the text (`data.words.spell`)
     spelling: Spelling = "as_is"
     # gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees the
     # first gaps of one that learns more.

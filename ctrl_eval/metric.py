@@ -108,18 +108,12 @@ class CTRLEval(BaseMetric):
         dtype: str = "float32",
         **settings: Any,
     ) -> "CTRLEval":
-        """The metric on a hub name or a folder.
+        """The metric on a hub name or a folder: PEGASUS, T5, BART or another encoder-decoder that learned to fill gaps.
 
-        Args:
-            model: PEGASUS, T5, BART or another encoder-decoder that was trained to fill gaps.
-            iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike, with a warning.
-            iwf_tokenizer: the model whose tokens the table has; None for the tokens of `model`.
-            prompts: `sentiment`, `topic` or a YAML file.
-            sentence_split: see `data.sentences.make_splitter`.
-            convention: how the model fills gaps; known for the types of `models.infilling.OF_MODEL_TYPE`.
-            settings: length_norm, weights, truncation, token_budget, kept, as the attributes.
-
-        The weights are loaded by the first `score`.
+        `iwf` is a table (`frequency.load_frequencies`) of the tokens of `iwf_tokenizer`, or of `model`; without one all
+        targets weigh alike. `prompts` is `sentiment`, `topic` or a YAML file, `sentence_split` as in `make_splitter`.
+        `convention` is known for the types of `models.infilling.OF_MODEL_TYPE`. `settings` are the other fields. The
+        weights are loaded by the first `score`.
 
         Raises InputFaults for a faulty file, SettingFault for a faulty setting, MissingModel for a missing model.
         """

@@ -23,9 +23,9 @@ Rounding = Literal["floor", "nearest", "ceil"]
 class Masking:
     """Which words are masked first, and at what cost (section 2.1)."""
 
-    adjective: Positive = 4.0  # alpha of these word classes in Eq. 1; 4, 3 and 2 are the paper's (footnote 3).
+    adjective: Positive = 4.0  # alpha of Eq. 1; 4, 3 and 2 are from footnote 3 of the paper
     adverb: Positive = 3.0
-    noun: Positive = 2.0  # alpha of these word classes in Eq. 1; 4, 3 and 2 are the paper's (footnote 3).
+    noun: Positive = 2.0
     other: Positive = 1.0  # alpha of all other words; the paper does not give it
     shared_cost: Count = 10  # the cost of a word that the context shares in the same order; other words cost 1
     # how the masking budget lambda N becomes an integer; the paper does not say. With `ceil` short references are
