@@ -273,9 +273,11 @@ def check_scored(
 ) -> ScoredFile:
     """Checks the file, and the names of the metrics to run, `metric` and `metrics`, before one is loaded.
 
-    Raises InputFaults as `check` does, for a file without scores (nor ratings, with `or_ratings`) if no metric runs,
-    and for a metric that is in the file already.
+    Raises SettingFault for a corpus, and InputFaults as `check` does, for a file without scores (nor ratings, with
+    `or_ratings`) if no metric runs, and for a metric that is in the file already.
     """
+    if not isinstance(file, ScoredFile):
+        raise SettingFault("data must be a file of texts: data.path=FILE; sets of other forms are for the experiments")
     check(file)
     names = [*([] if metric is None else [metric]), *metrics]
     if not (file.scores or names or (or_ratings and file.aspects)):
