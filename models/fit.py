@@ -363,7 +363,7 @@ def fit(
         for file in checkpoints.glob("epoch_*.ckpt"):
             load(file)
             save(folder / file.stem)
-    load(Path(best.best_model_path))
+    load(checkpoints / Path(best.best_model_path).name)  # also where the folder was moved since
     trainer.strategy.barrier()  # every process has read the weights before they are removed
     if trainer.is_global_zero:
         (folder / "curve.json").write_text(json.dumps(curve.points, indent=1) + "\n", encoding="utf-8")
