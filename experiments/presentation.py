@@ -1,7 +1,5 @@
 """Presentation: the outcome of an experiment from its scored sets, models, tables and notes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

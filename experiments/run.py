@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for 
 from core.configs import CONFIGS  # noqa: E402
 from core.extras import named_extras  # noqa: E402
 from core.faults import SettingFault, printable  # noqa: E402
-from experiments.runner.listing import descriptions, group_options  # noqa: E402
+from experiments.runner import words  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
 from experiments.runner.terminal import open_streams, program, say  # noqa: E402
-from experiments.runner.words import VERBS, as_settings, complete, is_experiment, known_verbs, name_verb  # noqa: E402
 
 
 def console() -> int:
@@ -45,14 +44,14 @@ def main(argv: Sequence[str]) -> int:
         _check_options(unknown, argv, folders)
         if arguments.shell_completion:
             return complete_shell(arguments.settings, folders)
-        settings = as_settings(arguments.settings, descriptions(folders), arguments.multirun)
+        settings = words.as_settings(arguments.settings, words.descriptions(folders), arguments.multirun)
         if arguments.help:
             print(printable(redact(experiment_text(settings, folders) or help_text(folders))))
             return 0
         with named_extras():
             return _run(arguments, settings, folders)
     except SettingFault as fault:
-        called = " ".join([*program(), *(name_verb(arguments.settings) if settings else ())])
+        called = " ".join([*program(), *(words.name_verb(arguments.settings) if settings else ())])
         print(printable(redact(f"{fault}\n`{called} --help` lists the settings")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -73,7 +72,7 @@ def _check_options(unknown: Sequence[str], argv: Sequence[str], folders: Sequenc
 
 def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequence[Path]) -> int:
     """Runs an experiment or a sweep, or says what it needs, or prints its configuration."""
-    if not any(map(is_experiment, settings)):
+    if not any(map(words.is_experiment, settings)):
         lacks = f"{' '.join(arguments.settings) or 'the command'} lacks a verb or an experiment"
         print(printable(f"{lacks}\n\n{experiments_text(folders)}\n\n{EXAMPLES}"), file=sys.stderr)
         return 2
@@ -94,15 +93,15 @@ def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequen
     reads = (read for config in configs for read in list_reads(config, settings)) if arguments.config_dir else ()
     for read in dict.fromkeys(reads):
         say(f"a file of --config-dir names what the run reads: {read}")
-    words = [f"--config-dir={folder}" for folder in folders[1:]] + [f"--allow={name}" for name in arguments.allow]
-    words += arguments.settings
+    given = [f"--config-dir={folder}" for folder in folders[1:]] + [f"--allow={name}" for name in arguments.allow]
+    given += arguments.settings
     if arguments.multirun:
         from experiments.runner.sweep import run_sweep
 
-        return run_sweep(jobs, configs, settings, words, folders, arguments.allow)
+        return run_sweep(jobs, configs, settings, given, folders, arguments.allow)
     from experiments.runner.execution import execute
 
-    return execute(configs[0], words, arguments.allow)
+    return execute(configs[0], given, arguments.allow)
 
 
 def _print_configuration(config: Any) -> int:
@@ -151,7 +150,7 @@ def complete_shell(settings: Sequence[str], folders: Sequence[Path]) -> int:
     import experiments.runner.configuration  # noqa: F401, it stores the group scale
 
     if "COMP_LINE" in os.environ:
-        os.environ["COMP_LINE"], verbs = complete(os.environ["COMP_LINE"], descriptions(folders))
+        os.environ["COMP_LINE"], verbs = words.complete(os.environ["COMP_LINE"], words.descriptions(folders))
         if not os.environ["COMP_LINE"]:
             print(("\n" if "query=fish" in settings else " ").join(verbs))
             return 0
@@ -168,7 +167,10 @@ def complete_shell(settings: Sequence[str], folders: Sequence[Path]) -> int:
 
 def help_text(folders: Sequence[Path]) -> str:
     """The text that --help prints."""
-    return "\n\n".join((f"usage: {usage()}", experiments_text(folders), groups_text(folders), SETTINGS, EXAMPLES))
+    groups = words.group_options(folders)
+    keys = {f"{'+' if group == 'sweep' else ''}{group}=": names for group, names in groups.items() if group != "exp"}
+    listed = list_lines("Config groups", {key: ", ".join(names) for key, names in keys.items()})
+    return "\n\n".join((f"usage: {usage()}", experiments_text(folders), listed, SETTINGS, EXAMPLES))
 
 
 def usage(verb: str = "VERB [FILE]") -> str:
@@ -178,14 +180,14 @@ def usage(verb: str = "VERB [FILE]") -> str:
 
 def experiment_text(settings: Sequence[str], folders: Sequence[Path]) -> str:
     """The config files of the experiment, as far as they hold settings; empty where none is named."""
-    named = [setting.partition("=")[2] for setting in settings if is_experiment(setting)]
+    named = [setting.partition("=")[2] for setting in settings if words.is_experiment(setting)]
     if not named:
         return ""
     from experiments.runner.configuration import list_files
 
-    verbs = {verb.experiment: f"{name}{' [FILE]' if verb.file else ''}" for name, verb in VERBS.items()}
+    verbs = {verb.experiment: f"{name}{' [FILE]' if verb.file else ''}" for name, verb in words.VERBS.items()}
     called = verbs.get(named[0], f"+exp={named[0]}")
-    sections = [f"usage: {usage(called)}\n{descriptions(folders).get(named[0], '')}"]
+    sections = [f"usage: {usage(called)}\n{words.descriptions(folders).get(named[0], '')}"]
     for name, package, text in list_files(settings, folders):
         group, _, choice = name.rpartition("/") if name.startswith("hydra/") else name.partition("/")
         title = f"{group}={choice}" + (f", set by {package}.NAME=VALUE" if package else "")
@@ -221,38 +223,21 @@ Options (as in Hydra)
 
 
 def experiments_text(folders: Sequence[Path]) -> str:
-    """The verbs, then the experiments by paper, then the others, one per line."""
-    found = descriptions(folders)
-    verbs = known_verbs(found)
-    sections = {"Verbs": {name: verb.line or found[str(verb.experiment)] for name, verb in verbs.items()}}
-    rest = {name: line for name, line in found.items() if name not in {verb.experiment for verb in verbs.values()}}
-    for title, start in PAPERS:
-        names = [name for name in found if name.startswith(start)]
-        sections[title] = {f"+exp={name}": found[name] for name in names}
-        rest = {name: line for name, line in rest.items() if name not in names}
-    sections["Other experiments"] = {f"+exp={name}": line for name, line in rest.items()}
-    width = max(len(name) for lines in sections.values() for name in lines) + 2
-    texts = (
-        "\n".join((title, *(f"  {name:<{width}}{line}" for name, line in lines.items())))
-        for title, lines in sections.items()
-        if lines
-    )
-    return "\n\n".join(texts)
+    """The verbs, then the other experiments, one per line."""
+    found = words.descriptions(folders)
+    verbs = words.known_verbs(found)
+    others = found.keys() - {verb.experiment for verb in verbs.values()}
+    verb_lines = {name: verb.line or found[verb.experiment] for name, verb in verbs.items()}
+    lines = {f"+exp={name}": line for name, line in found.items() if name in others}
+    return f"{list_lines('Verbs', verb_lines)}\n\n{list_lines('Experiments', lines)}"
 
 
-PAPERS = (("CTRLEval", "ctrleval"), ("MARS", "mars"), ("CDM", "cdm"), ("OUMG", ("oumg", "guided")))  # starts of names
+def list_lines(title: str, lines: Mapping[str, str]) -> str:
+    """A list under its title."""
+    return "\n".join((title, *(f"  {name:<{WIDTH}}{line}" for name, line in lines.items())))
 
 
-def groups_text(folders: Sequence[Path]) -> str:
-    """The list of config groups with their options."""
-    lines = ["Config groups"]
-    for group, names in group_options(folders).items():
-        if group != "exp":
-            key = f"{'+' if group == 'sweep' else ''}{group}="
-            lines.append(f"  {key:<28}{', '.join(names)}")
-    return "\n".join(lines)
-
-
+WIDTH = 26  # of the left column of --help
 EXAMPLES = """Examples
   judge compare examples/summaries.jsonl metrics=rouge_l,bleu
   judge score in.jsonl metric=word_count output=out.jsonl

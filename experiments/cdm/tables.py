@@ -149,15 +149,10 @@ def list_warnings(order: PartialOrder, negatives: Negatives, cues: Table, pooler
     return [what for what, is_so in said.items() if is_so]
 
 
-def gaps_of(plan: LanguageModelPlan) -> Gaps:
-    """What a model of a pair learns; a pair learns nothing but gaps."""
-    return cast(Gaps, plan.learns)
-
-
 def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -> float:
     """How often a model reads the training text: epochs times the share of its tokens that an epoch reads."""
-    learns = gaps_of(plan)
+    most = cast(Gaps, plan.learns).most  # a pair learns nothing but gaps
     every = text.tasks(seed)
     drawn = plan.tasks_per_text * len(every)
-    learned = drawn if learns.most is None else min(learns.most, drawn)
+    learned = drawn if most is None else min(most, drawn)
     return plan.schedule.epochs * text.share_read(every) * learned / len(every)

@@ -25,8 +25,7 @@ from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
-from experiments.ctrl_eval.plots import plot_number_of_evaluators
-from experiments.ctrl_eval.tables import AnalysisSettings, Evaluated, tabulate_analyses
+from experiments.ctrl_eval.tables import AnalysisSettings, Evaluated, plot_number_of_evaluators, tabulate_analyses
 from experiments.presentation import present
 from experiments.training import (
     DiscriminatorPlan,

@@ -1,15 +1,17 @@
-"""Tables of CTRLEval beside the agreement with ratings: Figures 2 to 4 as numbers."""
+"""Tables of CTRLEval beside the agreement with ratings, Figures 2 to 4 as numbers, and the plot of Figure 4."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from core.faults import SettingFault
 from core.settings import Count, Several, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
 from experiments.presentation import list_agreement_of_parts
+from experiments.report.plots import make_figure, styled, wrap
 from judge.tables import Table
 from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet
@@ -95,3 +97,19 @@ def list_agreement_by_number(scored: ScoredSet, evaluated: Evaluated, numbers: S
                 for number, (mean, deviation) in curve.items()
             ]
     return rows
+
+
+@styled
+def plot_number_of_evaluators(rows: Sequence[Row]) -> Figure:
+    """Figure 4: mean and deviation of Pearson's r by the number of evaluators, one line per pattern function."""
+    figure = make_figure(6)
+    axes = figure.subplots()
+    for metric in dict.fromkeys(row["metric"] for row in rows):
+        curve = [(row["evaluators"], row["pearson"], row["deviation"]) for row in rows if row["metric"] == metric]
+        numbers, means, deviations = np.array(curve).T
+        axes.plot(numbers, means, marker="o", label=wrap(metric))
+        axes.fill_between(numbers, means - deviations, means + deviations, alpha=0.2)
+    axes.set(xlabel="evaluators, drawn 20 times", ylabel="Pearson with attribute relevance")
+    axes.legend()
+    figure.set_label("Pearson by the number of evaluators: mean, one standard deviation.")
+    return figure

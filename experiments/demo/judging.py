@@ -1,6 +1,7 @@
-"""Judge: the scores of one text by the metrics that a folder of models has, and what explains each score."""
+"""Judge: the scores of one text by the metrics of a folder of models, what explains them, and systems compared."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,15 +10,19 @@ from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.discriminative import ClassifierPooler, DiscriminativeCDM
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault
+from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
+from data.scored import read_scored
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from experiments.report.explanations import Line, read_explanation
+from judge.comparing import SystemsCompared, check_comparable, compare
 from judge.inputs import read
+from judge.scoring import score_all
 from mars.metric import MARS
+from meta_eval.scored_set import ScoredSet
 
 SCALES = {  # what the number of a metric says, by the beginning of its name
     "word count": "words; says nothing about quality",
@@ -46,7 +51,6 @@ class Judgement:
 
     @property
     def scale(self) -> str:
-        """What the number says."""
         return next((scale for beginning, scale in SCALES.items() if self.metric.startswith(beginning)), "")
 
 
@@ -119,3 +123,35 @@ def check_length(text: str, characters: int, name: str) -> None:
     """Raises SettingFault for a text of more characters."""
     if len(text) > characters:
         raise SettingFault(f"{name} must have at most {characters} characters, but has {len(text)}")
+
+
+def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
+    """The outputs of all systems: those of one file, or of several that have the names of their systems.
+
+    Faults call a file by its name alone, since its folder means nothing to the person who chose it.
+
+    Raises SettingFault without a file, InputFaults for a faulty file and for more than `most` outputs.
+    """
+    if not paths:
+        raise SettingFault("choose a file of outputs, or one of the examples")
+    systems = [f"{path.stem.replace('=', '-')}={path}" for path in paths]
+    try:
+        file = read_scored(paths[0]) if len(paths) == 1 else read_scored(systems=systems)
+        if len(file) > most:
+            rule = f"the page reads at most {most} outputs, found {len(file)}: use judge compare"
+            raise InputFaults([fault(file.locate(most)[0], 0, rule)])
+    except InputFaults as faults:
+        folders = [f"{path.parent}/" for path in paths]
+        shown = [next((each.removeprefix(f) for f in folders if each.startswith(f)), each) for each in faults.faults]
+        raise InputFaults(shown) from None
+    return replace(file, places=tuple((Path(path).name, line) for path, line in file.places))
+
+
+def compare_by_metric(outputs: ScoredSet, name: str, metric: Metric) -> SystemsCompared:
+    """Compares the systems input by input by a metric, and by the scores and ratings that the outputs have.
+
+    Raises InputFaults unless every system has one output for every input.
+    """
+    check_comparable(outputs)
+    scored = replace(outputs, scores={**outputs.scores, name: score_all(outputs, metric)})
+    return compare(scored)

@@ -11,8 +11,7 @@ from gradio import themes
 
 from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
-from experiments.demo.comparing import compare_by_metric, read_outputs
-from experiments.demo.judging import check_length, judge_by, make_example
+from experiments.demo.judging import check_length, compare_by_metric, judge_by, make_example, read_outputs
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.settings import DemoModels, DemoSettings
 from experiments.demo.views import show_candidates, show_judgements

@@ -57,7 +57,6 @@ class DemoModels:
 
     @classmethod
     def load(cls, settings: DemoSettings) -> "DemoModels":
-        """The models that the folder has."""
         folder = Path(settings.models)
         guides = {path.name.removeprefix(GUIDE): path for path in sorted(folder.glob(f"{GUIDE}*"))}
         generator = None

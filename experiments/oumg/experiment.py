@@ -7,7 +7,6 @@ from core.stages import fingerprint
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.findings import Contest, JudgesPlan, judge_systems, score_origins
-from experiments.oumg.plots import plot_logits
 from experiments.presentation import present
 from experiments.training import Trained
 from oumg.comparison import PairedOutputs, label_pairs
@@ -23,8 +22,8 @@ def compare_systems(
     models: Mapping[str, Trained] | None = None,
     further: Sequence[Table] = (),
     notes: Sequence[str] = (),
-    settings: Mapping[str, Setting] | None = None,
     figures: Mapping[str, float] | None = None,
+    settings: Mapping[str, Setting] | None = None,
     synthetic: bool = False,
 ) -> Outcome:
     """A row for each contest and kind of discriminator, beside what a form of OUMG adds.
@@ -32,20 +31,21 @@ def compare_systems(
     The first contest has the plots, the counts, and the logits of its test texts in the results.
     """
     found = [judge_systems(run, each, plan) for each in contests]
-    first = found[0]
-    pairs = {"pairs to learn from": first.contest.comparison.train, "pairs to judge": first.contest.comparison.test}
-    rows = [
-        {**each.contest.before, **row, **each.contest.after} for each in found for row in tables.relative_rows(each)
-    ]
+    first, pairs = found[0], contests[0].comparison
+    judges = {
+        f"discriminator_{each.kind}_seed_{seed}": trained
+        for each in first
+        for seed, trained in each.discriminators.items()
+    }
     return present(
         run,
         score_origins(first, synthetic),
-        {**(models or {}), **first.models},
-        [Table(title, caption, rows), *further],
+        {**(models or {}), **judges},
+        [Table(title, caption, [tables.relative_row(each) for of_contest in found for each in of_contest]), *further],
         [*notes, *(note for each in found for note in tables.comparison_notes(each))],
         settings=settings,
-        plots=plot_logits(first),
-        figures={**{name: len(each) for name, each in pairs.items()}, **(figures or {})},
+        plots={f"logits_{each.kind}": tables.plot_logits(each) for each in first},
+        figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
         synthetic=synthetic,
     )
 

@@ -62,9 +62,11 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class KindFindings:
-    """The findings of the discriminators of one kind."""
+class Findings:
+    """What the discriminators of one kind found in a contest."""
 
+    contest: Contest
+    kind: str
     # by seed
     discriminators: Mapping[int, Trained]
     # the logits of all
@@ -73,30 +75,13 @@ class KindFindings:
     scores: RelativeScores
 
 
-@dataclass(frozen=True)
-class SystemFindings:
-    """The findings of a contest by kind of discriminator."""
-
-    contest: Contest
-    kinds: Mapping[str, KindFindings]
-
-    @property
-    def models(self) -> dict[str, Trained]:
-        """All discriminators, by kind and seed."""
-        return {
-            f"discriminator_{kind}_seed_{seed}": trained
-            for kind, found in self.kinds.items()
-            for seed, trained in found.discriminators.items()
-        }
-
-
-def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> SystemFindings:
+def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> list[Findings]:
     """Trains discriminators on the training pairs and scores the test pairs, the same for all, with them."""
     comparison = contest.comparison
     log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
     texts = label_pairs(comparison.train)
     inputs = [pair.input for pair in comparison.test]
-    kinds: dict[str, KindFindings] = {}
+    found: list[Findings] = []
     for kind in plan.kinds:
         trained = {
             seed: find_or_train(run, f"{contest.prefix}{kind}_seed_{seed}", plan.judges[kind], texts, seed=seed)
@@ -107,8 +92,8 @@ def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> SystemFinding
             judged = judge_pairs(comparison.test, loaded)
         human_inputs = [name for name in inputs for _ in range(2)]
         scores = relative_scores(judged.human, judged.first, judged.second, inputs, human_inputs)
-        kinds[kind] = KindFindings(trained, judged, scores)
-    return SystemFindings(contest, kinds)
+        found.append(Findings(contest, kind, trained, judged, scores))
+    return found
 
 
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
@@ -125,20 +110,18 @@ def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict
     return dict(found.values())
 
 
-def score_origins(found: SystemFindings, synthetic: bool = False) -> list[ScoredSet]:
+def score_origins(found: Sequence[Findings], synthetic: bool = False) -> list[ScoredSet]:
     """The logits of the test texts of each origin, by kind and seed."""
     sets: list[ScoredSet] = []
     for name, places in PLACES.items():
-        texts = distinct_texts(found.contest.comparison.test, places)
+        texts = distinct_texts(found[0].contest.comparison.test, places)
         scores = {
-            f"{kind}_seed_{seed}": Scores({"logit": each.judged.logits_of(texts)[number]}, sign_logits(trained))
-            for kind, each in found.kinds.items()
+            f"{each.kind}_seed_{seed}": Scores(
+                {"logit": each.judged.logits_of(texts)[number]},
+                signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=trained.identity),
+            )
+            for each in found
             for number, (seed, trained) in enumerate(each.discriminators.items())
         }
         sets.append(ScoredSet(name, tuple(texts.values()), scores, synthetic))
     return sets
-
-
-def sign_logits(discriminator: Trained) -> str:
-    """The signature of a discriminator's logits."""
-    return signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=discriminator.identity)

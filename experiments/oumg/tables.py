@@ -1,13 +1,15 @@
-"""Tables of OUMG: relative scores, how poems keep their form, and notes on a comparison."""
+"""Tables of OUMG: relative scores, how poems keep their form, and notes on a comparison; a plot of logits."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from core.example import Example
-from experiments.oumg.findings import SystemFindings
+from experiments.oumg.findings import Findings
+from experiments.report.plots import SIDE, TITLE, make_figure, styled, wrap
 from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
 from oumg.form import Form
 from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
@@ -31,51 +33,71 @@ TONE_POEMS = 30  # maximum number of human poems of a tune and form that its ton
 FEWEST_TONE_POEMS = 5  # with fewer, tones are not scored
 
 
-def relative_rows(found: SystemFindings) -> list[dict[str, Any]]:
-    """A row for each kind of discriminator: every relative score, with its value by seed."""
-    return [
-        {
-            "discriminator": kind,
-            **dict(zip(("system_1", "system_2"), found.contest.systems, strict=True)),
-            "texts_cut": sum(pair.cut for pair in found.contest.comparison.test),
-            "n": each.scores.pairs,
-            "inputs": each.scores.inputs,
-            **{name: getattr(each.scores, name) for name in SCORES},
-            "seeds": list(each.discriminators),
-            "by_seed": {name: list(each.scores.by_seed[name]) for name in SCORES},
-        }
-        for kind, each in found.kinds.items()
-    ]
+def relative_row(found: Findings) -> dict[str, Any]:
+    """Every relative score, with its value by seed, between what the contest adds."""
+    contest, scores = found.contest, found.scores
+    return {
+        **contest.before,
+        "discriminator": found.kind,
+        **dict(zip(("system_1", "system_2"), contest.systems, strict=True)),
+        "texts_cut": sum(pair.cut for pair in contest.comparison.test),
+        "n": scores.pairs,
+        "inputs": scores.inputs,
+        **{name: getattr(scores, name) for name in SCORES},
+        "seeds": list(found.discriminators),
+        "by_seed": {name: list(scores.by_seed[name]) for name in SCORES},
+        **contest.after,
+    }
 
 
-def comparison_notes(found: SystemFindings) -> list[str]:
+def comparison_notes(found: Sequence[Findings]) -> list[str]:
     """Templates that were removed, discriminators that are not above chance, and texts that lost tokens."""
-    comparison = found.contest.comparison
+    contest = found[0].contest
     notes = [
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
-        for where, template in comparison.templates
+        for where, template in contest.comparison.templates
     ]
-    for kind, each in found.kinds.items():
+    for each in found:
         accuracy = each.scores.accuracy
         if accuracy.reason:
-            notes.append(f"{kind}: whether it tells human texts from outputs is not known: {accuracy.reason}")
+            notes.append(f"{each.kind}: whether it tells human texts from outputs is not known: {accuracy.reason}")
         elif not accuracy.low > 0.5:
             notes.append(
-                f"{kind}: its accuracy is not above chance; it cannot tell human texts from outputs, and its other "
-                "scores say little"
+                f"{each.kind}: its accuracy is not above chance; it cannot tell human texts from outputs, and its "
+                "other scores say little"
             )
         if each.judged.truncated:
-            notes.append(f"{kind}: {each.judged.truncated} of {4 * len(comparison.test)} texts lost tokens")
-    return [f"{found.contest.about.format(*found.contest.systems)}{note}" for note in notes]
+            texts = 4 * len(contest.comparison.test)
+            notes.append(f"{each.kind}: {each.judged.truncated} of {texts} texts lost tokens")
+    return [f"{contest.about.format(*contest.systems)}{note}" for note in notes]
+
+
+@styled
+def plot_logits(found: Findings) -> Figure:
+    """Logits of human texts and both systems of all seeds; below, of each pair of outputs, means over seeds."""
+    judged, names = found.judged, found.contest.systems
+    figure = make_figure(11)
+    upper, lower = figure.subplots(2, 1)
+    bins = np.histogram_bin_edges(judged.logits, 40).tolist()
+    for name, logits in {"human": judged.human, names[0]: judged.first, names[1]: judged.second}.items():
+        upper.hist(logits.ravel(), bins=bins, histtype="step", density=True, label=wrap(name))
+    upper.axvline(0, color="grey", linewidth=0.8)
+    upper.set(xlabel="logit (above 0: taken for human)", ylabel="density")
+    upper.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    first, second = judged.first.mean(axis=0), judged.second.mean(axis=0)
+    lower.plot(second, first, ".", alpha=0.5)
+    ends = (min(first.min(), second.min()), max(first.max(), second.max()))
+    lower.plot(ends, ends, color="grey", linewidth=0.8)
+    lower.set(xlabel=wrap(f"logit of {names[1]}", TITLE), ylabel=wrap(f"logit of {names[0]}", SIDE))
+    lower.set_title(wrap(f"above the line: {names[0]} wins", TITLE))
+    return figure
 
 
 def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]) -> list[dict[str, Any]]:
     """A row for each origin: means of the form scores of its poems, over the poems where they are defined.
 
-    Args:
-        origins: `human` poems, whose forms were asked for, and the poems of systems in the same order.
-        known: more human poems for the tone patterns of tunes and forms. A poem, and the poems generated from its
-            form, are scored with a pattern that excludes it.
+    `human` are the poems whose forms the other origins got, in the same order; `known` are more of them for the tone
+    patterns of tunes and forms. A poem, and those of its form, are scored with a pattern that excludes it.
     """
     human = origins["human"]
     forms = [Form.of(poem.text) for poem in human]

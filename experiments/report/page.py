@@ -1,11 +1,11 @@
 """Page: report.html, which shows the outcome of a run on one self-contained page."""
 
-from __future__ import annotations
-
 import re
 import shlex
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
@@ -13,7 +13,6 @@ from markupsafe import Markup, escape
 from data.text_files import open_atomically
 from experiments.contracts import Outcome
 from experiments.report.plots import draw_svg
-from experiments.report.results import Circumstances, is_synthetic, library_versions, name_machine
 from experiments.report.texts import list_texts
 from judge.tables import format_interval, format_number
 from meta_eval.agreement import CHEAP_CUES
@@ -23,14 +22,14 @@ HERE = Path(__file__).parent
 MOST_NAMED = 3  # metrics in the title
 
 
-def write_report(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
+def write_report(outcome: Outcome, run: Mapping[str, Any], config: str, folder: Path) -> None:
     """Writes report.html."""
     with open_atomically(folder / "report.html") as file:
-        file.write(render(outcome, circumstances))
+        file.write(render(outcome, run, config))
 
 
-def render(outcome: Outcome, circumstances: Circumstances) -> str:
-    """The page as HTML with inline pictures."""
+def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
+    """The page as HTML with inline pictures. `run` is the content of results.json, `config` the configuration."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.filters["breakable"] = break_names
@@ -39,8 +38,8 @@ def render(outcome: Outcome, circumstances: Circumstances) -> str:
     found = tables[0].finding if tables and tables[0].key else ""  # of a paper; tools end their notes with a sentence
     defined, columns = define_columns(), {name for table in outcome.tables for name in table.columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
-        run=circumstances,
-        heading=name_run(outcome, circumstances),
+        run={**run, "config": config},
+        heading=name_run(outcome, run["verb"] or run["experiment"]),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         terms={name: meaning for name, meaning in defined.items() if name in columns},
@@ -52,12 +51,12 @@ def render(outcome: Outcome, circumstances: Circumstances) -> str:
             for name, figure in outcome.plots.items()
         ],
         texts=[list_texts(scored) for scored in (*outcome.scored, *outcome.shown)],
-        started=datetime.fromisoformat(circumstances.started).isoformat(" ", "minutes"),
-        command=shlex.join(circumstances.command),
+        started=datetime.fromisoformat(run["started"]).isoformat(" ", "minutes"),
+        command=shlex.join(run["command"]),
         outcome=outcome,
-        synthetic=is_synthetic(outcome),
-        versions={**library_versions(), "on": name_machine()},
-        total=max(sum(circumstances.timings.values()), circumstances.seconds),
+        synthetic=run["synthetic"],
+        versions={**run["versions"], "on": run["machine"]},
+        total=max(sum(run["timings"].values()), run["seconds"]),
     )
 
 
@@ -70,13 +69,12 @@ def break_names(text: str) -> Markup:
     return Markup(str(escape(text)).replace("_", "_<wbr>"))
 
 
-def name_run(outcome: Outcome, circumstances: Circumstances) -> str:
+def name_run(outcome: Outcome, called: str) -> str:
     """The verb or experiment with its metrics, where these are few, and its sets."""
     sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
     metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
     named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
     about = f"{named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}" if sets else ""
-    called = circumstances.verb or circumstances.experiment
     return f"{called}: {about}" if about else called
 
 

@@ -1,9 +1,7 @@
 """Results: writes the files of a run folder from an Outcome.
 
-Every file is written under a temporary name and renamed. `results.json` comes last, so a folder with it is complete.
+A run clears its folder first. `results.json` comes last, so a folder with it is complete.
 """
-
-from __future__ import annotations
 
 import json
 import math
@@ -14,9 +12,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from itertools import count, product
+from itertools import count
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
@@ -50,56 +47,21 @@ def to_json(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """What the runner knows about a run, apart from its outcome."""
-
-    # its name
-    experiment: str
-    # the experiment in one line
-    description: str
-    # of all random generators
-    seed: int
-    # the words of the command line that repeats this run
-    command: tuple[str, ...]
-    # ISO date and time with zone
-    started: str
-    # wall-clock time of the whole run
-    seconds: float
-    # seconds by step
-    timings: Mapping[str, float]
-    # the configuration as YAML, with every value resolved
-    config: str
-    # the verb of the experiment, where it has one
-    verb: str = ""
-
-
-def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
-    """The content of results.json."""
-    return to_json(
-        {
-            "experiment": circumstances.experiment,
-            "description": circumstances.description,
-            "signature": outcome.signature,
-            "synthetic": is_synthetic(outcome),
-            "notes": list(outcome.notes),
-            "table": [row for table in outcome.tables for row in table.to_json()],
-            "figures": dict(outcome.figures),
-            "files": [str(file) for file in outcome.files],
-            "timings": {step: round(seconds, 3) for step, seconds in circumstances.timings.items()},
-            "seconds": round(circumstances.seconds, 3),
-            "seed": circumstances.seed,
-            "command": list(circumstances.command),
-            "started": circumstances.started,
-            "versions": {"judging-generated-text": version("judging-generated-text"), **library_versions()},
-            "machine": name_machine(),
-        }
-    )
-
-
-def is_synthetic(outcome: Outcome) -> bool:
-    """Whether the experiment or any of its rated sets is synthetic."""
-    return outcome.synthetic or any(scored.synthetic for scored in outcome.scored)
+def results(outcome: Outcome, run: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of results.json: what the runner knows about a run (its command, its times), then its outcome."""
+    return {
+        **run,
+        "timings": {step: round(seconds, 3) for step, seconds in run["timings"].items()},
+        "seconds": round(run["seconds"], 3),
+        "signature": outcome.signature,
+        "synthetic": outcome.synthetic or any(scored.synthetic for scored in outcome.scored),
+        "notes": list(outcome.notes),
+        "table": [row for table in outcome.tables for row in table.to_json()],
+        "figures": dict(outcome.figures),
+        "files": [str(file) for file in outcome.files],
+        "versions": {"judging-generated-text": version("judging-generated-text"), **library_versions()},
+        "machine": name_machine(),
+    }
 
 
 def library_versions() -> dict[str, str]:
@@ -129,7 +91,7 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "set": scored.name,
                 "id": example.id,
                 "ratings": dict(example.ratings),
-                "scores": {m: {a: float(v[i]) for a, v in s.values.items()} for m, s in scored.scores.items()},
+                "scores": {m: {a: v[i] for a, v in s.values.items()} for m, s in scored.scores.items()},
                 "dropped_tokens": {m: s.dropped_tokens[i] for m, s in scored.scores.items() if s.dropped_tokens[i]},
                 "reasons": {m: s.reasons[i] for m, s in scored.scores.items() if s.reasons[i] is not None},
                 "explanations": {m: s.explanations[i] for m, s in scored.scores.items() if s.explanations},
@@ -151,12 +113,9 @@ def check_place(setting: str, folder: Path) -> None:
 def check_run_folder(folder: Path) -> None:
     """Raises SettingFault unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
     check_place("run_dir", folder)
-    if folder.is_dir():
-        is_free = not any(folder.iterdir())
-        is_free = is_free or ((folder / MARK).is_file() and not (folder / MARK).is_symlink())
-    else:
-        is_free = not os.path.lexists(folder)
-    if not is_free:
+    mark = folder / MARK
+    is_ours = folder.is_dir() and (not any(folder.iterdir()) or (mark.is_file() and not mark.is_symlink()))
+    if not is_ours and os.path.lexists(folder):
         rule = f"run_dir must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
         raise SettingFault(f"{rule}, but is {folder}")
 
@@ -209,12 +168,11 @@ def write_models(outcome: Outcome, folder: Path) -> None:
 
     Those that learned synthetic text get a note that says so with all their scores (`core.notes`).
     """
-    if outcome.models:
-        with replace_folder(folder / "models") as aside:
-            for name, source in outcome.models.items():
-                shutil.copytree(source, aside / name, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
-                if outcome.synthetic:
-                    write_note(aside / name, TINY)
+    for name, source in outcome.models.items():
+        copy = folder / "models" / name
+        shutil.copytree(source, copy, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
+        if outcome.synthetic:
+            write_note(copy, TINY)
 
 
 def name_files(names: Iterable[str]) -> dict[str, str]:
@@ -241,23 +199,22 @@ def write_plots(outcome: Outcome, folder: Path, endings: Sequence[str] = ("png",
         return
     from experiments.report.plots import save_figure
 
-    with replace_folder(folder / "plots") as aside:
-        for (name, file), ending in product(name_files(outcome.plots).items(), endings):
-            save_figure(outcome.plots[name], aside / f"{file}.{ending}")
+    (folder / "plots").mkdir(exist_ok=True)
+    for name, file in name_files(outcome.plots).items():
+        for ending in endings:
+            save_figure(outcome.plots[name], folder / "plots" / f"{file}.{ending}")
 
 
 def write_tables(outcome: Outcome, folder: Path) -> None:
     """Writes every table of the outcome as `tables/NAME.csv`, `.md` and `.tex`."""
-    if not (tables := [table for table in outcome.tables if table.rows]):
-        return
-    with replace_folder(folder / "tables") as aside:
-        files = name_files(table.name.lower() for table in tables)
-        for table in tables:
-            name = files[table.name.lower()]
-            with (aside / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-                table.write_csv(file)
-            (aside / f"{name}.md").write_text(table.to_markdown(), encoding="utf-8")
-            (aside / f"{name}.tex").write_text(table.to_latex(), encoding="utf-8")
+    tables = {table.name.lower(): table for table in outcome.tables if table.rows}
+    for name, file in name_files(tables).items():
+        path = folder / "tables" / file
+        path.parent.mkdir(exist_ok=True)
+        with path.with_name(f"{file}.csv").open("w", encoding="utf-8", newline="") as csv:
+            tables[name].write_csv(csv)
+        path.with_name(f"{file}.md").write_text(tables[name].to_markdown(), encoding="utf-8")
+        path.with_name(f"{file}.tex").write_text(tables[name].to_latex(), encoding="utf-8")
 
 
 def write_scores(outcome: Outcome, folder: Path) -> None:
@@ -273,18 +230,6 @@ def write_json(content: Any, path: Path) -> None:
     """Writes strict JSON."""
     with open_atomically(path) as file:
         file.write(json.dumps(to_json(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-@contextmanager
-def replace_folder(final: Path) -> Iterator[Path]:
-    """A new folder to fill, which then gets its final name; an older folder of that name is deleted."""
-    aside = final.with_name(f".{final.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir()
-    yield aside
-    if final.exists():
-        shutil.rmtree(final)
-    aside.rename(final)
 
 
 def _link(source: str, target: str) -> None:

@@ -1,7 +1,5 @@
 """Texts of a scored set with their scores: those that fit into the page."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -9,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.report.explanations import read_explanation
+from experiments.report.results import to_json
 from meta_eval.scored_set import ScoredSet
 
 MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
@@ -43,7 +42,7 @@ def list_texts(scored: ScoredSet) -> TextRows:
     rows: list[str] = []
     left = MOST_CHARACTERS
     for i in range(len(scored)):
-        row = json.dumps(_row(scored, columns, i), ensure_ascii=False, allow_nan=False)
+        row = json.dumps(to_json(_row(scored, columns, i)), ensure_ascii=False, allow_nan=False)
         left -= len(row)
         if left < 0:
             break
@@ -67,12 +66,8 @@ def _row(scored: ScoredSet, columns: ScoredSet, i: int) -> Mapping[str, Any]:
         "id": example.id,
         "text": example.full_text,
         **{name: value for name, value in fields.items() if value},
-        "ratings": [_known(example.ratings.get(aspect, math.nan)) for aspect in scored.aspects],
-        "scores": [_known(float(next(iter(each.values.values()))[i])) for each in columns.scores.values()],
+        "ratings": [example.ratings.get(aspect, math.nan) for aspect in scored.aspects],
+        "scores": [next(iter(each.values.values()))[i] for each in columns.scores.values()],
         "reasons": {name: each.reasons[i] for name, each in scored.scores.items() if each.reasons[i] is not None},
         "explained": explained,
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -5,7 +5,7 @@ An error message names the key, similar names, and the allowed ones.
 
 import inspect
 import logging
-import sys
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
@@ -29,21 +29,19 @@ from yaml import YAMLError
 from core.configs import CONFIGS
 from core.faults import SettingFault, suggest_similar
 from core.settings import Text, check
-from experiments.runner.listing import SCALES, group_options
-from experiments.runner.trust import check_places, check_trusted, given_places, leaves, plugin_targets, walk
-from experiments.runner.words import SEVERAL_METRICS, quote
+from experiments.runner.trust import check_places, check_trusted, given_places, launcher_targets, leaves, walk
+from experiments.runner.words import SCALES, SEVERAL_METRICS, group_options, quote
 
 ROOT = "run"
 LONGEST_REASON = 300  # characters of what Hydra says about a setting that it cannot read
-INSTEAD = {  # Hydra's settings that the runner refuses, and what to use instead
+INSTEAD = {  # Hydra's settings that users of other programs give, and what to use instead
     "hydra.run.dir": "run_dir=FOLDER sets the run folder",
     "hydra.sweep.dir": "run_dir=FOLDER sets the folder of a sweep",
     "hydra.mode": "-m starts a sweep",
     "hydra.searchpath": "--config-dir=FOLDER adds a folder of configurations",  # Hydra would import a package
 }
-BUILT, LOGGED = ("launcher", "sweeper", "callbacks"), ("job_logging", "hydra_logging")  # parts of the key `hydra`
+LAUNCHER = ("hydra/launcher", "hydra.launcher.")  # what a command line may set of the key `hydra`
 OF_A_RUN = ("runtime", "overrides", "searchpath", "sweeper.params", "job.override_dirname")  # not chosen by a file
-LOGGING_OFF = {"version": 1, "root": None, "disable_existing_loggers": False}  # configs/run.yaml chooses it
 logging.getLogger("hydra.utils").disabled = True  # what it logs, it raises too
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -73,9 +71,7 @@ def compose_run(
         with _hydra_references(config):
             OmegaConf.resolve(run)
     except OmegaConfBaseException as error:
-        raise (
-            cause if isinstance(cause := error.__cause__, SettingFault) else SettingFault(_one_line(error))
-        ) from error
+        raise explain(error, folders) from error
     check(Text, run_dir=run.run_dir, stages_dir=run.stages_dir)
     check(bool, dry_run=run.dry_run)
     check_trusted(OmegaConf.to_container(run), allow)
@@ -113,22 +109,21 @@ def _load(settings: Sequence[str], folders: Sequence[Path], mode: RunMode) -> tu
     Hydra's own compose would build Hydra's callbacks.
     """
     parsed = OverridesParser.create().parse_overrides(list(settings))
+    own: list[str] = []
     for override in parsed:
-        if override.key_or_group in INSTEAD:
-            raise SettingFault(f"{override.input_line} is refused: {INSTEAD[override.key_or_group]}")
+        line, key = override.input_line or "", override.key_or_group
+        if "hydra" in (re.split(r"[./]", place)[0] for place in (key, override.package or "")):
+            if not key.startswith(LAUNCHER):
+                raise SettingFault(f"{line} is refused: {INSTEAD.get(key, 'hydra/launcher=NAME alone can be set')}")
+            own.append(line)
     config = _compose([*settings, *search_path(folders)], mode)
     with _hydra_references(config):
-        hydra = {part: OmegaConf.to_container(config.hydra[part], resolve=True) for part in (*BUILT, *LOGGED)}
-    check_trusted({"hydra": {part: hydra[part] for part in BUILT}}, more=plugin_targets())
-    for part in LOGGED:
-        if hydra[part] != LOGGING_OFF:
-            raise SettingFault(f"hydra.{part} must stay as it is, because the runner writes run.log itself")
+        check_trusted(OmegaConf.to_container(config.hydra.launcher, resolve=True), more=launcher_targets())
     if folders[1:]:
         given = given_places(parsed, config.hydra.runtime.choices)
         check_places({key: node for key, node in _plain(config).items() if key != "hydra"}, given)
         for place, value in _sweep_values(config):
             check_places({place: value}, given)
-        own = [override.input_line or "" for override in parsed if override.is_hydra_override()]
         if _hydra_settings(config) != _hydra_settings(_compose(own, mode)):
             raise SettingFault("of the key hydra, a file of --config-dir may set hydra.sweeper.params alone")
     return config, parsed
@@ -148,12 +143,10 @@ def _hydra_settings(config: DictConfig) -> dict[str, Any]:
 
 
 def _sweep_params(config: DictConfig) -> list[str]:
-    """The settings of a sweep that the configuration holds."""
     return [f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items()]
 
 
 def _sweep_values(config: DictConfig) -> Iterator[tuple[str, Any]]:
-    """Each value of each setting of a sweep with its place."""
     for override in OverridesParser.create().parse_overrides(_sweep_params(config)):
         is_drawn = override.is_sweep_override() and override.is_discrete_sweep()
         values = list(override.sweep_iterator() if is_drawn else [override.value()])
@@ -178,14 +171,13 @@ def list_files(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) ->
 
 
 def _check_added_keys(parsed: Sequence[Override], config: DictConfig, folders: Sequence[Path]) -> None:
-    """Raises SettingFault for `+key=value` where the configuration has no such key at its root and reads none."""
-    read = [value for _, value in leaves(_plain(config)["experiment"])]
+    """Raises SettingFault for `+key=value` where the configuration has no such key at its root."""
     roots = [(override.package or override.key_or_group).partition(".")[0] for override in parsed]
     added = {
         key
         for key, override in zip(roots, parsed, strict=True)
         if (override.is_add() or override.is_force_add()) and "." not in override.key_or_group
-        if key not in config.hydra.runtime.choices and f"${{{key}}}" not in read
+        if key not in config.hydra.runtime.choices
     }
     others = [override.input_line or "" for key, override in zip(roots, parsed, strict=True) if key not in added]
     known = [str(key) for key in (_compose([*others, *search_path(folders)]) if added else ()) if key != "hydra"]
@@ -237,29 +229,25 @@ def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
         raise SettingFault(f"model must hold settings, but is {model!r}")
     settings = {**config, **{name: value for name, value in model.items() if config.get(name) is None}}
     function = _find_target(given["_target_"], "experiment")
-    run, *parameters = inspect.signature(function).parameters.values()  # the runner passes the Run
-    node = _complete(given, function, parameters, settings)
+    run, *parameters = inspect.signature(function, eval_str=True).parameters.values()  # the runner passes the Run
+    node = _complete(given, parameters, settings)
     check_targets({**node, run.name: None}, "experiment")
     return {**node, "_convert_": "all", "_partial_": True}
 
 
 def _complete(
-    given: Mapping[str, Any], owner: Any, parameters: Iterable[inspect.Parameter], settings: Mapping[str, Any]
+    given: Mapping[str, Any], parameters: Iterable[inspect.Parameter], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The given arguments and those that the settings have, in the order of the parameters."""
     found: dict[str, Any] = {}
     for parameter in parameters:
         name, kind = parameter.name, parameter.annotation
-        if isinstance(kind, str):  # its module has `from __future__ import annotations`
-            kind = vars(sys.modules[owner.__module__]).get(kind)
         is_set = name in given or name in settings or parameter.default is not parameter.empty
         fields = given.get(name, {}) if name in given or not is_set else None
         if isinstance(kind, type) and is_dataclass(kind) and isinstance(fields, Mapping) and "_target_" not in fields:
-            own = inspect.signature(kind).parameters.values()
-            found[name] = {
-                "_target_": f"{kind.__module__}.{kind.__qualname__}",
-                **_complete(fields, kind, own, settings),
-            }
+            own = inspect.signature(kind, eval_str=True).parameters.values()
+            target = f"{kind.__module__}.{kind.__qualname__}"
+            found[name] = {"_target_": target, **_complete(fields, own, settings)}
         elif name in given or name in settings:
             found[name] = given[name] if name in given else settings[name]
     return {**found, **{name: value for name, value in given.items() if name not in found}}

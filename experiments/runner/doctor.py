@@ -92,7 +92,6 @@ class Examination:
         self.texts = Texts()
 
     def show(self) -> int:
-        """Prints all of it; returns the exit code."""
         judges = self.experiment.get("discriminators") or {}  # of OUMG, of which a run takes some kinds
         for kind in {*judges.get("judges", ())}.difference(judges.get("kinds", ())):
             del judges["judges"][kind]
@@ -185,7 +184,6 @@ class Examination:
             yield row | (reading if self.texts.rated else {})
 
     def _read_data(self) -> str:
-        """Reads the data; says what they are."""
         from data.download import PUBLIC_FILES
 
         data = self.config.get("data")

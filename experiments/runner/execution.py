@@ -1,7 +1,5 @@
 """Execution: one run, from its checked configuration to its run folder and exit code."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os
@@ -14,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -27,7 +25,6 @@ from core.stages import Stages
 from data.text_files import set_longest_line
 from experiments.contracts import Outcome, Run
 from experiments.report import page, results
-from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.hardware import (
@@ -39,13 +36,11 @@ from experiments.runner.hardware import (
 )
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
+from experiments.runner.tracking import NoTracking, is_first_process
 from experiments.runner.trust import COPIES, check_trusted, leaves
 from experiments.runner.words import find_verb
 from judge.metrics import importable
 from judge.tables import Table, literal
-
-if TYPE_CHECKING:
-    from experiments.runner.tracking import NoTracking
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 CUES = ("ridge", "none")
@@ -93,8 +88,6 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
         return BAD_INPUT
-    from experiments.runner.tracking import is_first_process
-
     where = f"the traceback is in {_short(folder)}/run.log"
     if is_first_process() and not kept.writes:  # the run failed before it began
         if folder.is_dir() and any(folder.iterdir()):
@@ -105,7 +98,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
             except SettingFault as fault:
                 where = str(fault)
     log.error("%s", trace, extra={"unseen": True})  # on the terminal
-    terminal.say(f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{where}")
+    terminal.say_failure(error, where)
     return FAILED
 
 
@@ -140,8 +133,6 @@ def _run(
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     experiment, tracking = _build(config, plain, folder, allow)
 
-    from experiments.runner.tracking import is_first_process
-
     redacted, first = redact_leaves(plain), is_first_process()
     written = OmegaConf.to_yaml(OmegaConf.create(redacted))
     if first:
@@ -169,19 +160,20 @@ def _run(
             kind = type(outcome).__name__
             raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
         if first:
-            circumstances = Circumstances(
-                experiment=config.name,
-                description=redacted["description"],
-                seed=config.seed,
-                command=redact_leaves((*terminal.program(), *overrides)),
-                started=started.isoformat(timespec="seconds"),
-                seconds=time.perf_counter() - clock,
-                timings=run.timings,
-                config=written,
-                verb=verb,
-            )
-            outcome = name_recipe(outcome, config)
-            _deliver(_redact_outcome(outcome), circumstances, folder, tracking, config)
+            outcome = _redact_outcome(name_recipe(outcome, config))
+            about = {
+                "experiment": config.name,
+                "verb": verb,
+                "description": redacted["description"],
+                "seed": config.seed,
+                "command": redact_leaves([*terminal.program(), *overrides]),
+                "started": started.isoformat(timespec="seconds"),
+                "seconds": time.perf_counter() - clock,
+                "timings": run.timings,
+            }
+            _deliver(outcome, results.results(outcome, about), written, folder, config.plots)
+            tracking.publish(outcome, folder)
+            _summarise(outcome, about["seconds"], folder)
         exit_code = FINE
     finally:
         tracking.close(exit_code)
@@ -224,18 +216,14 @@ def _build(
     return instantiate(completed), tracking
 
 
-def _deliver(
-    outcome: Outcome, circumstances: Circumstances, folder: Path, tracking: NoTracking, config: DictConfig
-) -> None:
-    """Writes an outcome into the run folder, results.json last; sends it to the tracking, and prints it."""
-    results.write_plots(outcome, folder, config.plots)
+def _deliver(outcome: Outcome, found: Mapping[str, Any], config: str, folder: Path, endings: Sequence[str]) -> None:
+    """Writes an outcome into the run folder, results.json last."""
+    results.write_plots(outcome, folder, endings)
     results.write_models(outcome, folder)
     results.write_scores(outcome, folder)
     results.write_tables(outcome, folder)
-    page.write_report(outcome, circumstances, folder)
-    results.write_json(results.results(outcome, circumstances), folder / "results.json")
-    tracking.publish(outcome, folder)
-    _summarise(outcome, circumstances, folder)
+    page.write_report(outcome, found, config, folder)
+    results.write_json(found, folder / "results.json")
 
 
 def _redact_outcome(outcome: Outcome) -> Outcome:
@@ -247,14 +235,14 @@ def _redact_outcome(outcome: Outcome) -> Outcome:
 def _check_paths(config: Mapping[str, Any], folder: Path) -> None:
     """Raises SettingFault for a name that is not UTF-8, and for one of what the run would clear or overwrite."""
     settings = sorted(leaves(config), key=lambda leaf: leaf[0].startswith(COPIES))  # copies come last
-    for key, value in [("the run folder", str(folder)), *settings]:
-        if isinstance(value, str) and SURROGATE.search(value):
-            raise SettingFault(f"{key}={printable(value)} must be UTF-8 text, found other bytes: rename it")
-    for key, value in settings:
-        if key in ("run_dir", "outputs") or not isinstance(value, str) or not value or "\0" in value:
+    for key, value in [*settings, ("the run folder", str(folder))]:
+        if not isinstance(value, str) or not value:
             continue
-        path = Path(os.path.realpath(value))  # Path.resolve fails where links form a loop
-        if path == folder or results.is_cleared(path, folder):
+        if SURROGATE.search(value):
+            raise SettingFault(f"{key}={printable(value)} must be UTF-8 text, found other bytes: rename it")
+        path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
+        is_own = key in ("run_dir", "outputs", "the run folder")
+        if not is_own and (path == folder or results.is_cleared(path, folder)):
             raise SettingFault(f"{key}={value} lies where the run clears {_short(folder)}: choose another run_dir")
 
 
@@ -268,7 +256,7 @@ def _begin(folder: Path, kept: Journal, held: ExitStack) -> None:
     kept.write_to(folder / "run.log")
 
 
-def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
+def _summarise(outcome: Outcome, seconds: float, folder: Path) -> None:
     out = terminal.console(stderr=outcome.printed is not None)
     figures = Table("Figures", "", [{"figure": name, "value": value} for name, value in outcome.figures.items()])
     for table in [*outcome.tables, *([figures] if figures.rows else [])]:
@@ -277,7 +265,7 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
         out.print(f"[bold yellow]![/] {literal(note)}")
     for file in outcome.files:
         out.print(literal(f"wrote {_short(file)}"))
-    out.print(literal(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html"))
+    out.print(literal(f"{seconds:.1f} s, {_short(folder)}/report.html"))
     if outcome.printed is not None:
         terminal.print_file(outcome.printed)
 

@@ -3,8 +3,6 @@
 Messages wait in memory until the run folder exists, so that a run with faulty input leaves no files.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterator
@@ -27,7 +25,6 @@ class LineFormatter(logging.Formatter):
     """Formats a log record, its traceback included, without secrets, and with its control characters as escapes."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         return printable(redact(super().format(record)))
 
 
@@ -35,13 +32,11 @@ class LogFile(logging.FileHandler):
     """A log file. Where it cannot be written (a full disk), stderr says so once; the run goes on."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, logging's name
-        """Gives up the file."""
         if self in logging.getLogger().handlers:
             logging.getLogger().removeHandler(self)
             terminal.say(f"cannot write {self.baseFilename}: {sys.exception()}")
 
     def close(self) -> None:
-        """Writes what is left, as far as possible, and closes the file."""
         with suppress(OSError):
             super().close()
 
@@ -76,8 +71,7 @@ def journal() -> Iterator[Journal]:
     root.setLevel(logging.INFO)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
-    for name in OWN_HANDLERS:
-        library = logging.getLogger(name)
+    for library in map(logging.getLogger, OWN_HANDLERS):
         library.handlers.clear()
         library.propagate = True
     logging.captureWarnings(True)
@@ -95,7 +89,6 @@ class Terminal(logging.Handler):
     """Shows the messages of this project, and all errors but those marked as `unseen`; above progress bars."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Prints the message."""
         is_own = record.name.split(".")[0] in ROOMS or record.levelno >= logging.ERROR
         if is_own and not hasattr(record, "unseen"):
             terminal.say(self.format(record))

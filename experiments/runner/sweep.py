@@ -1,7 +1,5 @@
 """Sweep: one experiment under many settings (`-m`). Hydra's launchers run the jobs, each in its own run folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import traceback
@@ -69,8 +67,8 @@ def run_sweep(
     if lost is not None:
         if os.environ.get("HYDRA_FULL_ERROR"):
             terminal.say("".join(traceback.format_exception(lost)))
-        terminal.say(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}")
-        terminal.say(f"{len(ended)} of {len(jobs)} jobs ended; trained models are kept for the next sweep")
+        kept = f"{len(ended)} of {len(jobs)} jobs ended; trained models are kept for the next sweep"
+        terminal.say_failure(lost, kept)
         return FAILED
     return max(job["exit_code"] for job in ended)
 

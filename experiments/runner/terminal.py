@@ -18,16 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-import rich.progress
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from core.faults import printable
 from experiments.runner.redaction import redact
@@ -73,47 +65,47 @@ def say(message: str) -> None:
     print(printable(redact(message)), file=sys.stderr)
 
 
+def say_failure(error: BaseException, more: str) -> None:
+    """Prints the class and the message of an error that no user can mend, then `more`."""
+    say(f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{more}")
+
+
 @contextmanager
 def show_steps() -> Iterator[Progress]:
     """Shows the steps of a run: progress bars if stderr is a terminal, else a line a minute, which run.log has too."""
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        *(bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn()),
+        *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
     )
-    shown, ended = console(stderr=True), threading.Event()
-    bars = rich.progress.Progress(
-        *columns, console=shown, disable=not is_watched(), transient=True, redirect_stdout=sys.stdout.isatty()
-    )
+    settings = {"disable": not is_watched(), "transient": True, "redirect_stdout": sys.stdout.isatty()}
+    steps, ended = bars.Progress(*columns, console=console(stderr=True), **settings), threading.Event()
 
     def tell() -> None:
         while not ended.wait(MINUTE):
-            if steps := [describe_step(task) for task in bars.tasks]:
-                log.info("%s", ", ".join(steps))
+            if steps.tasks:
+                log.info("%s", ", ".join(map(describe_step, steps.tasks)))
 
     @contextmanager
     def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        task = bars.add_task(what, total=total)
+        task = steps.add_task(what, total=total)
         try:
-            yield partial(bars.advance, task)
+            yield partial(steps.advance, task)
         finally:
-            bars.remove_task(task)
+            steps.remove_task(task)
 
     if not is_watched():
         threading.Thread(target=tell, daemon=True).start()
     try:
-        with bars:
+        with steps:
             yield progress
     finally:
         ended.set()
 
 
-def describe_step(task: Task) -> str:
+def describe_step(task: bars.Task) -> str:
     """A step with how far it is.
 
-    >>> describe_step(Task(0, "sampling", 5.0, 2.0, _get_time=lambda: 1.0))
+    >>> describe_step(bars.Task(0, "sampling", 5.0, 2.0, _get_time=lambda: 1.0))
     'sampling 2 of 5'
     """
     done = f" {task.completed:.0f} of {task.total:.0f}" if task.total else ""
@@ -125,7 +117,6 @@ class StandardStream(io.TextIOWrapper):
     """Standard output or standard error. What nobody reads any more (`| head -1`), or no disk holds, is dropped."""
 
     def write(self, text: str, /) -> int:
-        """Writes a text, or drops it."""
         try:
             return super().write(text)
         except OSError:
@@ -133,7 +124,6 @@ class StandardStream(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Writes what is left, or drops it."""
         try:
             super().flush()
         except OSError:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.faults import SettingFault
-from experiments.contracts import Outcome
+from experiments.contracts import Outcome, Table
 from experiments.runner.redaction import redact, redact_leaves
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
@@ -34,18 +34,14 @@ def is_first_process() -> bool:
 class NoTracking:
     """No tracking. The runner calls `open`, then `loggers` for each training, `publish` and `close`."""
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
-        """Starts tracking a run in its folder."""
+    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None: ...
 
     def loggers(self, training: str) -> list[Logger]:
-        """The Lightning loggers of one named training."""
         return []
 
-    def publish(self, outcome: Outcome, folder: Path) -> None:
-        """Sends the tables, plots and models from the run folder."""
+    def publish(self, outcome: Outcome, folder: Path) -> None: ...
 
-    def close(self, exit_code: int) -> None:
-        """Stops tracking the run."""
+    def close(self, exit_code: int) -> None: ...
 
 
 class CsvTracking(NoTracking):
@@ -102,9 +98,9 @@ class WandbTracking(NoTracking):
             return
         import wandb
 
+        tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}
         plots = {f"plots/{file.stem}": wandb.Image(str(file)) for file in sorted(folder.glob("plots/*.png"))}
-        tables = {f"tables/{table.name}": table.flatten() for table in outcome.tables if table.rows}
-        self.run.log({**{name: to_wandb_table(rows) for name, rows in tables.items()}, **plots})
+        self.run.log({**tables, **plots})
         for name in outcome.models:
             artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
@@ -118,10 +114,11 @@ class WandbTracking(NoTracking):
             self.run.finish(exit_code=exit_code)
 
 
-def to_wandb_table(rows: Sequence[Mapping[str, Any]]) -> wandb.Table:
-    """The table of these rows, which may lack cells; a column may hold texts and numbers."""
+def to_wandb_table(table: Table) -> wandb.Table:
+    """The rows, which may lack cells; a column may hold texts and numbers."""
     import wandb
 
+    rows = table.flatten()
     names: list[Any] = list(dict.fromkeys(name for row in rows for name in row))
     cells: list[Any] = [[row.get(name) for name in names] for row in rows]
     return wandb.Table(columns=names, data=cells, allow_mixed_types=True)

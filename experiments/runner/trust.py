@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # has no public name; configs name this class
 from hydra._internal.core_plugins.file_config_source import FileConfigSource  # has no public name
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.override_parser.types import Override
@@ -81,8 +80,7 @@ def check_trusted(config: Any, allow: Collection[str] = (), more: Collection[str
         if isinstance(node, Mapping):
             start = f"{place}." if place else ""
             for key in ("_target_", *(["name"] if node.get("_target_") == FUNCTION else [])):
-                if key in node:
-                    faults += _refuse_target(f"{start}{key}", node[key], allow, more)
+                faults += _refuse_target(f"{start}{key}", node[key], allow, more) if key in node else []
             if "_args_" in node:
                 faults.append(f"{start}_args_ is refused: write the arguments of {node.get('_target_')} by name")
         elif isinstance(node, str) and "${" in node:
@@ -120,10 +118,9 @@ def own_targets() -> frozenset[str]:
     return frozenset(name for text in texts for name in re.findall(r"\b_target_: *([\w.]+)", text))
 
 
-def plugin_targets() -> frozenset[str]:
-    """Hydra's installed launchers, and its own sweeper: all combinations."""
-    built = [*Plugins.instance().discover(Launcher), BasicSweeper]
-    return frozenset(f"{each.__module__}.{each.__qualname__}" for each in built)
+def launcher_targets() -> frozenset[str]:
+    """Hydra's installed launchers."""
+    return frozenset(f"{each.__module__}.{each.__qualname__}" for each in Plugins.instance().discover(Launcher))
 
 
 class CheckedFolder(FileConfigSource):

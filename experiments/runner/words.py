@@ -1,4 +1,7 @@
-"""Words: the short form of a command, `judge VERB [FILE] key=value ...`, rewritten as settings."""
+"""Words: the short form of a command, `judge VERB [FILE] key=value ...`, rewritten as settings.
+
+Experiments and config groups are read from the config files as plain text, so that --help is fast.
+"""
 
 import re
 from collections.abc import Collection, Sequence
@@ -7,19 +10,18 @@ from typing import NamedTuple
 
 from core.configs import CONFIGS
 from core.faults import SettingFault, suggest_similar
-from experiments.runner.listing import group_options
 
 
 class Verb(NamedTuple):
     """What a verb stands for."""
 
-    # None where the experiment follows the verb.
-    experiment: str | None
-    # The setting that a file without a name is.
+    # none for doctor, which stands before another verb
+    experiment: str = ""
+    # the setting that a file without a name is
     file: str | None = None
-    # Further settings of the experiment.
+    # further settings of the experiment
     settings: tuple[str, ...] = ()
-    # For --help, where the description of the experiment says something else.
+    # for --help, where the description of the experiment says something else
     line: str = ""
 
 
@@ -35,33 +37,46 @@ VERBS = {
     "train discriminator": Verb("oumg", line="Train discriminators of human text and two systems, which they compare"),
     "train guide": Verb("guided_text", "data.path", line="Train guides and classifiers of the labels of your texts"),
     "demo": Verb("demo"),
-    "doctor": Verb(None, settings=("dry_run=true",), line="What a run needs, and what of it is missing: doctor NAME"),
+    "doctor": Verb(line="What a run needs, and what of it is missing: doctor NAME"),
 }
-LISTS = frozenset(  # settings that are lists, so that neither a,b nor a alone needs brackets
-    (
-        "metrics",
-        "metric.aspects",
-        "pilot.systems",
-        "differences",
-        "raters",
-        "costs",
-        "kinds",
-        "seeds",
-        "labels",
-        "strengths",
-        "ks",
-        "plots",
-        "lower_is_better",
-        "demo.hosts",
-        "data.plain",
-        "model.rules",
-    )
-)
+# settings that are lists, so that neither a,b nor a alone needs brackets
+LISTS = {"metrics", "metric.aspects", "pilot.systems", "differences", "raters", "costs", "kinds", "seeds", "labels"}
+LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules"}
 ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.(model|price)")
-
 SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
 SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
 ONE_NAME = {"exp": "+exp=score", "metric": f"metric=bleu. {SEVERAL_METRICS}"}
+
+
+SCALES = ("tiny", "paper")  # the file names in configs/model/PAPER
+
+
+def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:
+    """The options of every config group over several config folders; those of `model` look like `cdm/tiny`."""
+    options: dict[str, set[str]] = {"scale": set(SCALES)}
+    for folder in folders:
+        for file in folder.glob("*/**/*.yaml"):
+            group, *name = file.relative_to(folder).with_suffix("").parts
+            if group == "hydra":  # as in hydra/launcher=slurm
+                group, name = f"hydra/{name[0]}", name[1:]
+            options.setdefault(group, set()).add("/".join(name))
+    return {group: sorted(names) for group, names in sorted(options.items())}
+
+
+def descriptions(folders: Sequence[Path]) -> dict[str, str]:
+    """The one-line `description:` of every experiment, by name."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for file in sorted((folder / "exp").glob("**/*.yaml")):
+            line = re.search(r"^description: *(.+?) *$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            name = file.relative_to(folder / "exp").with_suffix("").as_posix()
+            found[name] = line.group(1).strip("\"'") if line else ""
+    return found
+
+
+def is_setting(word: str) -> bool:
+    """Whether a word of a command is neither a verb nor a file."""
+    return "=" in word or word.startswith("~")
 
 
 def is_experiment(setting: str) -> bool:
@@ -71,7 +86,7 @@ def is_experiment(setting: str) -> bool:
 
 def known_verbs(experiments: Collection[str]) -> dict[str, Verb]:
     """The verbs whose experiments there are."""
-    return {name: verb for name, verb in VERBS.items() if verb.experiment in (None, *experiments)}
+    return {name: verb for name, verb in VERBS.items() if verb.experiment in ("", *experiments)}
 
 
 def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bool = False) -> list[str]:
@@ -85,24 +100,21 @@ def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bo
     Raises SettingFault for a first word that is neither a verb nor an experiment, for a file that no setting takes, for
     a metric that is named twice, and for a list of names in `metric` or `exp`.
     """
-    settings = _gather_systems(_name_experiment(words, experiments))
-    return [each for setting in settings for each in _rewrite(setting, multirun)]
+    settings = [word for word in words if is_setting(word)]
+    names = [word for word in words if not is_setting(word)]
+    if names[:1] == ["doctor"]:
+        names, settings = names[1:], [*settings, "dry_run=true"]
+    named = [*_name_experiment(names, settings, experiments), *settings] if names else settings
+    return [each for setting in _gather_systems(named) for each in _rewrite(setting, multirun)]
 
 
-def _name_experiment(words: Sequence[str], experiments: Collection[str]) -> list[str]:
-    """The words without a verb and a file alone, which become settings."""
-    settings = [word for word in words if _is_setting(word)]
-    others = [word for word in words if not _is_setting(word)]
-    if not others:
-        return settings
-    verbs = known_verbs(experiments)
-    if others[0] in verbs and verbs[others[0]].experiment is None:
-        rest = [word for word in words if word != others[0]]
-        return [*_name_experiment(rest, experiments), *verbs[others[0]].settings]
+def _name_experiment(names: Sequence[str], settings: Sequence[str], experiments: Collection[str]) -> list[str]:
+    """The verb or the experiment, and a file without a name, as settings."""
     if any(map(is_experiment, settings)):
-        raise SettingFault(f"{others[0]}: with +exp=NAME every setting is key=value; a file alone follows a verb")
-    length = 2 if others[0] == "train" else 1
-    name, files = " ".join(others[:length]), others[length:]
+        raise SettingFault(f"{names[0]}: with +exp=NAME every setting is key=value; a file alone follows a verb")
+    length = 2 if names[0] == "train" else 1
+    name, files = " ".join(names[:length]), list(names[length:])
+    verbs = known_verbs(experiments)
     own = {verb.experiment: verb for verb in verbs.values() if not verb.settings}
     verb = verbs.get(name) or own.get(name) or Verb(name)
     if verb.experiment not in experiments:
@@ -115,7 +127,7 @@ def _name_experiment(words: Sequence[str], experiments: Collection[str]) -> list
     given = [setting.partition("=")[2] for setting in settings if setting.startswith(f"{verb.file}=")]
     if files and len(files + given) > 1:
         raise SettingFault(f"{name} takes one file, but has {', '.join(files + given)}; settings are key=value")
-    return [f"+exp={verb.experiment}", *verb.settings, *(f"{verb.file}={quote(file)}" for file in files), *settings]
+    return [f"+exp={verb.experiment}", *verb.settings, *(f"{verb.file}={quote(file)}" for file in files)]
 
 
 def complete(line: str, experiments: Collection[str]) -> tuple[str, list[str]]:
@@ -135,14 +147,9 @@ def complete(line: str, experiments: Collection[str]) -> tuple[str, list[str]]:
     if fitting:
         return "", list(dict.fromkeys(fitting))
     try:
-        settings = as_settings(words, experiments)
+        return program[0] + " ".join([*as_settings(words, experiments), last]), []
     except SettingFault:
         return "", []
-    return program[0] + " ".join([*settings, last]), []
-
-
-def _is_setting(word: str) -> bool:
-    return "=" in word or word.startswith("~")
 
 
 def _gather_systems(settings: Sequence[str]) -> Sequence[str]:
@@ -153,9 +160,7 @@ def _gather_systems(settings: Sequence[str]) -> Sequence[str]:
     texts = [(CONFIGS / name).read_text("utf-8") for name in ("run.yaml", *(f"exp/{name}.yaml" for name in named))]
     known = {*group_options((CONFIGS,)), *re.findall(r"^(\w+):", "\n".join(texts), re.MULTILINE)}
     pairs = [(setting, *setting.partition("=")[::2]) for setting in settings]
-    systems = [
-        setting for setting, key, file in pairs if re.split(r"[.@]", key)[0] not in known and Path(file).is_file()
-    ]
+    systems = [each for each, key, file in pairs if re.split(r"[.@]", key)[0] not in known and Path(file).is_file()]
     rest = [setting for setting in settings if setting not in systems]
     return [*rest, f"data.systems=[{','.join(map(quote, systems))}]"] if systems else rest
 
@@ -204,7 +209,7 @@ def name_verb(words: Sequence[str]) -> list[str]:
     """
     if named := [word for word in words if is_experiment(word)]:
         return named
-    others = [word for word in words if not _is_setting(word)]
+    others = [word for word in words if not is_setting(word)]
     return others[: 2 if others[:1] in (["train"], ["doctor"]) else 1]
 
 

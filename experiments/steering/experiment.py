@@ -15,7 +15,6 @@ from discriminators.guides import load_guide, score_texts
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.steering import tables
-from experiments.steering.findings import SteeredSetting, SteeredTexts
 from experiments.steering.models import (
     LabelJudges,
     SteeringPlan,
@@ -24,6 +23,7 @@ from experiments.steering.models import (
     train_label_guide,
     train_label_judges,
 )
+from experiments.steering.tables import SteeredSetting, SteeredTexts
 from experiments.training import LanguageModelPlan, prefix_notes
 from models.causal import CausalLM
 from models.model import decode_tokens

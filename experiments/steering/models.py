@@ -33,11 +33,6 @@ class SteeringPlan:
     device: str = "cpu"  # where models generate and judge
     dtype: str = "float32"  # of the weights of the generator; guides and judges are small and stay in float32
 
-    @property
-    def trains_generator(self) -> bool:
-        """Whether the generator is trained here."""
-        return isinstance(self.generator, LanguageModelPlan)
-
 
 @dataclass(frozen=True)
 class TextParts:
@@ -57,28 +52,23 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
     if not data.train:
         raise InputFaults([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
 
-    text = attrgetter("full_text")
-    rest, generator = split_share(data.train, text, plan.share if plan.trains_generator else 0.0, seed)
+    text, share = attrgetter("full_text"), plan.share if isinstance(plan.generator, LanguageModelPlan) else 0.0
+    rest, generator = split_share(data.train, text, share, seed)
     guide, judge = split_share(rest, text, 0.5, seed + 1)
-    found = TextParts(generator, guide, judge)
-    if faults := [fault for label in data.labels if (fault := _too_few(data, found, label))]:
+    faults: list[str] = []
+    for label in data.labels:
+        whole, guides, judges, generators = (
+            len({e.full_text for e in part if e.label == label}) for part in (data.train, guide, judge, generator)
+        )
+        if min(guides, judges) < FEWEST:
+            faults.append(
+                f"guides and judges each need at least {FEWEST} different texts of a label, but of the {whole} of "
+                f"{label!r} to train on {guides} are for guides, {judges} for judges and {generators} for the "
+                "generator: give more texts of it, leave the label out of the file, or lower model.share"
+            )
+    if faults:
         raise InputFaults(faults)
-    return found
-
-
-def _too_few(data: Corpus, found: TextParts, label: str) -> str | None:
-    """The fault of a label with too few texts for its guide or its judge."""
-    whole, generator, guide, judge = (
-        len({e.full_text for e in part if e.label == label})
-        for part in (data.train, found.generator, found.guide, found.judge)
-    )
-    if min(guide, judge) >= FEWEST:
-        return None
-    return (
-        f"guides and judges each need at least {FEWEST} different texts of a label, but of the {whole} of {label!r} to "
-        f"train on {guide} are for guides, {judge} for judges and {generator} for the generator: give more texts of "
-        "it, leave the label out of the file, or lower model.share"
-    )
+    return TextParts(generator, guide, judge)
 
 
 def label_texts(examples: Sequence[Example], label: str, most: int | None, seed: int) -> list[LabelledText]:

@@ -1,16 +1,17 @@
-"""Tables of guided decoding: scores by strength and k, the texts themselves, a plot."""
+"""What guided decoding found: texts by label, strength and k, their tables, a plot, and the texts themselves."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from core.example import Example
 from data.files import write_examples
 from experiments.report.plots import SIDE, TITLE, make_figure, styled, wrap
-from experiments.steering.findings import SteeredSetting, SteeredTexts
 from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
 
@@ -22,6 +23,30 @@ CAPTION = (
     "higher is more varied. tokens: of a continuation. overhead: time of guided over unguided generate(), same "
     "prompts, k and number of tokens; larger for smaller generators. 95 % bootstrap intervals over prompts."
 )
+
+
+@dataclass(frozen=True)
+class SteeredTexts:
+    """The texts of one label, strength and k, seed after seed and prompt after prompt, with measures of each."""
+
+    label: str  # steered to
+    prompts: NDArray[np.intp]  # the index of the prompt
+    seeds: NDArray[np.intp]  # of the draws
+    texts: tuple[str, ...]  # with the prompts
+    words: tuple[tuple[str, ...], ...]  # of the continuations
+    hits: NDArray[np.float64]  # whether the judges find the label
+    nll: NDArray[np.float64]  # of the whole continuation in nats, under the unguided generator
+    tokens: NDArray[np.float64]  # of the continuation
+
+
+@dataclass(frozen=True)
+class SteeredSetting:
+    """A strength and a k: the texts by label, and the overhead of guidance."""
+
+    strength: float
+    k: int
+    texts: tuple[SteeredTexts, ...]
+    overhead: float
 
 
 def steering_row(

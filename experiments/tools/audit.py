@@ -1,7 +1,5 @@
 """Audit: what fools metrics (`judge audit`), with their cards."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

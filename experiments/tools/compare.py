@@ -1,7 +1,5 @@
 """Comparison of systems on the same inputs, by any metric and with few human ratings (`judge compare`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Meta-evaluation: how well metrics agree with human ratings, and which metric is better (`judge agree`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from core.scores import Metric

@@ -1,7 +1,5 @@
 """Planning: how many inputs, systems, raters and labels a study needs (`judge plan`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from experiments.contracts import Outcome, Run

@@ -1,7 +1,5 @@
 """Preferences of people or of a chat model: systems ranked, and metrics that prefer as they do (`judge prefer`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -14,7 +14,6 @@ from unittest.mock import patch
 import pytest
 from matplotlib.figure import Figure
 
-from data.files import read_examples
 from experiments.run import main
 
 TOY = Path(__file__).parent / "toy"
@@ -61,6 +60,23 @@ def run(run_here: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Cal
 
 
 @pytest.fixture
+def finish(run: Callable[..., Ended], tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Runs a command to its end in a run folder; returns its results."""
+
+    def run_to_the_end(*arguments: str, folder: str = "here") -> dict[str, Any]:
+        ended = run(*arguments, f"run_dir={tmp_path}/{folder}")
+        assert ended.returncode == 0, ended.stderr
+        return json.loads((tmp_path / folder / "results.json").read_text("utf-8"))
+
+    return run_to_the_end
+
+
+def list_stages(folder: Path) -> dict[str, int]:
+    """The stages in an output folder, and when each was finished."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
+
+
+@pytest.fixture
 def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     """Starts the real command line in an empty working folder.
 
@@ -89,25 +105,3 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 def show_nothing(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A progress that nobody sees."""
     yield lambda steps: None
-
-
-class PoemRuns:
-    """What runs on poems leave behind."""
-
-    def tables(self, folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-        """The rows of the relative scores, and those of the form scores by whose texts they are."""
-        rows = json.loads((folder / "results.json").read_text("utf-8"))["table"]
-        return [row for row in rows if "ur" in row], {row["texts"]: row for row in rows if "texts" in row}
-
-    def stages(self, folder: Path) -> dict[str, int]:
-        return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
-
-    def written(self, folder: Path) -> list[list[str]]:
-        """The texts of every stage of written poems."""
-        found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
-        return [[poem.text for poem in read_examples(path)] for path in found]
-
-
-@pytest.fixture
-def poem_runs() -> PoemRuns:
-    return PoemRuns()

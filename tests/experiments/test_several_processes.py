@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,7 @@ guide = partial(new_causal_guide, tokenizer=lm.tokenizer, embedding_dim=8, hidde
 train_classifier(guide, labelled, folder / "guide", trainer, settings)
 """
 KINDS = ("language_model", "bilstm", "bert", "guide")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.mark.slow
@@ -58,18 +60,11 @@ def test_two_processes_train_as_one(saved_bert: Callable[..., Path], tmp_path: P
     (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
     for devices in ("1", "2"):
         command = [sys.executable, str(tmp_path / "train.py"), str(tmp_path / devices), devices, str(encoder)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=environment, cwd=tmp_path)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=ENVIRONMENT, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     for kind in KINDS:
-        one, two = (
-            [
-                point["val/loss"]
-                for point in json.loads((tmp_path / n / kind / "curve.json").read_text("utf-8"))
-                if "val/loss" in point
-            ]
-            for n in ("1", "2")
-        )
+        curves = [json.loads((tmp_path / n / kind / "curve.json").read_text("utf-8")) for n in ("1", "2")]
+        one, two = ([point["val/loss"] for point in curve if "val/loss" in point] for curve in curves)
         assert two == pytest.approx(one, abs=1e-4), kind
         assert one[-1] != one[0]
 
@@ -124,16 +119,8 @@ def test_two_processes_with_half_a_model_each_train_as_one(tmp_path: Path) -> No
     losses: list[list[float]] = []
     for processes in (1, 2):
         command = [sys.executable, str(tmp_path / "train.py"), str(tmp_path)]
-        started = [
-            subprocess.Popen(
-                [*command, str(rank), str(processes)],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )
-            for rank in range(processes)
-        ]
+        settings: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+        started = [subprocess.Popen([*command, str(rank), str(processes)], **settings) for rank in range(processes)]
         ended = [each.communicate(timeout=900) for each in started]
         assert [each.returncode for each in started] == [0] * processes, ended[-1][1]
         losses.append([float(line) for line in ended[0][0].split()])

@@ -9,8 +9,7 @@ import pytest
 
 from core.configs import CONFIGS
 from experiments.runner.configuration import compose_run, expand_sweep
-from experiments.runner.listing import descriptions
-from experiments.runner.words import as_settings
+from experiments.runner.words import as_settings, descriptions
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))

@@ -68,41 +68,27 @@ def rater(seed: int, side: Side, template: str) -> CausalLM:
     return lm
 
 
+PLAIN: dict[str, Callable[..., Metric]] = {  # metrics without a model
+    "word_count": WordCount,
+    "bleu": Bleu,
+    "chrf": ChrF,
+    "ter": Ter,
+    "rouge_l": Rouge,
+    "rouge_1": lambda: Rouge("rouge1"),
+    "rouge_2": lambda: Rouge("rouge2", tokens="characters"),
+    "meteor": lambda **settings: Meteor(False, **settings),
+    "function": lambda **settings: FunctionMetric(count_letters, settings),
+}
+
+
 class Toys:
-    """Makes each metric of `configs/metric`, by its name, from a token budget, a padding side and other settings.
+    """Makes each other metric of `configs/metric`, by its name, from a token budget, a padding side and settings.
 
     `encoder` is the place of a BERT among `encoders`; `seed` and `texts` make a language model.
     """
 
     def __init__(self, encoders: Sequence[Path], folder: Path) -> None:
         self.encoders, self.folder = encoders, folder
-
-    def word_count(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return WordCount(**settings)
-
-    def bleu(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return Bleu(**settings)
-
-    def rouge_1(self, budget: int, side: Side) -> Metric:
-        return Rouge("rouge1")
-
-    def rouge_2(self, budget: int, side: Side) -> Metric:
-        return Rouge("rouge2", tokens="characters")
-
-    def rouge_l(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return Rouge(**settings)
-
-    def meteor(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return Meteor(False, **settings)
-
-    def chrf(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return ChrF(**settings)
-
-    def ter(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return Ter(**settings)
-
-    def function(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return FunctionMetric(count_letters, settings)
 
     def bertscore(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Metric:
         made = BertScore.from_pretrained(str(self.encoders[encoder]), batch_size=1 + budget // 64, **settings)
@@ -211,4 +197,8 @@ def encoders(saved_bert: Callable[..., Path]) -> tuple[Path, Path, Path]:
 def make_toy(encoders: tuple[Path, Path, Path], tmp_path_factory: pytest.TempPathFactory) -> MakeMetric:
     """Makes a metric by the name of its configuration."""
     toys = Toys(encoders, tmp_path_factory.mktemp("toys"))
-    return lambda name, budget=4096, side="right", **settings: getattr(toys, name)(budget, side, **settings)
+
+    def make(name: str, budget: int = 4096, side: Side = "right", **settings: Any) -> Metric:
+        return PLAIN[name](**settings) if name in PLAIN else getattr(toys, name)(budget, side, **settings)
+
+    return make

@@ -27,28 +27,16 @@ SEED = int(os.environ.get("FUZZ_SEED", "0"))
 TREES = int(os.environ.get("FUZZ_CONFIGS", "3000"))
 PLANTED = "planted_package"
 FOREIGN = ["os.system", "pydoc.pipepager", f"{PLANTED}.f", "builtins.eval", "experiments.runner.execution.os.system"]
-OWN = [
-    "baselines.word_count.WordCount",
-    "baselines.sacrebleu_metrics.Bleu",
-    "baselines.sacrebleu_metrics.Ter",
-    "judge.metrics.FunctionMetric",
-]
-OWN += ["judge.metrics.FunctionMetric.from_name", "judge.engines.RayEngine", "pytorch_lightning.Trainer"]
+OWN = [f"baselines.{name}" for name in ("word_count.WordCount", "sacrebleu_metrics.Bleu", "sacrebleu_metrics.Ter")]
+OWN += ["judge.metrics.FunctionMetric", "judge.metrics.FunctionMetric.from_name", "judge.engines.RayEngine"]
 OWN += ["baselines.llm_judge.LLMJudge.from_settings", "experiments.runner.tracking.WandbTracking"]
+OWN += ["pytorch_lightning.Trainer"]
 KEYS = ["a", "b", "seed", "tokens", "order", "model", "prompts", "path", "name", "settings", "cues", "scale", "chunk"]
 KEYS += ["metric", "data", "experiment", "logger", "trainer", "engine", "recipe", "sweep", "hydra", "hydra.launcher"]
 KEYS += ["_target_", "_args_", "_partial_", "_recursive_", "_convert_", "mode", "entity", "outputs", "default_root_dir"]
 KEYS += ["sweeper", "params", "launcher", "callbacks", "env_set", "metric.base_url", "+metric@network", "defaults"]
-TEXTS = [
-    "a",
-    "auto",
-    "x y",
-    "outside",
-    "../../outside",
-    "/tmp/outside-planted",
-    "touch outside",
-    "http://127.0.0.1:9/v1",
-]
+TEXTS = ["a", "auto", "x y", "outside", "../../outside", "/tmp/outside-planted", "touch outside"]
+TEXTS += ["http://127.0.0.1:9/v1"]
 TEXTS += ["https://judge.example", "${seed}", "${metric}", "${oc.env:HOME}", "${oc.${a}:HOME}"]
 TEXTS += ["${oc.create:{_target_: os.system}}", "${oc.decode:'${oc.env:HOME}'}", "\\${a}", "${", "???", "${stages_dir}"]
 TEXTS += ["[{_target_: os.system}]", "true,false", "online", "file://outside", "in.jsonl", "mine"]

@@ -35,13 +35,8 @@ def run_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
     lines = [
-        {
-            "id": f"{CONTROL}{i}{system}",
-            "text": "w " * (i % 5 + 1) + CONTROL,
-            "system": system + CONTROL,
-            "group": f"{CONTROL}{i}",
-            "ratings": {FORMULA: i % 4, f"=1+1{CONTROL}": i % 3, SCRIPT: i % 5},
-        }
+        {"id": f"{CONTROL}{i}{system}", "text": "w " * (i % 5 + 1) + CONTROL, "system": system + CONTROL}
+        | {"group": f"{CONTROL}{i}", "ratings": {FORMULA: i % 4, f"=1+1{CONTROL}": i % 3, SCRIPT: i % 5}}
         for i in range(12)
         for system in (LINK, f"{SCRIPT}[red]")
     ]
@@ -109,13 +104,11 @@ def printed(*tables: object) -> str:
 def test_the_title_the_columns_and_the_cells_of_a_table_are_text() -> None:
     none = Estimate(0.5, 0.25, 0.75)
     row = Agreement(f"[b]{CONTROL}", f"[i]{CONTROL}", f"[red]{CONTROL}", 3, none, none, none, none, 0, 0, False)
-    found = printed(tabulate_agreement([row]).to_terminal(200))
-    assert not OBEYED.search(found)
-    assert all(mark in found for mark in ("[b]", "[i]", "[red]"))
     other = Table(f"[b]{CONTROL}", "", [{f"[i]{CONTROL}": f"[red]{CONTROL}", "reason": f"[u]{CONTROL}"}])
-    found = printed(other.to_terminal(200))
-    assert not OBEYED.search(found)
-    assert all(mark in found for mark in ("[b]", "[i]", "[red]", "[u]"))
+    for table, marks in ((tabulate_agreement([row]), ("[b]", "[i]", "[red]")), (other, ("[b]", "[i]", "[red]", "[u]"))):
+        found = printed(table.to_terminal(200))
+        assert not OBEYED.search(found)
+        assert all(mark in found for mark in marks)
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\t=1", "\n=1", "＝1"])

@@ -32,14 +32,8 @@ class Model(PreTrainedModel):
 class Tokenizer(PreTrainedTokenizerFast):
     pass
 """
-MODELS = (
-    "AutoModel",
-    "AutoModelForCausalLM",
-    "AutoModelForMaskedLM",
-    "AutoModelForSeq2SeqLM",
-    "AutoModelForSequenceClassification",
-)
-MODEL_CODE = dict.fromkeys(MODELS, "planted.Model")
+KINDS = ("", "ForCausalLM", "ForMaskedLM", "ForSeq2SeqLM", "ForSequenceClassification")
+MODEL_CODE = {f"AutoModel{kind}": "planted.Model" for kind in KINDS}
 TOKENIZER_CODE = {"AutoTokenizer": [None, "planted.Tokenizer"]}
 PLANTED: dict[str, dict[str, dict[str, Any]]] = {
     "configuration": {
@@ -58,20 +52,20 @@ def load_bert(folder: str) -> None:
     new_bert(encoder=folder)
 
 
+LOADERS = {
+    "configuration": (
+        *(CausalLM.from_pretrained, MaskedLM.from_pretrained, Seq2SeqLM.from_pretrained, Encoder.from_pretrained),
+        *(load_conditional, load_encoder, load_bert, BertScore.from_pretrained, Bleurt.from_pretrained),
+        CTRLEval.from_pretrained,
+    ),
+    "model": (CausalLM.from_pretrained, Seq2SeqLM.from_pretrained, Bleurt.from_pretrained),
+    "tokenizer": (load_encoder, BertScore.from_pretrained, CTRLEval.from_pretrained),
+    "module": (Encoder.from_pretrained,),
+}
+
+
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize(
-    ("load", "what"),
-    [
-        *((load, "configuration") for load in (CausalLM.from_pretrained, MaskedLM.from_pretrained, load_conditional)),
-        *((load, "configuration") for load in (Seq2SeqLM.from_pretrained, load_encoder, Encoder.from_pretrained)),
-        *((load, "configuration") for load in (load_bert, BertScore.from_pretrained, Bleurt.from_pretrained)),
-        *((load, "configuration") for load in (CTRLEval.from_pretrained,)),
-        *((load, "model") for load in (CausalLM.from_pretrained, Seq2SeqLM.from_pretrained, Bleurt.from_pretrained)),
-        *((load, "tokenizer") for load in (load_encoder,)),
-        *((load, "tokenizer") for load in (BertScore.from_pretrained, CTRLEval.from_pretrained)),
-        (Encoder.from_pretrained, "module"),
-    ],
-)
+@pytest.mark.parametrize(("what", "load"), [(what, load) for what, loads in LOADERS.items() for load in loads])
 def test_no_model_folder_runs_code(
     saved_bert: Callable[..., Path],
     tmp_path: Path,

@@ -48,11 +48,7 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
         *({"length": 50}, {"pooling": "average"}, {"pooling": "min"}, {"weight": 2.0}),
     ],
     "ctrleval": [
-        *MODELS,
-        {"length_norm": "sum"},
-        {"weights": "max"},
-        {"truncation": "window"},
-        {"aspects": ["coherence"]},
+        *(*MODELS, {"length_norm": "sum"}, {"weights": "max"}, {"truncation": "window"}, {"aspects": ["coherence"]}),
     ],
     "mars": [*MODELS, {"encoder": 1}, {"q": 0.5}, {"ratios": (0.0, 0.4)}],
     "llm_judge": [{}, {"seed": 1}, {"template": "{% for m in messages %}{{ m.content }}!{% endfor %}"}],

@@ -37,7 +37,7 @@ def refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         ["+metric.x=[{_target_: os.system, _args_: ['" + TOUCH + "']}]"],
         ["metric._target_=hydra.utils.get_method", "+metric.path=os.system"],
         ["metric._target_=experiments.runner.execution.os.system", f"+metric.command='{TOUCH}'"],
-        ["metric._target_=experiments.report.results.replace_folder", "+metric.final=b"],
+        ["metric._target_=experiments.report.results.clear_folder", "+metric.folder=."],
         ["metric._target_=data.download.fetch", "+metric.name=fed/../../x", "+metric.root=."],
         ["metric._target_=[os.system]"],
         ["logger._target_=os.system", f"+logger.command='{TOUCH}'"],

@@ -44,7 +44,7 @@ from meta_eval.scored_set import ScoredSet
 from models.conditional import load_conditional
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
-from tests.experiments.conftest import show_nothing
+from tests.experiments.conftest import list_stages, show_nothing
 
 TOY = """
 data.train=60 data.held_out=20 data.rated=12 logger=none
@@ -63,12 +63,10 @@ CORPUS = Corpus("toy", EXAMPLES, EXAMPLES, (), synthetic=True)
 
 
 def test_main_job_leaves_results_and_is_found_again(
-    run: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
+    run: Callable[..., Any], finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
 ) -> None:
     command = ("+exp=cdm_dialogue", *TOY.split(), f"outputs={tmp_path}")
-    first = run(*command, f"run_dir={tmp_path}/first")
-    assert first.returncode == 0, first.stderr
-    results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
+    results = finish(*command, folder="first")
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
     shown = {row["metric"] for row in agreement}
     assert shown | {"cdm_discriminative_classifier"} == {*GENERATIVE, *DISCRIMINATIVE, *BASELINES}
@@ -77,16 +75,13 @@ def test_main_job_leaves_results_and_is_found_again(
     assert about == {("builtin", "quality", 12, True)}
     (cues,) = [row for row in results["table"] if row["table"] == "Surface features of negatives"]
     assert (cues["negatives"], cues["n"], cues["turns"]) == ("cdm_resampled_amateur", 20, 0.5)
-    stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
+    stages = list_stages(tmp_path)
     kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler"}
     assert {name.rsplit("-", 1)[0] for name in stages} == kinds
 
     leave_out_plots()
-    second = run(*command, f"run_dir={tmp_path}/second")
-    assert second.returncode == 0, second.stderr
-    again = json.loads((tmp_path / "second/results.json").read_text("utf-8"))
-    assert again["table"] == results["table"]
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
+    assert finish(*command, folder="second")["table"] == results["table"]
+    assert list_stages(tmp_path) == stages
 
     rated = rated_dialogues(12, seed=0)
     write_examples(tmp_path / "in.jsonl", rated)
@@ -105,13 +100,11 @@ def test_main_job_leaves_results_and_is_found_again(
 
 
 def test_sentences_keep_their_concepts(
-    run: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
+    finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
 ) -> None:
     leave_out_plots()
     chosen = ("model.rules=[mesgar]", "model.spelling=normal", "model.negatives.sampling.gamma=0.5")
-    done = run("+exp=cdm_commongen", *TOY.split(), *chosen, f"outputs={tmp_path}", "run_dir=run")
-    assert done.returncode == 0, done.stderr
-    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    results = finish("+exp=cdm_commongen", *TOY.split(), *chosen, f"outputs={tmp_path}")
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
     assert {"mesgar_bilstm", "cdm_generative_bilstm"} < {row["metric"] for row in agreement}
     (folder,) = (tmp_path / "stages").glob("negatives-????????????????")

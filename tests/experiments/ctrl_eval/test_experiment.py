@@ -1,6 +1,5 @@
 """CTRLEval's experiments and +exp=iwf through the command line, at toy size."""
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +21,7 @@ from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table, draw
 from experiments.training import LanguageModelPlan, Pretrained
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
+from tests.experiments.conftest import list_stages
 
 TOY = """
 data.train=120 data.held_out=30 data.rated=24 analyses.numbers=[1,8] pattern_functions=true logger=none
@@ -44,7 +44,7 @@ verbalizers: [[bad, good]]
 
 
 def test_every_row_and_figure_is_there_and_stages_are_found_again(
-    run: Callable[..., Any], saved_bert: Callable[..., Path], tmp_path: Path, leave_out_plots: Callable[[], None]
+    finish: Callable[..., Any], saved_bert: Callable[..., Path], tmp_path: Path, leave_out_plots: Callable[[], None]
 ) -> None:
     bleurt = saved_bert(["the", "was", "it"], 16, 1, 64)
     BertForSequenceClassification.from_pretrained(bleurt, num_labels=1).save_pretrained(bleurt)
@@ -53,9 +53,7 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     small = ("data.rated=16", f"prompts={tmp_path}/prompts.yaml", "analyses.numbers=[1]")
     models = (f"model.bleurt={bleurt}", f"model.bart={tmp_path}/bart", f"outputs={tmp_path}")
     command = tuple(dict.fromkeys(("+exp=ctrleval_sentiment", *TOY.split(), *small, *models)))
-    first = run(*command, f"run_dir={tmp_path}/first")
-    assert first.returncode == 0, first.stderr
-    results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
+    results = finish(*command)
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
     rows = {(row["metric"], row["aspect"]) for row in agreement}
     assert rows == {(metric, aspect) for metric in METRICS for aspect in ASPECTS}
@@ -69,12 +67,10 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     assert drift == {(metric, aspect, system) for metric in compared for aspect in ASPECTS for system in systems}
     curves = {row["metric"] for row in results["table"] if "evaluators" in row}
     assert curves == {"ctrleval", "ctrleval_bartscore_pf", "ctrleval_ppl_pf"}
-    stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
+    stages = list_stages(tmp_path)
     leave_out_plots()
-    second = run(*command, f"run_dir={tmp_path}/second")
-    assert second.returncode == 0, second.stderr
-    assert json.loads((tmp_path / "second/results.json").read_text("utf-8"))["table"] == results["table"]
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
+    assert finish(*command, folder="second")["table"] == results["table"]
+    assert list_stages(tmp_path) == stages
 
 
 RELEASED = Corpus("released", (), (), (), synthetic=False, iwf=lambda: Path("sets/iwf_full.txt"))
@@ -114,13 +110,11 @@ def test_a_missing_splitter_stops_the_run_before_anything_is_trained(run: Callab
     assert not (tmp_path / "stages").exists()
 
 
-def test_iwf_counts_a_corpus_for_a_models_tokenizer(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_iwf_counts_a_corpus_for_a_models_tokenizer(finish: Callable[..., Any], tmp_path: Path) -> None:
     lm = TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0)
     lm.save_pretrained(tmp_path / "model")
     (tmp_path / "corpus.txt").write_text("The cat sat. The dog ran.\n\nA cat slept.\n")
-    arguments = (f"corpus={tmp_path}/corpus.txt", f"model_name={tmp_path}/model", f"output={tmp_path}/iwf.json")
-    found = run("+exp=iwf", *arguments, f"run_dir={tmp_path}/run")
-    assert found.returncode == 0, found.stderr
+    finish("+exp=iwf", f"corpus={tmp_path}/corpus.txt", f"model_name={tmp_path}/model", f"output={tmp_path}/iwf.json")
     table = load_frequencies(tmp_path / "iwf.json", lm.tokenizer)
     assert table.sentences == 3
     assert len(table.iwf) == len(lm.tokenizer)

@@ -6,7 +6,7 @@ import pytest
 
 from baselines.word_count import WordCount
 from core.faults import InputFaults
-from experiments.demo.comparing import compare_by_metric, read_outputs
+from experiments.demo.judging import compare_by_metric, read_outputs
 
 
 def write(path: Path, *lines: str) -> Path:

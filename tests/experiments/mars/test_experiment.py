@@ -1,6 +1,5 @@
 """MARS's experiments through the command line, at toy size."""
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -26,11 +25,9 @@ BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "mover
 BASELINES += ("word_count",)
 
 
-def test_every_row_and_figure_is_there_and_references_are_kept(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_every_row_and_figure_is_there_and_references_are_kept(finish: Callable[..., Any], tmp_path: Path) -> None:
     sizes = (*SMALLER, "model.masked.model.vocabulary=400", "data.rated=8")
-    first = run("+exp=mars_story", *TOY.split(), *sizes, f"outputs={tmp_path}", f"run_dir={tmp_path}/first")
-    assert first.returncode == 0, first.stderr
-    results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
+    results = finish("+exp=mars_story", *TOY.split(), *sizes, f"outputs={tmp_path}")
     sets = ("builtin_stories", "builtin_stories_reorder", "builtin_stories_retrieve")
     rows = {(row["metric"], row["set"]): row for row in results["table"] if "synthetic" in row}
     assert set(rows) == {(metric, name) for metric in (*VARIANTS, *RATIOS, *BASELINES) for name in sets}
@@ -72,12 +69,10 @@ def test_raw_perplexity() -> None:
     ],
 )
 def test_public_sets_run_to_the_end(
-    run: Callable[..., Any], shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
+    finish: Callable[..., Any], shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
 ) -> None:
     read = (f"data={data}", f"data.root={shared_data}", *["data.rated=[semeval_mhpg]"][: data == "qa_ratings"])
-    found = run(f"+exp={experiment}", *read, *TOY.split(), f"run_dir={tmp_path}/run", f"outputs={tmp_path}")
-    assert found.returncode == 0, found.stderr
-    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    results = finish(f"+exp={experiment}", *read, *TOY.split(), f"outputs={tmp_path}")
     rows = [row for row in results["table"] if "synthetic" in row]
     assert {row["set"] for row in rows} == set(sets)
     by_ratio = [row for row in results["table"] if "mean deviation" in row]

@@ -11,6 +11,7 @@ import pytest
 from core.example import Example
 from data.files import write_examples
 from oumg.relative import SCORES
+from tests.experiments.conftest import list_stages
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 TOY = """
@@ -49,19 +50,12 @@ def data(files: dict[str, Path]) -> list[str]:
     return [f"data.{name}={path}" for name, path in files.items()]
 
 
-def table(folder: Path) -> list[dict[str, Any]]:
-    return json.loads((folder / "results.json").read_text("utf-8"))["table"]
-
-
 def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
-    run: Run, files: dict[str, Path], encoder: Path, tmp_path: Path, leave_out_plots: Callable[[], None]
+    finish: Run, files: dict[str, Path], encoder: Path, tmp_path: Path, leave_out_plots: Callable[[], None]
 ) -> None:
     command = ("+exp=oumg", *data(files), *TOY.split(), "kinds=[bilstm,bert]", "source=true")
     command = (*command, f"model.judges.bert.build.encoder={encoder}")
-    ended = run(*command, "run_dir=first")
-    assert ended.returncode == 0
-    first = tmp_path / "first"
-    rows = table(first)
+    first, rows = tmp_path / "here", finish(*command)["table"]
     assert [row["discriminator"] for row in rows] == ["bilstm", "bert"]
     assert rows[0]["texts_cut"] > 0
     for row in rows:
@@ -77,13 +71,8 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     logits = [line["scores"]["bilstm_seed_0"]["logit"] for line in lines if line["set"] == "g1"]
     assert sum(logit > 0 for logit in logits) / 12 == rows[0]["by_seed"]["hsr_1"][0]
     assert (first / "models/discriminator_bert_seed_1/encoder/config.json").is_file()
-    stages = times(tmp_path / "outputs/stages")
+    stages = list_stages(tmp_path / "outputs")
     assert len(stages) == 4
     leave_out_plots()
-    assert run(*command, "run_dir=second").returncode == 0
-    assert table(tmp_path / "second") == rows
-    assert times(tmp_path / "outputs/stages") == stages
-
-
-def times(stages: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in stages.iterdir() if path.is_dir()}
+    assert finish(*command, folder="second")["table"] == rows
+    assert list_stages(tmp_path / "outputs") == stages

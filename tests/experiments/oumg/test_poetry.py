@@ -10,16 +10,13 @@ import pytest
 
 from core.example import Example
 from data.corpus import Corpus
-from experiments.oumg.poetry import (
-    PoetryPlan,
-    choose_poems,
-    find_characters,
-    halve_inputs,
-)
+from data.files import read_examples
+from experiments.oumg.poetry import PoetryPlan, choose_poems, find_characters, halve_inputs
 from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
 from oumg.comparison import PairSettings
 from oumg.songnet import Poems, SongNetPlan
+from tests.experiments.conftest import list_stages
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")
@@ -29,16 +26,23 @@ PLAN = PoetryPlan(
 )
 
 
+def tables(results: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """The rows of the relative scores, and those of the form scores by whose texts they are."""
+    rows = results["table"]
+    return [row for row in rows if "ur" in row], {row["texts"]: row for row in rows if "texts" in row}
+
+
+def written(folder: Path) -> list[tuple[str, ...]]:
+    """The texts of every stage of written poems."""
+    found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
+    return [tuple(poem.text for poem in read_examples(path)) for path in found]
+
+
 def test_g1_against_g2_and_against_itself(
-    run_here: Callable[..., int],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    poem_runs: Any,
-    leave_out_plots: Callable[[], None],
+    finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
 ) -> None:
     command = ("+exp=oumg_poetry", *TOY, "g1_k=4", "g2_k=3", f"outputs={tmp_path}")
-    assert run_here(*command, f"run_dir={tmp_path}/first") == 0, capsys.readouterr().err
-    relative, forms = poem_runs.tables(tmp_path / "first")
+    relative, forms = tables(finish(*command))
     assert [(row["system_1"], row["system_2"]) for row in relative] == [("G1", "G2"), ("G1", "G1 again")]
     for row in relative:
         assert (row["discriminator"], row["n"], row["inputs"], row["seeds"]) == ("bilstm", 12, 12, [0, 1])
@@ -47,42 +51,38 @@ def test_g1_against_g2_and_against_itself(
         assert (row["n"], row["form_kept"], row["phrase_lengths"]) == (48, 1.0, 1.0)
     assert forms["human"]["rhyme"] == 1.0  # so they are built
     assert forms["human"]["tones"] > 0.8 > max(forms["G1"]["tones"], forms["G2"]["tones"])
-    models = {path.name for path in (tmp_path / "first/models").iterdir()}
+    models = {path.name for path in (tmp_path / "here/models").iterdir()}
     assert models == {"generator", "discriminator_bilstm_seed_0", "discriminator_bilstm_seed_1"}
-    assert len(poem_runs.written(tmp_path)) == len({tuple(poems) for poems in poem_runs.written(tmp_path)}) == 3
+    assert len(written(tmp_path)) == len({*written(tmp_path)}) == 3
     kept = [json.loads(file.read_text("utf-8")) for file in (tmp_path / "stages").glob("poems-*/depends.json")]
     decoders = sorted(str(each["decoder"]) for each in kept)
     assert decoders == ["{'shifted_ranks': 3}", "{'top_k': 4}", "{'top_k': 4}"]
-    before = poem_runs.stages(tmp_path)
+    before = list_stages(tmp_path)
     leave_out_plots()
-    assert run_here(*command, f"run_dir={tmp_path}/second") == 0
-    assert poem_runs.tables(tmp_path / "second") == (relative, forms)
-    assert poem_runs.stages(tmp_path) == before
+    assert tables(finish(*command, folder="second")) == (relative, forms)
+    assert list_stages(tmp_path) == before
 
 
 def test_guided_against_unguided(
-    run_here: Callable[..., int], tmp_path: Path, poem_runs: Any, leave_out_plots: Callable[[], None]
+    finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
 ) -> None:
     leave_out_plots()
     command = ("+exp=guided_poetry", *TOY, "guide_k=6", "model.guides.bilstm.prefixes=3", f"outputs={tmp_path}")
-    assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
-    (row,), forms = poem_runs.tables(tmp_path / "unguided")
+    results = finish(*command, "alpha=0")
+    (row,), forms = tables(results)
     assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
     assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
     assert {**forms["guided"], "texts": ""} == {**forms["unguided"], "texts": ""}
-    figures = json.loads((tmp_path / "unguided/results.json").read_text("utf-8"))["figures"]
-    assert row["perplexity"] == pytest.approx(figures["perplexity of the unguided poems"])
-    written = poem_runs.written(tmp_path)
-    assert len(written) == 3
-    assert len({tuple(poems) for poems in written}) == 2  # of one half, and twice the same of the other
+    assert row["perplexity"] == pytest.approx(results["figures"]["perplexity of the unguided poems"])
+    assert len(written(tmp_path)) == 3
+    assert len({*written(tmp_path)}) == 2  # of one half, and twice the same of the other
 
-    assert run_here(*command, "guide=bilstm", "rule=fudge", "alpha=8", f"run_dir={tmp_path}/guided") == 0
-    (row,), forms = poem_runs.tables(tmp_path / "guided")
+    (row,), forms = tables(finish(*command, "guide=bilstm", "rule=fudge", "alpha=8", folder="guided"))
     assert (row["guide"], row["rule"], row["alpha"]) == ("bilstm", "fudge", 8.0)
     assert row["ties"] < 1
     assert forms["guided"]["form_kept"] == 1.0
     assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
-    names = [name.split("-")[0] for name in poem_runs.stages(tmp_path)]
+    names = [name.split("-")[0] for name in list_stages(tmp_path)]
     assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
 
 

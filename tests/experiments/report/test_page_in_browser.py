@@ -11,7 +11,7 @@ from core.example import Example
 from core.scores import Scores
 from experiments.contracts import Outcome, Table
 from experiments.report.page import write_report
-from experiments.report.results import Circumstances, write_plots
+from experiments.report.results import results, write_plots
 from judge.agreement_tables import tabulate_agreement
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
@@ -45,8 +45,9 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     outcome = make_outcome()
     write_plots(outcome, folder)
-    run = Circumstances("toy", "A toy", 0, ("python",), "2026-01-02T03:04:05+00:00", 5.0, {"fit": 4.0}, "seed: 0\n")
-    write_report(outcome, run, folder)
+    run = {"experiment": "toy", "verb": "", "description": "A toy", "seed": 0, "command": ["python"]}
+    run |= {"started": "2026-01-02T03:04:05+00:00", "seconds": 5.0, "timings": {"fit": 4.0}}
+    write_report(outcome, results(outcome, run), "seed: 0\n", folder)
     return folder / "report.html"
 
 

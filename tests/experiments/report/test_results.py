@@ -29,18 +29,18 @@ def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality"
     return Agreement(metric, set, aspect, 3, *estimates, estimates[0], 1, 0, True)
 
 
-def circumstances() -> results.Circumstances:
-    return results.Circumstances(
-        "toy", "A toy", 3, ("python", "run.py", "a=[1, 2]"), "2026-01-02T03:04:05+00:00", 5.0, {"fit": 4.0}, "seed: 3\n"
-    )
+RUN = {"experiment": "toy", "verb": "", "description": "A toy", "seed": 3, "command": ["python", "run.py", "a=[1, 2]"]}
+RUN |= {"started": "2026-01-02T03:04:05+00:00", "seconds": 5.0, "timings": {"fit": 4.0}}
+
+
+def show(outcome: Outcome) -> str:
+    return render(outcome, results.results(outcome, RUN), "seed: 3\n")
 
 
 def test_results_are_strict_json_with_null_for_nan() -> None:
     figures = {"loss": math.inf, "half": 0.5}
-    found = results.results(
-        Outcome("sig", [tabulate_agreement([row("a", 0.5)])], notes=["beware"], figures=figures), circumstances()
-    )
-    read = json.loads(json.dumps(found, allow_nan=False))
+    outcome = Outcome("sig", [tabulate_agreement([row("a", 0.5)])], notes=["beware"], figures=figures)
+    read = json.loads(json.dumps(results.to_json(results.results(outcome, RUN)), allow_nan=False))
     assert (read["experiment"], read["signature"], read["notes"], read["seed"]) == ("toy", "sig", ["beware"], 3)
     assert read["table"][0]["spearman"] == 0.5
     assert read["table"][0]["spearman_interval"] == [-0.25, 0.75]
@@ -71,7 +71,7 @@ def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
     others = {"dropped_tokens": {}, "explanations": {"m": {}}}
     assert first == {"set": "toys", "id": "a", "ratings": {"q": 1.0}, **scored, **others}
     assert second["dropped_tokens"] == {"m": 3}
-    assert results.is_synthetic(outcome)
+    assert results.results(outcome, RUN)["synthetic"]
 
 
 def test_a_folder_of_other_things_is_not_written_into(tmp_path: Path) -> None:
@@ -107,11 +107,13 @@ def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: 
     source.mkdir()
     (source / "model.safetensors").write_bytes(b"weights")
     (folder / "models" / "old").mkdir(parents=True)
+    results.clear_folder(folder)
     results.write_models(Outcome("sig", models={"expert": source}), folder)
     assert read_note(folder / "models" / "expert") == ()
     assert [path.name for path in (folder / "models").iterdir()] == ["expert"]
     assert (folder / "models" / "expert" / "model.safetensors").samefile(source / "model.safetensors")
     assert [path.name for path in folder.iterdir()] == ["models"]
+    results.clear_folder(folder)
     results.write_models(Outcome("sig", models={"expert": source}, synthetic=True), folder)
     assert read_note(folder / "models" / "expert") == (TINY,)
     assert read_note(source) == ()
@@ -126,12 +128,12 @@ def other_table() -> Table:
 
 def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere() -> None:
     outcome = Outcome("sig", tables=[other_table()])
-    found = results.results(outcome, circumstances())["table"]
+    found = results.to_json(results.results(outcome, RUN)["table"])
     row = {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": [0.5, 0.875], "seeds": [0, 1]}
     assert found[0] == {**row, "table": "Two systems"}
     assert found[1]["ur_interval"] == [None, None]
     assert other_table().columns == ["judge", "n", "ur"]
-    page = render(outcome, circumstances())
+    page = show(outcome)
     assert "<h2>Two systems</h2>" in page
     assert '<td class="text" data-key="&lt;bilstm&gt;">&lt;bilstm&gt;</td>' in page
     assert '<td data-key="0.75">0.750<small>[0.50, 0.88]</small></td>' in page
@@ -172,7 +174,7 @@ def test_names_from_data_stay_in_their_folder_and_are_text_on_the_page(tmp_path:
     results.write_plots(outcome, folder)
     results.write_tables(outcome, folder)
     results.write_scores(outcome, folder)
-    page = render(outcome, circumstances())
+    page = show(outcome)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
     assert [path.name for path in tmp_path.iterdir()] == ["inner"]

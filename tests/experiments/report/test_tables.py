@@ -59,12 +59,3 @@ def test_a_latex_table_has_the_columns_that_fit_across_a_paper() -> None:
     said, _, _, head, *_ = Table("", "", rows).to_latex().splitlines()
     assert said == f"% in the other files: {', '.join(f'c{i}' for i in range(4, 12))}"
     assert head == r"metric & c0 & c1 & c2 & c3 \\"
-
-
-def test_a_notebook_shows_nine_columns_names_and_verdict_first() -> None:
-    cells = {"set": "toys", "n": 9}
-    rows = [{"metric": r, **cells, **{f"c{i}": float(r) for i in range(12)}, "spearman": float(r)} for r in ("1", "2")]
-    html = Table("", "", rows).to_html()
-    heads = "".join(f"<th>{name}</th>" for name in ("metric", "spearman", *(f"c{i}" for i in range(7))))
-    assert f"<tr>{heads}</tr>" in html
-    assert "<p>in every row: set toys, n 9</p><p>further columns, in to_frame(): c7, c8, c9 and 2 others</p>" in html

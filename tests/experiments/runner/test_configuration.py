@@ -21,8 +21,7 @@ from experiments.runner.configuration import (
     list_files,
 )
 from experiments.runner.execution import name_recipe
-from experiments.runner.listing import descriptions, group_options
-from experiments.runner.words import as_settings
+from experiments.runner.words import as_settings, descriptions, group_options
 
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
@@ -77,7 +76,7 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
         (["+exp=score", "metric=[bleu,rouge_l]", *SCORE[2:]], ["metric must be one name", "metrics=bleu,rouge_l"]),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.columns"]),
         (["+exp=score"], ["metric=NAME, one of", "word_count", "output=VALUE"]),
-        ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
+        ([*SCORE, "seed=1,2"], ["seed=1,2 needs -m", "seed=[1,2]"]),
         ([*SCORE, "model=cdm/huge"], ["model=cdm/huge", "did you mean cdm/", "ctrleval/tiny"]),
         ([*SCORE, "hydra.run.dir=there"], ["hydra.run.dir=there", "run_dir=FOLDER"]),
         ([*SCORE, "hydra.mode=MULTIRUN"], ["-m starts a sweep"]),

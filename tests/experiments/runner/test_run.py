@@ -151,15 +151,3 @@ def test_the_same_command_in_the_same_folder_finishes_what_failed(run_here: Run,
     assert run_here("+exp=toy", "run_dir=here", "logger=none") == 0
     assert (tmp_path / "here" / "results.json").is_file()
     assert "the toy broke" not in (tmp_path / "here" / "run.log").read_text()
-
-
-def test_a_sweep_has_one_folder_with_a_run_folder_per_job(run: Run, tmp_path: Path) -> None:
-    ended = run("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none")
-    assert ended.returncode == 0
-    (sweep,) = (tmp_path / "outputs" / "toy").iterdir()
-    jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
-    found = [(job["number"], job["settings"]["gamma"], job["exit_code"]) for job in jobs]
-    assert found == [(0, "0.25", 0), (1, "0.75", 0)]
-    assert json.loads((sweep / "1" / "results.json").read_text())["signature"] == "toy|gamma:0.75"
-    assert "training with gamma 0.75" in (sweep / "1" / "run.log").read_text()
-    assert "2 jobs" in ended.stdout

@@ -68,3 +68,4 @@ def test_a_sweep_ends_with_the_worst_code_and_shows_the_jobs_that_failed(run: Ca
         ("faults", 2),
     ]
     assert "job 1 failed (1): " in ended.stdout
+    assert json.loads((tmp_path / "here/0/results.json").read_text("utf-8"))["command"][-1] == "ending=fine"

@@ -10,8 +10,7 @@ import pytest
 
 from core.configs import CONFIGS
 from experiments.run import main
-from experiments.runner.listing import descriptions
-from experiments.runner.words import VERBS, as_settings, known_verbs
+from experiments.runner.words import VERBS, as_settings, descriptions, known_verbs
 
 EXPERIMENTS = descriptions((CONFIGS,))
 

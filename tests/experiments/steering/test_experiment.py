@@ -1,6 +1,5 @@
 """+exp=guided_text and steer through the command line, at toy size."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,14 +25,8 @@ strengths=[0,4] ks=[8] sampling.inputs=3 sampling.new_tokens=6 sampling.batch_si
 Run = Callable[..., Any]
 
 
-def table(folder: Path) -> list[dict[str, Any]]:
-    return json.loads((folder / "results.json").read_text("utf-8"))["table"]
-
-
-def test_sentiment_and_one_prompt_by_its_models(run: Run, tmp_path: Path) -> None:
-    command = ("+exp=guided_text", "data=builtin_reviews", *TOY, *SMALL.split())
-    assert run(*command, f"run_dir={tmp_path}/first").returncode == 0
-    rows = table(tmp_path / "first")
+def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> None:
+    rows = finish("+exp=guided_text", "data=builtin_reviews", *TOY, *SMALL.split(), folder="first")["table"]
     by_label = [(label, strength) for strength in (0.0, 4.0) for label in ("negative", "positive")]
     assert [(r["label"], r["strength"]) for r in rows] == [("all", 0.0), ("all", 4.0), *by_label]
     assert {(r["rule"], r["k"]) for r in rows} == {("normalised", 8)}
@@ -57,15 +50,13 @@ def test_sentiment_and_one_prompt_by_its_models(run: Run, tmp_path: Path) -> Non
     assert models == {"generator", "guide_negative", "guide_positive", "judge_positive"}
     models = "generator=first/models/generator", "guide=first/models/guide_positive"
     asked = ("+exp=steer", "prompts=[The food]", "new_tokens=2", "k=8", *HERE)
-    ended = run(*asked, *models, f"run_dir={tmp_path}/steered")
-    assert (ended.returncode, "…The food" in ended.stdout) == (0, True)
-    steps = [r for r in table(tmp_path / "steered") if "step" in r]
+    steps = [r for r in finish(*asked, *models)["table"] if "step" in r]
     assert {r["step"] for r in steps} == {1, 2}
     assert [r["chosen"] for r in steps].count("←") == 2
 
 
 def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
-    run_here: Callable[..., int], tmp_path: Path, lm: CausalLM, leave_out_plots: Callable[[], None]
+    finish: Run, tmp_path: Path, lm: CausalLM, leave_out_plots: Callable[[], None]
 ) -> None:
     leave_out_plots()
     lm.save_pretrained(tmp_path / "writer")
@@ -74,8 +65,7 @@ def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
     bilstm = (*(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")), "guide=bilstm")
     few = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2")
     command = ("+exp=guided_text", "data=builtin_news", *settings, *more, *SMALL.split(), *bilstm, *few)
-    assert run_here(*command, "sampling.prompts=[the cat,a dog]", f"run_dir={tmp_path}/run") == 0
-    rows = table(tmp_path / "run")
+    rows = finish(*command, "sampling.prompts=[the cat,a dog]", folder="run")["table"]
     assert [r["label"] for r in rows] == ["all", "all", *["science", "politics"] * 2]
     assert {r["rule"] for r in rows} == {"fudge"}
     assert {path.name for path in (tmp_path / "run/models").iterdir()} == {

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from experiments.steering.findings import SteeredSetting, SteeredTexts
-from experiments.steering.tables import steering_row
+from experiments.steering.tables import SteeredSetting, SteeredTexts, steering_row
 from judge.tables import Table
 
 

@@ -194,14 +194,8 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     pytest.importorskip("pyarrow.parquet")
     first = {"text": "a b", "system": "s", "group": "g", "references": ["r"], "note": [1], "label": "l"}
     first |= {"ratings": {"q": {"ann": 1.0, "bob": None}, "style": 2.0}}
-    second = {
-        "turns": ["a", "b"],
-        "system": "t",
-        "group": "h",
-        "context": "c",
-        "prefix": "p",
-        "ratings": {"q": {"bob": 4.0}},
-    }
+    second = {"turns": ["a", "b"], "system": "t", "group": "h", "context": "c", "prefix": "p"}
+    second |= {"ratings": {"q": {"bob": 4.0}}}
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (first, second)))
     expected = [{"id": "1", **first}, {"id": "2", **second}]
     assert run_here("+exp=meta_eval", "metrics=[word_count]", "data.path=in.jsonl") == 0  # kept for what follows
