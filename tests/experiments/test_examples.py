@@ -85,3 +85,18 @@ def test_a_page_shows_what_a_command_prints(
     printed = iter([line.rstrip() for line in capsys.readouterr().out.splitlines()])
     for line in output.splitlines():
         assert line == "..." or not line.strip() or line.rstrip() in printed
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("command", "output"), [each for each in shown() if "data.root=FOLDER" in each[0]])
+def test_a_page_shows_figures_of_a_public_set(
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], shared_data: Path, command: str, output: str
+) -> None:
+    """Each line has cells of one line that the command prints, in this order; a page leaves out columns and rows."""
+    assert run_here(*shlex.split(command.replace("FOLDER", str(shared_data))), "run_dir=here") == 0
+    printed = capsys.readouterr().out
+    lines, sentences = printed.splitlines(), " ".join(printed.split())
+    for line in filter(str.strip, output.splitlines()):
+        cells = re.split(r"\s{2,}", line.strip())
+        in_order = re.compile(r"(?:^|\s{2,}).*?".join(map(re.escape, cells)))
+        assert "──" in line or any(map(in_order.search, lines)) or " ".join(cells) in sentences, line
