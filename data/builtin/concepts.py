@@ -28,9 +28,8 @@ def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ())
     rng = random.Random(seed)
 
     def draw(_: int) -> Example | None:
-        event = random_event(rng)
-        example = write_sentence(event, name_concepts(event), rng)
-        return None if is_reserved(name_concepts(event)) else example
+        example = write_sentence(random_event(rng), rng)
+        return None if is_reserved(str(example.group)) else example
 
     return collect(f"concepts-{seed}", n, draw, exclude, key=attrgetter("group"))
 
@@ -47,7 +46,7 @@ def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
             state = rng.getstate()
             for level, variant in enumerate((event, make_odd(event, rng), make_senseless(event))):
                 rng.setstate(state)
-                yield write_sentence(variant, name_concepts(event), rng, LEVELS[level]), {"commonsense": level}
+                yield write_sentence(variant, rng, LEVELS[level]), {"commonsense": level}
 
     return damage.rate(f"concepts-rated-{seed}", n, damaged(), {"commonsense": len(LEVELS) - 1})
 
@@ -76,8 +75,9 @@ def _exchange(event: Event, one: str, other: str) -> Event:
     return {**event, one: event[other], other: event[one]}
 
 
-def write_sentence(event: Event, concepts: str, rng: random.Random, label: str | None = None) -> Example:
+def write_sentence(event: Event, rng: random.Random, label: str | None = None) -> Example:
     """A sentence about an event, after its concepts."""
+    concepts = name_concepts(event)
     verb, verbs = event["verb"].split("/")
     template, frame = rng.choice(SENTENCES), rng.choice(FRAMES)
     text = template.format(**{**event, "verb": verb, "verbs": verbs})

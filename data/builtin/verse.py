@@ -20,10 +20,6 @@ class Theme(NamedTuple):
 FILE = read_world("verse")
 RHYMING = "韵"
 PATTERNS: Mapping[str, tuple[str, ...]] = table(FILE["tunes"])
-# Tune -> its form: per phrase the number of characters and the mark that follows.
-TUNES: Mapping[str, tuple[tuple[int, str], ...]] = {
-    name: tuple((len(phrase) - 1, phrase[-1]) for phrase in pattern) for name, pattern in PATTERNS.items()
-}
 THEMES: Mapping[str, Theme] = {
     name: Theme(*(tuple(line.split()) for (line,) in lines)) for (name,), *lines in FILE["themes"]
 }

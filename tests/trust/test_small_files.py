@@ -27,11 +27,9 @@ def numbers(prefix: object, n: int) -> dict[str, int]:
 DOUBLED = json.dumps(numbers("k", 20_000))[:-1] + ', "k7": 2}'
 FILES: Mapping[str, tuple[str, str]] = {
     "columns.csv": (f"text,{','.join(map(str, range(N)))}\nx{',' * N}\n", ":1: .* at most 2,000 columns .* 100,001"),
-    "repeated.csv": (f"text{',c' * N}\n", ":1: .* at most 2,000 columns .* 100,001"),
     "keys.jsonl": (line(**numbers("k", N)), ":1: .* at most 2,000 columns or keys .* 100,001"),
     "lines.jsonl": ("".join(line(**numbers(f"k{i}-", 9)) for i in range(N // 9)), ":223: .* keys of its lines"),
     "double.jsonl": (f'{{"text": "x", "o": {DOUBLED}}}\n', ':1: a key must occur once, but "k7" is repeated'),
-    "double_top.jsonl": (DOUBLED + "\n", ':1: a key must occur once, but "k7" is repeated'),
     "scores.jsonl": (line(scores=numbers("m", N)), ": .* at most 2,000 metrics in scores, found 100,000"),
     "ratings.jsonl": (line(ratings=numbers("a", N)), ": .* at most 2,000 aspects of ratings, found 100,000"),
     "raters.jsonl": (line(ratings={"q": [1] * 9999}) + line() * 99, ": .* at most 1,000 people .* found 9,999"),

@@ -6,7 +6,7 @@ import pytest
 from pypinyin import Style, lazy_pinyin
 
 from core.example import Example
-from data.builtin.verse import MODIFIERS, RHYMES, THEMES, TUNES, generate_verse
+from data.builtin.verse import MODIFIERS, PATTERNS, RHYMES, THEMES, generate_verse
 
 RHYME_OF = {word: final for final, words in RHYMES.items() for word in words}
 
@@ -24,9 +24,9 @@ def tone(word: str) -> str:
 def phrases(poem: Example) -> list[str]:
     """The phrases of a poem with their marks, cut by the form of its tune."""
     found, at = [], 0
-    for length, _ in TUNES[str(poem.prefix)]:
-        found.append(poem.text[at : at + length + 1])
-        at += length + 1
+    for pattern in PATTERNS[str(poem.prefix)]:
+        found.append(poem.text[at : at + len(pattern)])
+        at += len(pattern)
     assert at == len(poem.text)
     return found
 
