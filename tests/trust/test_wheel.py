@@ -65,7 +65,7 @@ def test_the_wheel_holds_every_room_and_its_data(wheel: Path, tmp_path: Path) ->
         ).stdout
 
     assert judge("--version").split() == [version("judging-generated-text")]
-    assert "data.path=" in judge("score", "--help")
+    assert "data=examples, set by data.NAME=VALUE" in judge("score", "--help")
     judge("score", "metric=bleu", "data.path=data/x.jsonl", "output=out.jsonl")
     read = {"id": "a", "text": "a cat", "references": ["a cat"], "domain": "news"}
     expected = {**read, "scores": {"quality": pytest.approx(1.0)}, "dropped_tokens": 0}
