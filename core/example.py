@@ -112,7 +112,7 @@ def hint_column(name: str, example: Example) -> str:
     """How to name the column of a field among those that gave none, as the end of a message; empty if there are none.
 
     >>> hint_column("system", Example("1", "Yes.", extra={"bot": "a", "mark": 4}))
-    ': data.columns.system=COLUMN names its column, one of bot, mark'
+    ': data.columns.system=COLUMN names its column; unread are bot, mark'
     """
     spare = [key for key in example.extra if key not in ("ratings", "file_scores")]
-    return f": data.columns.{name}=COLUMN names its column, one of {', '.join(spare)}" if spare else ""
+    return f": data.columns.{name}=COLUMN names its column; unread are {', '.join(spare)}" if spare else ""

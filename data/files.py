@@ -88,6 +88,10 @@ class InputFile:
         """
         if isinstance(path, InputFile):
             return path
+        if not isinstance(path, str | Path | None):
+            raise SettingFault(
+                "data must be a file of texts: data.path=FILE; sets of other forms are for the experiments"
+            )
         several = [references] if isinstance(references, Path | str) else list(references or ())
         if (path is None) == (text is None):
             raise SettingFault(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")

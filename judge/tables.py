@@ -307,7 +307,9 @@ def format_number(value: float) -> str:
     """
     if math.isnan(value):
         return "–"
-    return f"{value:.4f}" if 0.00005 <= abs(value) < 0.0005 else f"{value:.3f}"
+    if 0.00005 <= abs(value) < 0.0005:
+        return f"{value:.4f}"
+    return f"{round(value, 3) + 0:.3f}"  # -0 is 0
 
 
 def format_interval(estimate: Estimate) -> str:

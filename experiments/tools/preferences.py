@@ -27,6 +27,10 @@ def preferences(
     human_labels: str | int | None,
 ) -> Outcome:
     """Ranks systems by preferences, as `judge.prefer` says; `files` are preferences and the systems' outputs."""
+    if not isinstance(files, tuple):
+        raise SettingFault(
+            "data must be preferences: data.path=FILE, or data=pandalm or alpaca_eval with data.root=FOLDER"
+        )
     given, outputs = files
     if metrics and outputs is None:
         raise SettingFault("metrics score texts: pass the systems' outputs by data.outputs=FILE")

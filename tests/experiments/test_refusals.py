@@ -29,6 +29,7 @@ SETTINGS = [
     ("oumg data.human=pairs.jsonl", "data.g1 must be given: data.g1=VALUE"),
     (f"guided_poetry {POEMS} guide=lstm", "model.guides.lstm"),
     ("toy cues=lasso", "cues must be"),
+    ("score data=builtin_stories metric=word_count output=out.jsonl", "data must be a file of texts: data.path=FILE"),
     ("meta_eval data=builtin_stories metrics=[word_count]", "data must be a file of texts: data.path=FILE"),
     ("meta_eval data.path=pilot.jsonl", "pilot.jsonl: scores are needed"),
     (f"{AGREE} metrics=[cdm_generative]", "metrics.cdm_generative.folder must be given"),

@@ -64,7 +64,7 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
     (tmp_path / "in.csv").write_text("\n".join(["item,bot,answer,ann,ben", *rows]))
     asked = ["compare", "in.csv", "run_dir=here", "data.columns.ratings.quality=ann,ben", *FAST]
     assert run_here(*asked) == 2
-    said = "data.columns.system=COLUMN names its column, one of item, bot"
+    said = "data.columns.system=COLUMN names its column; unread are item, bot"
     assert f'in.csv:2: "system" is needed here, found null: {said} (the first of 12' in capsys.readouterr().err
     assert run_here(*asked, "data.columns.system=bot", "data.columns.group=item") == 0
     assert "! By human quality, one scores higher than two (p 0.031)." in capsys.readouterr().out
