@@ -22,7 +22,7 @@ def printed() -> list[str]:
     """Each command as it is printed in a code block or span, on one line."""
     text = "\n".join(re.sub(r"\s*\\\n\s*", " ", page.read_text(encoding="utf-8")) for page in PAGES)
     found = re.findall(rf"(?:^(?:\$ )?|`)((?:{STARTS})[^`\n]*)(?:$|`)", text, re.MULTILINE)
-    return [command for command in dict.fromkeys(found) if not command.endswith("...")]
+    return [command for command in dict.fromkeys(found) if not command.endswith(("...", "| source"))]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
