@@ -28,7 +28,13 @@ Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
 PATIENCE = 30.0  # seconds to wait for a cluster to answer, with the import of ray
 RETRIES = 2  # of a chunk whose worker died
-PROBE = "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)"
+PROBE = """
+import socket, sys
+host, _, port = sys.argv[1].removeprefix("ray://").rpartition(":")
+socket.create_connection((host, int(port)), 10).close() # a dead port is known before ray is imported
+import ray
+ray.init(sys.argv[1], log_to_driver=False)
+"""
 
 
 def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
@@ -187,4 +193,4 @@ def check_cluster(address: str) -> None:
         code = None
     if code != 0:
         rule = "engine.address must be HOST:PORT of a Ray cluster"
-        raise SettingFault(f"{rule}, but none answers at {address} within {PATIENCE:g} s")
+        raise SettingFault(f"{rule}, but none answers at {address}")

@@ -102,7 +102,7 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
     [
         ({"workers": 0}, "workers must be greater than or equal to 1, but is 0"),
         ({"gpus": -1.0}, "gpus must be greater than or equal to 0"),
-        ({"address": "127.0.0.1:1"}, "must be HOST:PORT of a Ray cluster, but none answers at 127.0.0.1:1 within 1 s"),
+        ({"address": "127.0.0.1:1"}, "must be HOST:PORT of a Ray cluster, but none answers at 127.0.0.1:1"),
     ],
 )
 def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
