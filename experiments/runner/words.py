@@ -96,6 +96,8 @@ def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bo
     ['+exp=compare', 'data.path="in.jsonl"', '+metric@metrics.bleu=bleu', 'costs=[1,2]']
     >>> as_settings(["compare", "in.jsonl", "metrics=bleu,ter"], ["compare"], multirun=True)
     ['+exp=compare', 'data.path="in.jsonl"', 'metric=bleu,ter']
+    >>> as_settings(["steer", "prompts=The food"], ["steer"]), as_settings(["prompts=my.yaml"], [])
+    (['+exp=steer', 'prompts=["The food"]'], ['prompts=my.yaml'])
 
     Raises SettingFault for a first word that is neither a verb nor an experiment, for a file that no setting takes, for
     a metric that is named twice, and for a list of names in `metric` or `exp`.
@@ -105,6 +107,11 @@ def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bo
     if names[:1] == ["doctor"]:
         names, settings = names[1:], [*settings, "dry_run=true"]
     named = [*_name_experiment(names, settings, experiments), *settings] if names else settings
+    if "+exp=steer" in named:  # elsewhere prompts are a file
+        named = [
+            f"prompts=[{quote(one.removeprefix('prompts='))}]" if re.match(r"prompts=[^\[]", one) else one
+            for one in named
+        ]
     return [each for setting in _gather_systems(named) for each in _rewrite(setting, multirun)]
 
 
@@ -183,8 +190,6 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
         if twice := [name for name in names if names.count(name) > 1]:
             raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
         return [f"+metric@metrics.{name}={name}" for name in names]
-    if key == "prompts" and not value.startswith("["):
-        return [f"prompts=[{quote(value)}]"]
     if (key in LISTS and is_plain) or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
         return [f"{key}=[{value}]"]
     if has_several:
