@@ -50,7 +50,7 @@ def guard(app: ASGIApp, hosts: tuple[str, ...]) -> ASGIApp:
     return TrustedHostMiddleware(SameOrigin(app), [*HERE, *hosts], www_redirect=False)
 
 
-def refuse_unknown_function(request: Request, error: Exception) -> PlainTextResponse:
+def refuse_unknown_function(_request: Request, error: Exception) -> PlainTextResponse:
     """The answer to a request that names a function by an index which the page has not."""
     return PlainTextResponse(f"the page has no function {error}", 404)
 
