@@ -263,7 +263,8 @@ class Result:
         return tables[title or next(iter(tables))].to_frame()
 
     def _repr_html_(self: Any) -> str:
-        return to_html(self.tables, [*self.notes, self.signature])
+        *notes, answer = self.notes or ("",)  # the last note answers the question: it comes first, as on pages
+        return (f"<p>{escape(answer)}</p>" if answer else "") + to_html(self.tables, [*notes, self.signature])
 
 
 def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:

@@ -41,7 +41,9 @@ def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
         ("good", "cheap_cues"),
         ("long", "cheap_cues"),
     ]
-    assert "beyond_cues" in found._repr_html_()
+    shown = found._repr_html_()
+    assert shown.startswith(f"<p>{found.notes[-1]}</p>")
+    assert "beyond_cues" in shown
 
 
 def test_all_levels_stand_in_one_table() -> None:
