@@ -28,7 +28,7 @@ from core.faults import SettingFault
 from core.metric import BaseMetric
 from core.scores import Scores, fields_by_settings
 from core.selection import describe_missing_fields
-from core.settings import Count, NonNegative, Several, Text, check
+from core.settings import Count, Several, Text, check
 from core.signature import Setting, signature
 from core.stages import fingerprint
 from meta_eval.preferences import Verdicts
@@ -71,8 +71,6 @@ class LLMJudge(BaseMetric):
     panel: tuple[Chat, ...] = ()
     # how often each model is asked each question
     repeats: int = 1
-    # of a million tokens of questions, and of answers
-    price: tuple[float, float] | None = None
     spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
     failed: list[ChatFault] = field(default_factory=list, compare=False)
     announced: list[int] = field(default_factory=list, compare=False)
@@ -85,7 +83,6 @@ class LLMJudge(BaseMetric):
         aspects: Sequence[str] | None = None,
         rubric: str | None = None,
         repeats: int = 1,
-        price: Sequence[float] | None = None,
         parallel: int = 4,
         cache: str | None = None,
         device: str = "cpu",
@@ -98,7 +95,6 @@ class LLMJudge(BaseMetric):
         Raises SettingFault.
         """
         check(Count, parallel=parallel, repeats=repeats)
-        check(tuple[NonNegative, NonNegative] | None, price=None if price is None else tuple(map(float, price)))
         models = [model] if isinstance(model, str) else list(model)
         check(Several[Text], model=models)
         asked = _usual(rubric, aspects)
@@ -116,8 +112,7 @@ class LLMJudge(BaseMetric):
             chats = [EndpointChat(each, base_url, **endpoint) for each in models]
         if cache is not None:
             chats = [CachedChat(each, Path(cache)) for each in chats]
-        priced = None if price is None else (float(price[0]), float(price[1]))
-        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats, priced)
+        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats)
 
     @cached_property
     def asked(self) -> dict[str, Aspect]:
@@ -213,9 +208,6 @@ class LLMJudge(BaseMetric):
         answered = None if None in most else questions * self.repeats * sum(each or 0 for each in most)
         said = f"about {asked:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"
         said += "" if answered is None else f", at most {answered:,.0f} of answers"
-        if self.price is not None:
-            said += f"; about {asked * self.price[0] / 1e6:.2f} for the questions"
-            said += "" if answered is None else f", at most {answered * self.price[1] / 1e6:.2f} for the answers"
         log.info("llm_judge: %d texts, at most %d calls, %s", texts, questions * len(most) * self.repeats, said)
 
     def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Answer]]:
@@ -234,8 +226,7 @@ class LLMJudge(BaseMetric):
         if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
             raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")
         spent = self.spent["prompt_tokens"], self.spent["answer_tokens"]
-        cost = "" if self.price is None else f", {float(np.dot(spent, self.price)) / 1e6:.4f} in all"
-        log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
+        log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too", *spent)
         return {name: found[k * len(questions) : (k + 1) * len(questions)] for k, name in enumerate(names)}
 
     def _ask(self, chat: Chat, repeat: int, question: Question) -> Answer:

@@ -12,7 +12,7 @@ from core.faults import InputFaults
 from core.metric import ReferenceMetric
 from core.settings import checked_dataclass
 from core.signature import Setting
-from data.words import RUNS_AND_MARKS, Tokens, space_words
+from data.words import RUNS_AND_MARKS, space_letters
 
 
 class NoSynonyms:
@@ -60,8 +60,6 @@ class Meteor(ReferenceMetric):
     libraries = ("nltk",)
     # whether words are also matched by WordNet, as published; None: where this machine has it
     synonyms: bool | None = None
-    # how scripts without spaces are split (`data.words.Tokens`)
-    tokens: Tokens = "auto"
 
     def __post_init__(self) -> None:
         if self.synonyms and not has_wordnet():
@@ -80,5 +78,5 @@ class Meteor(ReferenceMetric):
 
     def rate_text(self, text: str, references: list[str]) -> float:
         source: Any = find_wordnet() if self._has_synonyms else NoSynonyms()
-        ours, *theirs = map(tokenize, space_words([text, *references], self.tokens))
+        ours, *theirs = map(tokenize, space_letters([text, *references]))
         return meteor_score(theirs, ours, wordnet=source)

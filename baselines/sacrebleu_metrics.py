@@ -9,8 +9,7 @@ from sacrebleu.metrics.ter import TER
 
 from core.metric import ReferenceMetric
 from core.settings import Count, Size, checked_dataclass
-from core.signature import Setting
-from data.words import Tokens, space_words
+from data.words import space_letters
 
 
 class SacrebleuMetric(ReferenceMetric):
@@ -18,15 +17,11 @@ class SacrebleuMetric(ReferenceMetric):
 
     libraries = ("sacrebleu",)
     scorer: Any
-    tokens: Tokens  # how scripts without spaces are split before the scorer reads them (`data.words.Tokens`)
-
-    @property
-    def splitting(self) -> Tokens:
-        """`tokens`, or `library` where the scorer splits such scripts by itself."""
-        return self.tokens
+    is_spaced: Any = True  # whether texts have spaces around letters of scripts without spaces (`space_letters`)
 
     def rate_text(self, text: str, references: list[str]) -> float:
-        text, *references = space_words([text, *references], self.splitting)
+        if self.is_spaced:
+            text, *references = space_letters([text, *references])
         return self.scorer.sentence_score(text, references).score / 100
 
 
@@ -43,10 +38,8 @@ class Bleu(SacrebleuMetric):
     unsigned = ("order",)
     # the longest n-grams; BLEU-1 to BLEU-4
     order: Count = 4
-    # of sacrebleu: 13a, intl, char, zh ...
+    # of sacrebleu: 13a, intl, char, zh ...; 13a and intl read letters of scripts without spaces one by one
     tokenizer: str = "13a"
-    # how 13a and intl split scripts without spaces
-    tokens: Tokens = "auto"
 
     def __post_init__(self) -> None:
         if self.tokenizer not in BLEU.TOKENIZERS:
@@ -58,12 +51,8 @@ class Bleu(SacrebleuMetric):
         return "bleu" if self.order == 4 else f"bleu{self.order}"
 
     @property
-    def settings(self) -> dict[str, Setting]:
-        return super().settings | {"tokens": self.splitting}
-
-    @property
-    def splitting(self) -> Tokens:
-        return self.tokens if self.tokenizer in ("13a", "intl") else "library"
+    def is_spaced(self) -> bool:
+        return self.tokenizer in ("13a", "intl")
 
     @cached_property
     def scorer(self) -> BLEU:
@@ -82,10 +71,6 @@ class ChrF(SacrebleuMetric):
     # the longest n-grams of words: 0 for chrF, 2 for chrF++; scripts without spaces count by letters
     word_order: Size = 0
 
-    @property
-    def splitting(self) -> Tokens:
-        return "auto" if self.word_order else "library"
-
     @cached_property
     def scorer(self) -> CHRF:
         return CHRF(word_order=self.word_order)
@@ -102,7 +87,6 @@ class Ter(SacrebleuMetric):
 
     name = "ter"
     blank = -1.0
-    tokens: Tokens = "auto"
 
     @cached_property
     def scorer(self) -> TER:

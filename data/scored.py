@@ -1,11 +1,8 @@
 """Scores in files: those that `judge score` writes, and files of examples with the scores of any metrics."""
 
-import gzip
-import io
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -22,13 +19,12 @@ from data.cells import gather_columns, json_line, parse_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
 from data.files import FORMS, InputFile, Source, iterate_rows, read_objects, to_record
 from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none
-from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
-from data.text_files import form_of, read_json, temporary_path
+from data.table_files import DELIMITERS, row_writer, to_cell
+from data.text_files import open_atomically, read_json
 from meta_eval.scored_set import ScoredSet
 
 MOST_RATERS = 1_000  # of an aspect; their ratings are a table with a column for each
-WRITTEN = (".jsonl", *DELIMITERS, ".parquet")
-ENDINGS = (*(form + zipped for form in WRITTEN[:-1] for zipped in ("", ".gz")), ".parquet")
+WRITTEN = (".jsonl", *DELIMITERS)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -279,43 +275,23 @@ def decode_scores(line: str) -> Scores:
 
 
 def write_score_rows(
-    records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Mapping[str, type]
+    records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Sequence[str]
 ) -> None:
-    """Writes records to `path` in the form of its suffix, under a temporary name until it is whole.
+    """Writes records to `path` in the form of its suffix, one of `WRITTEN`, under a temporary name until it is whole.
 
-    `extra` has the type of the values of each name that was passed on (`extra_types`), for tables: a CSV or TSV file
-    has the columns `id`, these, `scores.ASPECT`, `dropped_tokens`, `reason` and `explanation` (as JSON).
+    A CSV or TSV file has the columns `id`, `extra`, `scores.ASPECT`, `dropped_tokens`, `reason` and `explanation` (as
+    JSON).
     """
-    form = form_of(path, WRITTEN)
-    with temporary_path(path) as aside, ExitStack() as stack:
-        if form == ".parquet":
-            write_parquet(records, aside, aspects, extra)
+    with open_atomically(path) as file:
+        if path.suffix.lower() not in DELIMITERS:
+            file.writelines(map(json_line, records))
             return
-        target: Any = stack.enter_context(aside.open("wb"))
-        if path.suffix.lower() == ".gz":  # without name and time: the same bytes each time
-            target = stack.enter_context(gzip.GzipFile("", "wb", fileobj=target, mtime=0))
-        text = stack.enter_context(io.TextIOWrapper(target, encoding="utf-8", newline=""))
-        if form == ".jsonl":
-            text.writelines(map(json_line, records))
-            return
-        write = row_writer(text, DELIMITERS[form])
+        write = row_writer(file, DELIMITERS[path.suffix.lower()])
         write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
-        for record in records:
-            write(_cells(record, aspects, extra))
-
-
-def _cells(row: Mapping[str, Any], aspects: Sequence[str], extra: Iterable[str]) -> list[Any]:
-    scores = [row["scores"].get(aspect) for aspect in aspects]
-    before, after = ([to_cell(row.get(name)) for name in names] for names in (extra, OUTPUT))
-    return [row["id"], *before, *scores, *after]
-
-
-def extra_types(row: Mapping[str, Any], known: dict[str, type]) -> None:
-    """Adds the names that a row passes on to `known`, with the type of their values; `object` for several types."""
-    for name, value in row.items():
-        kind = object if isinstance(value, int) and abs(value) >= 2**63 else type(value)
-        if name != "id" and value is not None and known.setdefault(name, kind) is not kind:
-            known[name] = object
+        for row in records:
+            scores = [row["scores"].get(aspect) for aspect in aspects]
+            before, after = ([to_cell(row.get(name)) for name in names] for names in (extra, OUTPUT))
+            write([row["id"], *before, *scores, *after])
 
 
 def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

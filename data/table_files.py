@@ -1,9 +1,9 @@
-"""CSV and TSV files, read with the lines on which rows begin, and parquet files, by pyarrow (extra `parquet`)."""
+"""CSV and TSV files, with the lines on which rows begin, and parquet files, read by pyarrow (extra `parquet`)."""
 
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,7 +14,7 @@ from data.text_files import iterate_lines, longest_line
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LISTS = ("turns", "references")  # fields with lists of texts
-ROWS = 1024  # of a parquet file, to read or write at once
+ROWS = 1024  # of a parquet file, to read at once
 SMALL, SMALL_ROWS = 1_000_000, 16  # bytes of a small parquet file, and the rows of it to read at once: they may be long
 VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
 COLUMN = (2**24, 100)  # bytes of a column, uncompressed, likewise
@@ -75,23 +75,17 @@ def to_cell(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def import_pyarrow() -> Any:
-    """Imports pyarrow.parquet, an extra."""
-    with named_extras():
-        import pyarrow.parquet
-    return pyarrow
-
-
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a file as records without nulls, numbered from 1."""
-    arrow = import_pyarrow()
+    with named_extras():
+        import pyarrow.parquet
     if not path.is_file():
         raise InputFaults([fault(path, 0, "no such file")])
     number, size = 0, path.stat().st_size
     with blame_file(path):
         try:
-            file = arrow.parquet.ParquetFile(path)
-        except arrow.ArrowInvalid as error:
+            file = pyarrow.parquet.ParquetFile(path)
+        except pyarrow.ArrowInvalid as error:
             raise InputFaults([fault(path, 0, f"the file must be parquet: {error}")]) from error
         _check_size(path, size, file.metadata)
         left = _most(TEXTS, size)
@@ -133,34 +127,6 @@ def _count_characters(value: Any) -> int:
     if isinstance(value, Mapping | list):
         return sum(map(_count_characters, value.values() if isinstance(value, Mapping) else value))
     return len(value) if isinstance(value, str | bytes) else 0
-
-
-def write_parquet(
-    records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Mapping[str, type]
-) -> None:
-    """Writes score records as parquet; explanations and mixed extra values are JSON texts."""
-    arrow = import_pyarrow()
-    kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
-    lists = arrow.list_(arrow.string())
-    columns = arrow.schema(
-        [
-            ("id", arrow.string()),
-            *((name, lists if name in LISTS else kinds.get(kind, arrow.string())) for name, kind in extra.items()),
-            ("scores", arrow.struct([(aspect, arrow.float64()) for aspect in aspects])),
-            ("dropped_tokens", arrow.int64()),
-            ("reason", arrow.string()),
-            ("explanation", arrow.string()),
-        ]
-    )
-    texts = ["explanation", *(name for name, kind in extra.items() if kind not in kinds and name not in LISTS)]
-    with arrow.parquet.ParquetWriter(path, columns) as writer:
-        rows: list[dict[str, Any]] = []
-        for record in records:
-            rows.append({**record, **{name: to_cell(record.get(name)) for name in texts}})
-            if len(rows) == ROWS:
-                writer.write_table(arrow.Table.from_pylist(rows, columns))
-                rows = []
-        writer.write_table(arrow.Table.from_pylist(rows, columns))
 
 
 def _without_nulls(value: Any) -> Any:

@@ -30,12 +30,8 @@ RUNS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
 CJK = "\u3040-\u30ff\u3400-\u9fff"
 RUNS_CJK_AND_MARKS = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 
-# ROUGE in scripts other than Latin: runs without underscores, after `space_words`.
+# ROUGE in scripts other than Latin: runs without underscores, after spaces around letters of scripts without spaces.
 ROUGE_UNICODE = re.compile(r"[^\W_]+")
-
-# How metrics of words split scripts without spaces between words, such as Chinese: `characters` one by one, words by
-# `jieba`, as the metric's own `library` does, or `auto`: characters where most letters are of such scripts.
-Tokens = Literal["auto", "library", "characters", "jieba"]
 
 # MARS's adversary Reorder must leave BLEU-1 as it is: text between spaces without the punctuation around it. 10,000 and
 # 's stay whole, because BLEU's tokenizer (13a) must split words and marks in the same way at every position. [FEMALE]
@@ -44,19 +40,13 @@ OUTER_MARKS = r"!-&(-,./:-@\[-`{-~"
 BLEU_SAFE = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{OUTER_MARKS}](?:\S*[^\s{OUTER_MARKS}])?")
 
 
-def space_words(texts: Sequence[str], tokens: Tokens) -> list[str]:
-    """Texts that are compared, with spaces between the words of scripts without spaces.
+def space_letters(texts: Sequence[str]) -> list[str]:
+    """Texts that are compared, with spaces around letters of scripts without spaces, if most letters are of such.
 
-    >>> space_words(["我们喜欢 NLP", "我们"], "auto")
-    [' 我  们  喜  欢  NLP', ' 我  们 ']
-    >>> space_words(["我们喜欢诗"], "jieba"), space_words(["Mao (毛泽东) wrote"], "auto")
-    (['我们 喜欢 诗'], ['Mao (毛泽东) wrote'])
+    >>> space_letters(["我们喜欢 NLP", "我们"]), space_letters(["Mao (毛泽东) wrote"])
+    ([' 我  们  喜  欢  NLP', ' 我  们 '], ['Mao (毛泽东) wrote'])
     """
-    if tokens == "library" or (tokens == "auto" and not are_unspaced(texts)):
-        return list(texts)
-    if tokens == "jieba":
-        return [" ".join(split_chinese(text)) for text in texts]
-    return [UNSPACED.sub(r" \g<0> ", text) for text in texts]
+    return [UNSPACED.sub(r" \g<0> ", text) for text in texts] if are_unspaced(texts) else list(texts)
 
 
 def are_unspaced(texts: Sequence[str]) -> bool:

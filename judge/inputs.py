@@ -16,18 +16,18 @@ from data.cells import check_header
 from data.columns import Columns as FrozenColumns
 from data.columns import freeze_columns
 from data.files import FORMS, InputFile
-from data.frames import is_columns, is_frame, list_items, name_of, to_value
+from data.frames import is_frame, list_items, name_of, to_value
 from data.records import check_id
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
 from meta_eval.scored_set import ScoredSet
 
 Texts = Iterable[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
-Frame = Any  # a DataFrame of pandas or polars
-Source = Path | str | ScoredSet | Texts | Mapping[str, Mapping[str, str]] | Mapping[str, Sequence[Any]] | Frame
+Frame = Any  # a DataFrame of pandas
+Source = Path | str | ScoredSet | Texts | Mapping[str, Mapping[str, str]] | Frame
 References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
 Columns = Mapping[str, str | Sequence[str]]
 GIVEN = Path("examples")  # names examples in memory in messages
-RULE = "texts must be in a file, a list, a DataFrame, {column: values} or {system: {input: text}}"
+RULE = "texts must be in a file, a list, a DataFrame or {system: {input: text}}"
 
 
 def read(
@@ -41,9 +41,9 @@ def read(
 
     Args:
         source: a file (.jsonl, .csv, .tsv, .parquet); texts, Examples or rows with the keys of a line (`text`,
-            `references`, `context`, `system`, `group`, `ratings`, `scores`) in any iterable; a DataFrame of pandas or
-            polars or a mapping {column: values}, whose columns have these names; a mapping {system: {input: text}}; or
-            a ScoredSet, which is returned as it is. None and NaN in a cell are missing. The id of a text is its place,
+            `references`, `context`, `system`, `group`, `ratings`, `scores`) in any iterable; a DataFrame of
+            pandas, whose columns have these names; a mapping {system: {input: text}}; or a ScoredSet, which is
+            returned as it is. None and NaN in a cell are missing. The id of a text is its place,
             counted from 1; in a mapping of systems it is SYSTEM-INPUT if these ids differ.
         scores: by metric, a number per example (in the order of the source), or the file that score wrote.
         references: of each text one or a list of them, in the order of the texts; or a mapping from the input (`group`,
@@ -95,7 +95,7 @@ def _check_path(source: str | Path) -> Path:
 
 def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
     """The examples as they are, and everything else as rows."""
-    if isinstance(source, Mapping) and not is_columns(source):
+    if isinstance(source, Mapping):
         outputs = [
             {"id": f"{system}-{group}", "system": str(system), "group": str(group), "text": text}
             for system, texts in source.items()
@@ -105,10 +105,8 @@ def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
             return [{**each, "id": str(i)} for i, each in enumerate(outputs, 1)]  # a and b-c are also a-b and c
         return outputs
     rows = list_items(source, RULE)
-    if rows and (is_frame(source) or isinstance(source, Mapping)):
-        problems, has_text = check_header(columns, list(map(str, rows[0])))
-        if isinstance(source, Mapping) and not has_text:
-            problems.append("texts of systems are aligned by input, never by position: {system: {input: text}}")
+    if rows and is_frame(source):
+        problems, _ = check_header(columns, list(map(str, rows[0])))
         if problems:
             raise InputFaults(fault(GIVEN, 0, problem) for problem in problems)
     kinds = {Example: "Examples", Mapping: "rows", str: "texts"}
@@ -122,7 +120,7 @@ def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
 
 def _check_texts(system: str, texts: object) -> Mapping[str, str]:
     if not isinstance(texts, Mapping):
-        rule = "a mapping must be {system: {input: text}} or {column: values}, and a row must be in a list"
+        rule = "a mapping must be {system: {input: text}}, and a row must be in a list"
         raise SettingFault(f"{rule}, but {printable(system)} has a {type(texts).__name__}")
     return texts
 

@@ -13,7 +13,7 @@ import numpy as np
 from core.faults import SettingFault, check_names
 from core.signature import join_settings
 from data.files import InputFile
-from data.frames import is_columns, list_items
+from data.frames import list_items
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.scored import read_scored
 from judge.inputs import RULE, Source, read
@@ -111,7 +111,7 @@ def read_pilot(pilot: Pilot | None, data: Any = None) -> ScoredSet | Preferences
     if isinstance(pilot, str | Path):
         file = InputFile.of(pilot)
         return read_preferences(file) if holds_pairs(file) else read_scored(file)
-    if isinstance(pilot, Mapping) and not is_columns(pilot):
+    if isinstance(pilot, Mapping):
         return read(pilot)
     rows = list_items(pilot, RULE)
     return read_given(rows, {}) if rows and isinstance(rows[0], Mapping) and names_pair(rows[0]) else read(rows)

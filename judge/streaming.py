@@ -23,15 +23,7 @@ from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages
 from data.files import InputFile, Source, iterate_examples, to_record
-from data.scored import (
-    ENDINGS,
-    decode_scores,
-    extra_types,
-    list_rows,
-    score_records,
-    write_score_rows,
-)
-from data.table_files import import_pyarrow
+from data.scored import WRITTEN, decode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
 from judge.engines import Chunk, Engine
 
@@ -45,7 +37,7 @@ IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
-def check_output(path: str, given: Source, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
+def check_output(path: str, given: Source, endings: Sequence[str] = WRITTEN, standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it; if `standard`, `-` is standard output.
 
     Raises InputFaults for another ending, for what is not a regular file (a folder, a link, a device), for the input
@@ -70,8 +62,6 @@ def check_output(path: str, given: Source, endings: Sequence[str] = ENDINGS, sta
         probe.unlink()
     except OSError as error:
         raise InputFaults([f"output cannot be {file}: {error.strerror}"]) from error
-    if file.suffix.lower() == ".parquet":
-        import_pyarrow()
     return file
 
 
@@ -187,10 +177,11 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
 
     Only the parts of the first examples have explanations.
     """
-    extra: dict[str, type] = {}
-    if not output.name.lower().endswith((".jsonl", ".jsonl.gz")):
+    extra: dict[str, None] = {}
+    if output.suffix.lower() != ".jsonl":
         for example in file.examples():
-            extra_types(to_record(example), extra)
+            given = to_record(example).items()
+            extra.update(dict.fromkeys(name for name, value in given if name != "id" and value is not None))
     parts: dict[str, list[Scores]] = {name: [] for name in kept}
 
     def read_rows(name: str) -> Iterator[Mapping[str, Any]]:
@@ -202,7 +193,7 @@ def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> 
 
     records = score_records(file.examples(), {name: read_rows(name) for name in kept})
     first = next(records)
-    write_score_rows(chain([first], records), output, list(first["scores"]), extra)
+    write_score_rows(chain([first], records), output, list(first["scores"]), [*extra])
     return parts
 
 

@@ -219,8 +219,6 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
         ({"repeats": 2}, "repeats need base_url and a temperature above 0"),
         ({"repeats": 2, "base_url": "http://127.0.0.1:9/v1"}, "repeats need"),
         ({"model": ["m", "m"]}, "model"),
-        ({"price": [1.0]}, "price"),
-        ({"price": [-1, 2]}, "price"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
@@ -255,9 +253,7 @@ def test_a_panel_rates_with_repeats() -> None:
 
 
 def test_the_cost_is_said_before_and_after(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
-    judge = LLMJudge(
-        Scripted(lambda _: reply("3", prompt_tokens=1000, answer_tokens=500)), ("coherence",), price=(2, 4)
-    )
+    judge = LLMJudge(Scripted(lambda _: reply("3", prompt_tokens=1000, answer_tokens=500)), ("coherence",))
     with caplog.at_level("INFO"):
         judge.score(TEXTS)
     assert isinstance(judge.chat, Scripted)
@@ -265,18 +261,13 @@ def test_the_cost_is_said_before_and_after(caplog: pytest.LogCaptureFixture, tmp
     before, after = (record.getMessage() for record in caplog.records)
     assert before == (
         f"llm_judge: 2 texts, at most 2 calls, about {tokens:,.0f} tokens of questions (an estimate: characters / 4), "
-        "at most 18 of answers; about 0.00 for the questions, at most 0.00 for the answers"
+        "at most 18 of answers"
     )
-    assert after.endswith("2000 tokens of questions, 1000 of answers so far, kept ones too, 0.0080 in all")
+    assert after.endswith("2000 tokens of questions, 1000 of answers so far, kept ones too")
     caplog.clear()
     (tmp_path / "in.jsonl").write_text('{"text": "good text"}\n{"text": "bad text"}\n')
     with caplog.at_level("INFO"):
-        score(
-            tmp_path / "in.jsonl",
-            LLMJudge(judge.chat, ("coherence",), price=(2, 4)),
-            output=tmp_path / "out.jsonl",
-            chunk=1,
-        )
+        score(tmp_path / "in.jsonl", LLMJudge(judge.chat, ("coherence",)), output=tmp_path / "out.jsonl", chunk=1)
     assert [before] == [each for each in (record.getMessage() for record in caplog.records) if "at most" in each]
 
 

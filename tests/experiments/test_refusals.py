@@ -38,7 +38,7 @@ SETTINGS = [
     ("score metric=word_count data.path=in.jsonl output=.", "found the folder"),
     ("score metric=word_count data.path=in.jsonl output=in.jsonl", "different files"),
     ("score metric=word_count data.path=in.jsonl output=no/out.jsonl", "but there is no no"),
-    ("score metric=word_count data.path=in.jsonl output=out.txt", "output must end in one of .jsonl, .jsonl.gz, .csv"),
+    ("score metric=word_count data.path=in.jsonl output=out.txt", "output must end in one of .jsonl, .csv, .tsv"),
 ]
 MODELS = [
     (f"score metric=mars metric.language_model=no/such {OWN}", f"metric.language_model=no/such: {HUB}"),

@@ -1,8 +1,8 @@
-"""DataFrames, columns and rows in memory: the same examples as a file, and nothing is scored as something else."""
+"""DataFrames and rows in memory: the same examples as a file, and nothing is scored as something else."""
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -27,44 +27,13 @@ NAMED = {"references": ["ref", "other"]}
 ROWS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
 
 
-class Polars:
-    """A stand-in with what is used of a DataFrame of polars."""
-
-    def __init__(self, columns: Mapping[str, list[Any]]) -> None:
-        self.rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        self.columns = list(columns)
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        return self.rows
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([])
-
-
-class Arrow:
-    """A stand-in with what is used of a table of pyarrow."""
-
-    column_names = (*COLUMNS,)
-
-    def to_pylist(self) -> list[dict[str, Any]]:
-        return ROWS
-
-
 def pandas_frame(columns: Mapping[str, list[Any]]) -> Any:
     return pytest.importorskip("pandas").DataFrame(columns)
-
-
-def arrays(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
-    return {name: np.array(values, dtype=object) for name, values in columns.items()}
 
 
 SOURCES: dict[str, Callable[[], Any]] = {
     "pandas": lambda: pandas_frame(COLUMNS),
     "pandas records": lambda: pandas_frame(COLUMNS).to_dict("records"),
-    "polars": lambda: Polars(COLUMNS),
-    "arrow": Arrow,
-    "columns": lambda: COLUMNS,
-    "arrays": lambda: arrays(COLUMNS),
     "rows": lambda: ROWS,
     "generator": lambda: (row for row in ROWS),
 }
@@ -102,9 +71,8 @@ OUTPUTS = {
 ASKED = {"text": "answer", "group": "input"}
 
 
-@pytest.mark.parametrize("kind", ["pandas", "columns"])
-def test_every_verb_takes_a_table(kind: str) -> None:
-    outputs = pandas_frame(OUTPUTS) if kind == "pandas" else OUTPUTS
+def test_every_verb_takes_a_table() -> None:
+    outputs = pandas_frame(OUTPUTS)
     compared = judge.compare(outputs, "word_count", columns=ASKED)
     assert [(each.system, each.mean.value) for each in compared.means["word_count"]] == [("new", 2), ("old", 1)]
     agreed = judge.agree(outputs, "word_count", columns=ASKED, cues=False, permutations=99, resamples=99)
@@ -113,7 +81,7 @@ def test_every_verb_takes_a_table(kind: str) -> None:
     ]
     assert judge.audit(outputs, "word_count", columns=ASKED, cues=False, resamples=99).tables
     judged = {"id": [1, 2], "system_a": ["new"] * 2, "system_b": ["old"] * 2, "winner": ["a", "b"], "x": [1, None]}
-    preferred = judge.prefer(pandas_frame(judged) if kind == "pandas" else judged)
+    preferred = judge.prefer(pandas_frame(judged))
     assert [(each.system, each.wins) for each in preferred.ranking.systems] == [("new", 1), ("old", 1)]
 
 
@@ -129,7 +97,7 @@ def test_results_are_frames() -> None:
     known = judge.score([{"text": "a b", "quality": 7, "rating:q:ann": 1, "rating:q:bob": 3}], "word_count").to_frame()
     assert (known["quality"][0], known["scores.quality"][0]) == (7, 2)
     assert known["ratings"][0] == {"q": {"ann": 1, "bob": 3}}
-    compared = judge.compare(OUTPUTS, "word_count", columns=ASKED)
+    compared = judge.compare(pandas.DataFrame(OUTPUTS), "word_count", columns=ASKED)
     assert isinstance(compared.to_frame(), pandas.DataFrame)
     assert list(compared.to_frame("Systems, best first")["system"][:2]) == ["new", "old"]
     assert {"mean", "mean_low", "mean_high"} <= set(compared.to_frame("Systems, best first").columns)

@@ -75,7 +75,7 @@ PLAIN: dict[str, Callable[..., Metric]] = {  # metrics without a model
     "ter": Ter,
     "rouge_l": Rouge,
     "rouge_1": lambda: Rouge("rouge1"),
-    "rouge_2": lambda: Rouge("rouge2", tokens="characters"),
+    "rouge_2": lambda: Rouge("rouge2"),
     "meteor": lambda **settings: Meteor(False, **settings),
     "function": lambda **settings: FunctionMetric(count_letters, settings),
 }
@@ -123,7 +123,7 @@ class Toys:
         return InfillingPerplexity(self.infiller(side, **settings), "toy", token_budget=budget)
 
     def bartscore(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
-        return BartScore(toy_t5(seed, texts, side), "toy", token_budget=budget, **{"direction": "f", **settings})
+        return BartScore(toy_t5(seed, texts, side), "toy", token_budget=budget, **settings)
 
     def uni_eval(
         self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, question: str = QUESTION, **settings: Any

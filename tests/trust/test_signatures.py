@@ -23,10 +23,10 @@ BILSTM, BERT = {"kind": "bilstm"}, {"kind": "bert"}
 CHANGES: dict[str, list[dict[str, Any]]] = {
     "word_count": [{}],
     "bleu": [{}, {"order": 2}, {"tokenizer": "char"}],
-    "rouge_l": [{}, {"kind": "rouge1"}, {"stemmer": False}, {"tokens": "jieba"}],
-    "meteor": [{}, {"tokens": "jieba"}],
+    "rouge_l": [{}, {"kind": "rouge1"}, {"stemmer": False}],
+    "meteor": [{}],
     "chrf": [{}, {"word_order": 2}],
-    "ter": [{}, {"tokens": "jieba"}],
+    "ter": [{}],
     "function": [{}, {"least": 2}],
     "bertscore": [*ENCODERS, {"layers": 1}, {"part": "recall"}],
     "bleurt": [*ENCODERS, {"reference": "context"}],
@@ -34,7 +34,7 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
     "mover_score": [*ENCODERS, {"layers": 1}, {"corpus": "sat"}],
     "perplexity": MODELS,
     "perplexity_seq2seq": [*MODELS, {"max_length": 32}, {"convention": replace(T5, after="")}],
-    "bartscore": [*MODELS, {"direction": "source_to_text"}],
+    "bartscore": [*MODELS, {"source": "prefix"}],
     "uni_eval": [*MODELS, {"question": "{response} {history}"}, {"max_length": 50}],
     "discriminator": [
         *(BILSTM | each for each in ({}, {"seed": 1}, {"texts": TEXTS[:1]}, {"max_length": 9})),
