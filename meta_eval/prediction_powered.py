@@ -49,8 +49,6 @@ class PoweredEstimate:
     classical: Estimate
     # lambda, in ratings per unit of score; 0 ignores the metric; of a difference that of the first system
     weight: float
-    # of the prediction-powered mean, as in the paper (normal, without the correction for small n)
-    standard_error: float
     # the number of ratings that would give the same variance alone; infinite for a metric without error
     effective_n: float
 
@@ -84,7 +82,7 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
         return _undefined(n, rest, reason, float(y[0]))
     classical = t_interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1)
     if rest < 2:
-        return PoweredEstimate(n, rest, classical, classical, 0.0, math.sqrt(float(y.var()) / n), float(n))
+        return PoweredEstimate(n, rest, classical, classical, 0.0, float(n))
     weight = tune_weight(y, f_rated, f_unrated)
     value = float(y.mean() + weight * (f_unrated.mean() - f_rated.mean()))
     rectified, imputed = float((y - weight * f_rated).var()) / n, weight**2 * float(f_unrated.var()) / rest
@@ -96,7 +94,6 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
         estimate=_floor(t_interval(value, rectified * n / (n - 2) + imputed, n - 2), n),
         classical=classical,
         weight=weight,
-        standard_error=math.sqrt(variance),
         effective_n=effective,
     )
 
@@ -135,7 +132,6 @@ def powered_difference(
         estimate=_floor(estimate, fewest) if used else classical,
         classical=classical,
         weight=float(weights[0]),
-        standard_error=math.sqrt(left),
         effective_n=effective,
     )
 
@@ -202,7 +198,6 @@ def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> Powe
         estimate=classical if none else _floor(powered, own.input_count),
         classical=classical,
         weight=weight,
-        standard_error=math.sqrt(variance),
         effective_n=float(n) if none else n * plain / variance,
     )
 
@@ -260,7 +255,7 @@ def tune_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:
 
 def _undefined(rated: int, unrated: int, reason: str, value: float = math.nan) -> PoweredEstimate:
     none = Estimate.undefined(reason, value)
-    return PoweredEstimate(rated, unrated, none, none, math.nan, math.nan, math.nan)
+    return PoweredEstimate(rated, unrated, none, none, math.nan, math.nan)
 
 
 def _floor(estimate: Estimate, rated: int) -> Estimate:
