@@ -54,7 +54,6 @@ from discriminators.networks import CausalLSTM
 from experiments.contracts import Run
 from experiments.run import main as run_program
 from mars.augmentation import SelfPlanningAugmenter
-from mars.english import BUILTIN
 from mars.masking import make_templates
 from mars.references import Augmentation, Job
 from models.batching import pad_with_mask
@@ -221,7 +220,7 @@ def mars(chosen: argparse.Namespace) -> None:
     for story in stories:
         context = story.context or ""
         ending = story.text.removeprefix(context).strip()
-        jobs += [Job(context, one) for one in make_templates(ending, context, RATIOS, BUILTIN, documents)]
+        jobs += [Job(context, one) for one in make_templates(ending, context, RATIOS, documents)]
     jobs, (name,) = jobs[:JOBS], chosen.models or ("small GPT-2",)
     tokenizer = train_tokenizer(texts, 4000, max_length=1024, sentinels=())  # the model has more tokens, never written
     lm = CausalLM(build_random(name).to(chosen.device), tokenizer)

@@ -8,25 +8,13 @@ wrote the word lists, so other texts are harder: on 371 words of public texts, a
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 PartOfSpeech = Literal["adjective", "adverb", "noun", "other"]
-
-
-@dataclass(frozen=True)
-class Tagger:
-    """A function that takes the words of a text in order and returns the class of each, with its name and version.
-
-    Proper nouns are nouns; verbs, numerals, pronouns, punctuation and the like are other.
-    """
-
-    signature: str
-    tag: Callable[[Sequence[str]], list[PartOfSpeech]] = field(repr=False)
-
+VERSION = "builtin-2"  # of the tags, for signatures
 
 SECTION = re.compile(r"^\[(.+)\]\n([^\[]+)", re.MULTILINE)
 LISTS = {
@@ -58,17 +46,17 @@ def is_in(word: str, *names: str) -> bool:
     return any(word in LISTS[name] for name in names)
 
 
-def builtin_tags(words: Sequence[str]) -> list[PartOfSpeech]:
-    """The classes of English words, left to right in one pass."""
+def tag_words(words: Sequence[str]) -> list[PartOfSpeech]:
+    """The classes of English words, left to right in one pass.
+
+    Proper nouns are nouns; verbs, numerals, pronouns, punctuation and the like are other.
+    """
     tags: list[PartOfSpeech] = []
     lower = [word.lower().replace("’", "'") for word in words]
     for i, word in enumerate(words):
         starts = i == 0 or words[i - 1] in SENTENCE_STARTS
         tags.append(_tag(_Place(lower, i, tags), word[:1].isupper() and not starts))
     return tags
-
-
-BUILTIN = Tagger("builtin-2", builtin_tags)
 
 
 class _Place:

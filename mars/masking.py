@@ -5,38 +5,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 
-from core.settings import Count, Positive, checked_dataclass
 from data.documents import DocumentFrequencies, count_documents, read_documents
 from data.words import Word, fold, is_punctuation, split_words
-from mars.english import PartOfSpeech, Tagger
+from mars.english import PartOfSpeech, tag_words
 
-Rounding = Literal["floor", "nearest", "ceil"]
-
-
-@checked_dataclass
-class Masking:
-    """Which words are masked first, and at what cost (section 2.1)."""
-
-    adjective: Positive = 4.0  # alpha of Eq. 1; 4, 3 and 2 are from footnote 3 of the paper
-    adverb: Positive = 3.0
-    noun: Positive = 2.0
-    other: Positive = 1.0  # alpha of all other words; the paper does not give it
-    shared_cost: Count = 10  # the cost of a word that the context shares in the same order; other words cost 1
-    # how the masking budget lambda N becomes an integer; the paper does not say. With `ceil` short references are
-    # masked too, as the deviations of Table 5 require.
-    rounding: Rounding = "ceil"
-
-    def alpha(self, part_of_speech: PartOfSpeech) -> float:
-        return getattr(self, part_of_speech)
-
-
-PAPER = Masking()
+# alpha of Eq. 1; 4, 3 and 2 are from footnote 3 of the paper, which does not give that of other words
+ALPHA: dict[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}
+SHARED_COST = 10  # of a word that the context shares in the same order; other words cost 1 (section 2.1)
 
 
 @dataclass(frozen=True)
@@ -77,14 +57,14 @@ def load_documents(path: Path | str) -> DocumentFrequencies:
 
 
 def priorities(
-    reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies, masking: Masking
+    reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies
 ) -> Float[NDArray[np.float64], " words"]:
     """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1); words of high priority are masked first.
 
     Punctuation has priority 0 and is never masked.
     """
     pairs = zip(reference, classes, strict=True)
-    weights = [0.0 if is_punctuation(word) else masking.alpha(pos) / documents.idf(word) for word, pos in pairs]
+    weights = [0.0 if is_punctuation(word) else ALPHA[pos] / documents.idf(word) for word, pos in pairs]
     return np.array(weights, dtype=np.float64)
 
 
@@ -121,39 +101,28 @@ def longest_common_subsequence(
     return shared
 
 
-def costs(
-    context: Sequence[str], reference: Sequence[str], shared_cost: int = 10
-) -> Int[NDArray[np.int64], " reference"]:
+def costs(context: Sequence[str], reference: Sequence[str]) -> Int[NDArray[np.int64], " reference"]:
     """w_i of each word of the reference (section 2.1): 10 on the longest common subsequence with the context, else 1.
 
     >>> costs("a b c d".split(), "b x d".split()).tolist()
     [10, 1, 10]
     """
-    return np.where(longest_common_subsequence(context, reference), shared_cost, 1)
+    return np.where(longest_common_subsequence(context, reference), SHARED_COST, 1)
 
 
-def budget(ratio: float, count: int, rounding: Rounding = "ceil") -> int:
-    """W = lambda N as an integer (section 2.1), for a reference of N words and marks.
+def budget(ratio: float, count: int) -> int:
+    """W = lambda N (section 2.1), for a reference of N words and marks, rounded up; rounding errors vanish.
 
-    Rounding errors of the product vanish, and `nearest` rounds halves up.
+    The paper does not say how. Rounded up, short references are masked too, as the deviations of Table 5 require.
 
-    >>> budget(0.2, 4), budget(0.2, 4, "nearest"), budget(0.2, 4, "floor")
-    (1, 1, 0)
-    >>> 0.29 * 100, budget(0.29, 100, "floor"), budget(0.6, 5)
-    (28.999999999999996, 29, 3)
+    >>> budget(0.2, 4), 0.28 * 100, budget(0.28, 100)
+    (1, 28.000000000000004, 28)
 
     Raises ValueError for a ratio outside 0 to 1.
     """
     if not 0 <= ratio <= 1:
         raise ValueError(f"a masking ratio must lie in 0 to 1, but got {ratio}")
-    exact = round(ratio * count, 9)
-    match rounding:
-        case "floor":
-            return math.floor(exact)
-        case "nearest":
-            return math.floor(exact + 0.5)
-        case "ceil":
-            return math.ceil(exact)
+    return math.ceil(round(ratio * count, 9))
 
 
 def knapsack_table(
@@ -210,12 +179,7 @@ def make_template(
 
 
 def make_templates(
-    reference: str,
-    context: str,
-    ratios: Sequence[float],
-    tagger: Tagger,
-    documents: DocumentFrequencies,
-    masking: Masking = PAPER,
+    reference: str, context: str, ratios: Sequence[float], documents: DocumentFrequencies
 ) -> list[Template]:
     """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
 
@@ -225,8 +189,8 @@ def make_templates(
     """
     found = split_words(reference)
     folded = [fold(word.text) for word in found]
-    value = priorities(folded, tagger.tag([word.text for word in found]), documents, masking)
-    cost = costs(fold_words(context), folded, masking.shared_cost)
-    budgets = [budget(ratio, len(found), masking.rounding) for ratio in ratios]
+    value = priorities(folded, tag_words([word.text for word in found]), documents)
+    cost = costs(fold_words(context), folded)
+    budgets = [budget(ratio, len(found)) for ratio in ratios]
     best = knapsack_table(value, cost, max(budgets, default=0))
     return [make_template(reference, found, choose_words(best, cost, w)) for w in budgets]

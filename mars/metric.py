@@ -1,7 +1,7 @@
 """MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,8 +19,8 @@ from core.signature import MODEL_LIBRARIES, Setting
 from data.documents import DocumentFrequencies
 from mars.augmentation import PAPER as FILLING
 from mars.augmentation import SelfPlanningAugmenter
-from mars.english import BUILTIN, Tagger
-from mars.masking import PAPER, Masking, count_corpus, load_documents
+from mars.english import VERSION as TAGS
+from mars.masking import ALPHA, SHARED_COST, count_corpus, load_documents
 from mars.naive import NaiveAugmenter
 from mars.references import (
     Augmentation,
@@ -75,9 +75,7 @@ class MARS(BaseMetric):
     kept: Path | None = None  # a folder of stages with a cache of augmented references; None keeps none
     # document frequencies of a corpus; None: of the references of each call
     documents: DocumentFrequencies | None = None
-    masking: Masking = PAPER  # which words are masked first, and at what cost
     notes: tuple[str, ...] = ()  # what a reader of the scores must know about the models
-    tagger: Tagger = BUILTIN  # gives parts of speech
 
     def __post_init__(self) -> None:
         check(AscendingRatios, ratios=self.ratios)
@@ -95,7 +93,6 @@ class MARS(BaseMetric):
         ratios: Sequence[float] = RATIOS,
         q: float = 0.8,
         documents: str | Path | None = None,
-        masking: Masking = PAPER,
         augmentation: Augmentation = FILLING,
         static_vectors: bool = False,
         token_budget: int = 8192,
@@ -129,7 +126,7 @@ class MARS(BaseMetric):
             described["tokenizer"] = tokenizer_fingerprint(filler.lm.tokenizer)
         embedder, folder = load_embedder(encoder, static_vectors, device, dtype), None if kept is None else Path(kept)
         notes, floats = () if filler is None else filler.lm.notes, tuple(map(float, ratios))
-        return cls(filler, embedder, described, floats, q, folder, counted, masking, notes)
+        return cls(filler, embedder, described, floats, q, folder, counted, notes)
 
     @property
     def settings(self) -> dict[str, Setting]:
@@ -141,9 +138,11 @@ class MARS(BaseMetric):
             "q": self.q,
             "embedder": self.embedder.name,
             "embedder_identity": self.embedder.identity,
-            "tagger": self.tagger.signature,
+            "tagger": TAGS,
             "documents": "references" if self.documents is None else self.documents.corpus,
-            **asdict(self.masking),
+            **ALPHA,
+            "shared_cost": SHARED_COST,
+            "rounding": "ceil",
         }
 
     def with_corpus(self, examples: Iterable[Example]) -> "MARS":
@@ -194,9 +193,7 @@ class MARS(BaseMetric):
     def _augment(self, examples: Sequence[Example]) -> dict[ReferenceKey, Augmentations]:
         documents = self.with_corpus(examples).documents
         assert documents is not None
-        return augment_references(
-            examples, self.ratios, self.augmenter, self.tagger, documents, self.masking, kept=self.kept
-        )
+        return augment_references(examples, self.ratios, self.augmenter, documents, self.kept)
 
     def _count_dropped(self, one: Compared) -> int:
         """How many tokens of the context were cut at most, at this metric's ratios."""

@@ -13,8 +13,7 @@ from core.selection import references_of
 from core.settings import Count, Positive, Size, checked_dataclass
 from core.stages import Stages, fingerprint
 from data.documents import DocumentFrequencies
-from mars.english import Tagger
-from mars.masking import Blank, Masking, Template, make_templates
+from mars.masking import Blank, Template, make_templates
 
 log = logging.getLogger(__name__)
 
@@ -161,14 +160,12 @@ def augment_references(
     examples: Sequence[Example],
     ratios: Sequence[float],
     augmenter: Augmenter | None,
-    tagger: Tagger,
     documents: DocumentFrequencies,
-    masking: Masking,
     kept: Path | None,
 ) -> dict[ReferenceKey, Augmentations]:
     """Every reference once, at all ratios, with arguments as in `MARS`; without an augmenter the only ratio is 0."""
     keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
-    planned = [make_templates(reference, context, ratios, tagger, documents, masking) for context, reference in keys]
+    planned = [make_templates(reference, context, ratios, documents) for context, reference in keys]
     if augmenter is None:
         filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in keys]
     else:

@@ -43,11 +43,11 @@ def test_settings_are_those_that_hydra_reads(name: str) -> None:
 
 
 def test_settings_of_inner_objects_change_one_by_one() -> None:
-    config = complete_settings("mars", read_config("mars"), {"q": 0.5, "masking": {"noun": 1.5}})
+    config = complete_settings("mars", read_config("mars"), {"q": 0.5, "augmentation": {"kl": 0.5}})
     assert config["q"] == 0.5
-    assert config["masking"] == {**read_config("mars")["masking"], "noun": 1.5}
+    assert config["augmentation"] == {**read_config("mars")["augmentation"], "kl": 0.5}
     assert config["kept"] is None
-    assert read_config("mars")["masking"]["noun"] == 2.0
+    assert read_config("mars")["augmentation"]["kl"] == 0.2
 
 
 def returns(value: Any) -> MetricFunction:
@@ -62,7 +62,7 @@ def returns(value: Any) -> MetricFunction:
     [
         ("blue", {}, "did you mean bleu"),
         ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: order, "),
-        ("mars", {"masking": {"nuon": 2}}, "nuon is not a setting of mars.masking (did you mean noun?)"),
+        ("mars", {"augmentation": {"lk": 2}}, "lk is not a setting of mars.augmentation (did you mean kl?)"),
         ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),
         (Bleu(), {"order": 2}, "takes no settings, but got order"),

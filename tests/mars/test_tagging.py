@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from data.words import is_punctuation
-from mars.english import PartOfSpeech, builtin_tags
+from mars.english import PartOfSpeech, tag_words
 
 TAGGED = Path(__file__).with_name("tagged.txt")
 CLASSES: dict[str, PartOfSpeech] = {"a": "adjective", "r": "adverb", "n": "noun", "": "other"}
@@ -28,7 +28,7 @@ def outcome(half: str) -> Counter[tuple[PartOfSpeech, PartOfSpeech]]:
     """How often a word of one class was given another, or its own; punctuation left out."""
     counts: Counter[tuple[PartOfSpeech, PartOfSpeech]] = Counter()
     for text, classes in sentences(half):
-        pairs = zip(text, classes, builtin_tags(text), strict=True)
+        pairs = zip(text, classes, tag_words(text), strict=True)
         counts.update((right, given) for word, right, given in pairs if not is_punctuation(word))
     return counts
 
@@ -40,10 +40,10 @@ def test_the_builtin_tagger_on_sentences_it_was_not_developed_on() -> None:
     assert min(right.values()) >= 0.93, right
 
 
-def test_builtin_tags_in_context() -> None:
-    assert builtin_tags(["They", "walk", "home"]) == ["other", "other", "adverb"]
-    assert builtin_tags(["A", "long", "walk"]) == ["other", "adjective", "noun"]
-    assert builtin_tags(["I", "met", "Emily", "and", "[FEMALE]", "."]) == [
+def test_tag_words_in_context() -> None:
+    assert tag_words(["They", "walk", "home"]) == ["other", "other", "adverb"]
+    assert tag_words(["A", "long", "walk"]) == ["other", "adjective", "noun"]
+    assert tag_words(["I", "met", "Emily", "and", "[FEMALE]", "."]) == [
         *("other", "other", "noun", "other", "noun", "other"),
     ]
-    assert builtin_tags([]) == []
+    assert tag_words([]) == []

@@ -24,7 +24,7 @@ def test_what_differs_from_a_paper_is_what_the_configuration_says(page: str) -> 
     config = compose_run([*COMMANDS[page], "scale=paper"])
     table = (DOCS / f"{page}.md").read_text(encoding="utf-8").partition(HEAD)[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", table, re.MULTILINE)
-    assert len(rows) == table.count("\n") - 1 >= 6
+    assert len(rows) == table.count("\n") - 1 >= 5
     for setting, value in rows:
         found = OmegaConf.select(config, setting, default="no such setting", throw_on_missing=True)
         assert (OmegaConf.to_object(found) if OmegaConf.is_config(found) else found) == yaml.safe_load(value), setting
