@@ -70,7 +70,7 @@ class SentenceMover(BaseMetric):
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "SentenceMover":
-        """An encoder's name or folder, or a file of word vectors; see `load_embedder`."""
+        """An encoder's name or folder, see `load_embedder`."""
         return cls(load_embedder(encoder, static, device, dtype))
 
     @property

@@ -28,7 +28,7 @@ from ctrl_eval.frequency import RELEASED, WordFrequencies, load_frequencies, nor
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
 from data.sentences import Splitter, make_splitter, split_english
-from models.infilling import PEGASUS, Convention, Infill, Infiller
+from models.infilling import PEGASUS, Infill, Infiller
 from models.loading import load_tokenizer
 from models.windows import Truncation
 
@@ -103,7 +103,6 @@ class CTRLEval(BaseMetric):
         prompts: str | Path | None = "sentiment",
         aspects: Sequence[Aspect] = ASPECTS,
         sentence_split: str = "english",
-        convention: Convention | None = None,
         device: str = "cpu",
         dtype: str = "float32",
         **settings: Any,
@@ -112,14 +111,13 @@ class CTRLEval(BaseMetric):
 
         `iwf` is a table (`frequency.load_frequencies`) of the tokens of `iwf_tokenizer`, or of `model`; without one all
         targets weigh alike. `prompts` is `sentiment`, `topic` or a YAML file, `sentence_split` as in `make_splitter`.
-        `convention` is known for the types of `models.infilling.OF_MODEL_TYPE`. `settings` are the other fields. The
-        weights are loaded by the first `score`.
+        `settings` are the other fields. The weights are loaded by the first `score`.
 
         Raises InputFaults for a faulty file, SettingFault for a faulty setting, MissingModel for a missing model.
         """
         known = load_prompts(prompts) if prompts is not None else None
         split = make_splitter(sentence_split)
-        infiller = Infiller.from_pretrained(model, device, dtype, convention)
+        infiller = Infiller.from_pretrained(model, device, dtype)
         counted = infiller.tokenizer
         if iwf_tokenizer is not None:
             counted = load_tokenizer(iwf_tokenizer)

@@ -18,7 +18,7 @@ from core.notes import read_note
 from core.settings import Count, Several, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
 from data.words import Spelling, spell
-from discriminators.networks import AttentionBiLSTM, BertClassifier, TokenPooling, keep_lowest_layers
+from discriminators.networks import AttentionBiLSTM, BertClassifier, keep_lowest_layers
 from discriminators.segments import Segments, clean, pad_rows, read
 from discriminators.vocabulary import (
     EncoderTokens,
@@ -35,11 +35,12 @@ from models.loading import load_weights, tokenizer_fingerprint, weights_fingerpr
 from models.model import readable_tokens
 
 SETTINGS = "discriminator.json"
+READING = ("kind", "labels", "pooling", "spelling", "turns")  # settings that are no arguments of a network
 
 
 @checked_dataclass
 class SavedDiscriminator:
-    """The content of `discriminator.json`; the arguments of the networks come last."""
+    """The content of `discriminator.json`."""
 
     kind: Literal["bilstm", "bert"]
     max_length: Count
@@ -47,7 +48,7 @@ class SavedDiscriminator:
     dropout: Share = 0.0
     embedding_dim: Count = 1
     hidden_dim: Count = 1
-    pooling: TokenPooling = "mean"
+    pooling: Literal["mean"] = "mean"  # of the states of a BERT
     spelling: Spelling = "as_is"
     turns: Count | None = None
 
@@ -131,7 +132,7 @@ class Discriminator:
         folder = Path(folder)
         kept = read_saved(folder, SETTINGS, SavedDiscriminator)
         max_length = kept.pop("max_length")
-        arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels", "spelling", "turns")}
+        arguments = {key: value for key, value in kept.items() if key not in READING}
         arguments["outputs"] = len(kept.get("labels", ())) or 1
         network: AttentionBiLSTM | BertClassifier
         tokens: Vocabulary | EncoderTokens
@@ -205,7 +206,6 @@ def new_token_bilstm(
 def new_bert(
     texts: Iterable[Segments] = (),  # called as new_bilstm is; an encoder brings its own tokens
     encoder: str = "offline",
-    pooling: TokenPooling = "mean",
     dropout: float = 0.1,
     max_length: int | None = None,
     layers: int | None = None,
@@ -225,10 +225,10 @@ def new_bert(
         raise SettingFault(f"max_length must be at most the {limit} that {encoder} can read, but is {max_length}")
     if layers is not None:
         keep_lowest_layers(model, layers)
-    network = BertClassifier(model, pooling, dropout, len(labels) or 1)
+    network = BertClassifier(model, dropout, len(labels) or 1)
     if freeze_embeddings:
         model.get_input_embeddings().requires_grad_(False)
-    settings = {"kind": "bert", **_named(labels, spelling, turns), "pooling": pooling, "dropout": dropout}
+    settings = {"kind": "bert", **_named(labels, spelling, turns), "pooling": "mean", "dropout": dropout}
     return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings)
 
 

@@ -6,7 +6,7 @@ running softmax: `forward` gives the logits of all prefixes of a text at once, f
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -15,11 +15,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from core.faults import SettingFault
-from core.settings import check
 from models.encoders import mean_pool
 from models.model import get_layers
-
-TokenPooling = Literal["mean", "cls"]
 
 
 def attention_pool(
@@ -88,15 +85,11 @@ class AttentionBiLSTM(nn.Module):
 
 
 class BertClassifier(nn.Module):
-    """An encoder, the mean over real tokens (as MiniLM was trained) or the first state (`cls`), dropout, logits."""
+    """An encoder, the mean over real tokens (as MiniLM was trained), dropout, logits."""
 
-    def __init__(
-        self, encoder: PreTrainedModel, pooling: TokenPooling = "mean", dropout: float = 0.1, outputs: int = 1
-    ):
+    def __init__(self, encoder: PreTrainedModel, dropout: float = 0.1, outputs: int = 1):
         super().__init__()
-        check(TokenPooling, pooling=pooling)
         self.encoder = encoder
-        self.pooling: TokenPooling = pooling
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(encoder.config.hidden_size, outputs)
         for name, parameter in encoder.named_parameters():
@@ -106,8 +99,7 @@ class BertClassifier(nn.Module):
     def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch ..."]:
         """One logit per row (higher means human or good), or one per label."""
         hidden = self.encoder(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-        pooled = mean_pool(hidden, mask) if self.pooling == "mean" else hidden[:, 0]
-        logits = self.head(self.dropout(pooled))
+        logits = self.head(self.dropout(mean_pool(hidden, mask)))
         return logits.squeeze(-1) if self.head.out_features == 1 else logits
 
 

@@ -47,8 +47,6 @@ class PoweredEstimate:
     estimate: Estimate
     # the mean of the ratings alone and its t interval (of a rate: its score interval)
     classical: Estimate
-    # lambda, in ratings per unit of score; 0 ignores the metric; of a difference that of the first system
-    weight: float
     # the number of ratings that would give the same variance alone; infinite for a metric without error
     effective_n: float
 
@@ -82,7 +80,7 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
         return _undefined(n, rest, reason, float(y[0]))
     classical = t_interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1)
     if rest < 2:
-        return PoweredEstimate(n, rest, classical, classical, 0.0, float(n))
+        return PoweredEstimate(n, rest, classical, classical, float(n))
     weight = tune_weight(y, f_rated, f_unrated)
     value = float(y.mean() + weight * (f_unrated.mean() - f_rated.mean()))
     rectified, imputed = float((y - weight * f_rated).var()) / n, weight**2 * float(f_unrated.var()) / rest
@@ -93,7 +91,6 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
         unrated=rest,
         estimate=_floor(t_interval(value, rectified * n / (n - 2) + imputed, n - 2), n),
         classical=classical,
-        weight=weight,
         effective_n=effective,
     )
 
@@ -131,7 +128,6 @@ def powered_difference(
         unrated=rest,
         estimate=_floor(estimate, fewest) if used else classical,
         classical=classical,
-        weight=float(weights[0]),
         effective_n=effective,
     )
 
@@ -197,7 +193,6 @@ def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> Powe
         unrated=total - n,
         estimate=classical if none else _floor(powered, own.input_count),
         classical=classical,
-        weight=weight,
         effective_n=float(n) if none else n * plain / variance,
     )
 
@@ -255,7 +250,7 @@ def tune_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:
 
 def _undefined(rated: int, unrated: int, reason: str, value: float = math.nan) -> PoweredEstimate:
     none = Estimate.undefined(reason, value)
-    return PoweredEstimate(rated, unrated, none, none, math.nan, math.nan)
+    return PoweredEstimate(rated, unrated, none, none, math.nan)
 
 
 def _floor(estimate: Estimate, rated: int) -> Estimate:

@@ -1,7 +1,6 @@
-"""Embedders turn texts into vectors: a sentence encoder by its name, or word vectors from a file or an encoder."""
+"""Embedders turn texts into vectors: a sentence encoder by its name, or its input embeddings as word vectors."""
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,11 +15,9 @@ from torch import Tensor
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.extras import named_extras
-from core.faults import InputFaults, SettingFault, fault, format_value
+from core.faults import SettingFault
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
-from data.text_files import iterate_lines
-from data.words import plain_words
 from models.batching import pad_with_mask, read_in_batches
 from models.devices import check_device, check_memory
 from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
@@ -190,7 +187,7 @@ class Embedder(Protocol):
 class WordVectors:
     """One vector per word, independent of the words around it; a text has the mean of its words' vectors.
 
-    A word that has no vector is looked up in lower case. Words that are still not found are left out and counted.
+    Words that have no vector are left out and counted.
     """
 
     # word -> row of `table`
@@ -200,42 +197,7 @@ class WordVectors:
     # for signatures
     name: str
     # splits a text into words
-    split: Callable[[str], list[str]] = plain_words
-
-    @classmethod
-    def load(cls, path: str | Path) -> "WordVectors":
-        """A text file with `word v1 v2 ...` in each line (GloVe), maybe after a line `words dim` (word2vec, fastText).
-
-        Raises InputFaults with all lines that hold another number of values than the first, or one that is not finite.
-        """
-        path = Path(path)
-        faults: list[str] = []
-        row_of: dict[str, int] = {}
-        vectors: list[NDArray[np.float32]] = []
-        dim = 0
-        for number, line in iterate_lines(path, faults):
-            if number == 1 and re.fullmatch(r"\d+ \d+", line):
-                continue
-            line = line.rstrip(" ")
-            word, *values = line.rsplit(" ", dim or line.count(" "))  # GloVe has words with blanks in them
-            try:
-                with np.errstate(over="ignore"):  # 1e300 is infinite in float32, and refused below
-                    vector = np.array(values, np.float32)
-            except ValueError:
-                vector = np.empty(0, np.float32)
-            if not len(vector) or not np.isfinite(vector).all() or len(vector) != (dim or len(vector)):
-                rule = f"a line must be a word and {dim} numbers" if dim else "a line must be a word and numbers"
-                faults.append(fault(path, number, f"{rule}, found {format_value(line)}"))
-                continue
-            dim = len(vector)
-            if word not in row_of:
-                row_of[word] = len(vectors)
-                vectors.append(vector)
-        if not vectors and not faults:
-            faults.append(fault(path, 0, "the file must hold a word and its vector, but has none"))
-        if faults:
-            raise InputFaults(faults)
-        return cls(row_of, np.stack(vectors), path.name)
+    split: Callable[[str], list[str]]
 
     @classmethod
     def of_encoder(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "WordVectors":
@@ -268,7 +230,7 @@ class WordVectors:
         return [len(self.split(text)) - len(self._known(text)) for text in texts]
 
     def _known(self, text: str) -> list[int]:
-        found = [self.row_of.get(word, self.row_of.get(word.lower())) for word in self.split(text)]
+        found = [self.row_of.get(word) for word in self.split(text)]
         return [row for row in found if row is not None]
 
 
@@ -302,9 +264,5 @@ def load_embedder(
     device: str = "cpu",
     dtype: str = "float32",
 ) -> Embedder:
-    """A sentence encoder by its name or folder, its input embeddings (`static`), or the word vectors of a file."""
-    if Path(name).is_file():
-        return WordVectors.load(name)
-    if static:
-        return WordVectors.of_encoder(name, device, dtype)
-    return Encoder.from_pretrained(name, device, dtype)
+    """A sentence encoder by its name or folder, or its input embeddings (`static`)."""
+    return (WordVectors.of_encoder if static else Encoder.from_pretrained)(name, device, dtype)

@@ -167,7 +167,7 @@ def convention_of(model_type: str) -> Convention:
     if model_type not in OF_MODEL_TYPE:
         raise SettingFault(
             f"the infilling convention is known for {', '.join(OF_MODEL_TYPE)}, but the model is of the type "
-            f"{model_type!r}: set convention to a models.infilling.Convention of its own"
+            f"{model_type!r}"
         )
     return OF_MODEL_TYPE[model_type]
 
@@ -318,18 +318,16 @@ class Infiller:
         model: str | Path,
         device: str = "cpu",
         dtype: str = "float32",
-        convention: Convention | None = None,
     ) -> "Infiller":
-        """A hub name or a folder, whose weights are loaded at first use; by default the convention of its type.
+        """A hub name or a folder, whose weights are loaded at first use.
 
-        Raises SettingFault for an unknown convention, InputFaults as `check_ids`.
+        Raises SettingFault for a type of model whose convention is unknown, InputFaults as `check_ids`.
         """
         config = load_pretrained(AutoConfig.from_pretrained, model)
         tokenizer = load_tokenizer(model)
         check_ids(config, tokenizer)
         load = cache(lambda: Seq2SeqLM.from_pretrained(model, device, dtype))  # copies with another convention share it
-        known = convention or convention_of(config.model_type)
-        return cls(load, tokenizer, known, readable_tokens(config, tokenizer))
+        return cls(load, tokenizer, convention_of(config.model_type), readable_tokens(config, tokenizer))
 
     @cached_property
     def lm(self) -> Seq2SeqLM:

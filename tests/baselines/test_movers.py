@@ -15,13 +15,18 @@ from baselines.mover_score import MoverScore
 from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance
 from core.example import Example
 from data.documents import smoothed_idf
+from data.words import plain_words
 from models.encoders import WordVectors, load_encoder
+
+
+def lower_words(text: str) -> list[str]:
+    return plain_words(text.lower())
 
 
 @pytest.fixture(scope="module")
 def vectors() -> WordVectors:
     words = {"the": 0, "cat": 1, "sat": 2, "rain": 3}
-    return WordVectors(words, np.array([[0, 0], [3, 0], [0, 4], [3, 4]], np.float32), "toy")
+    return WordVectors(words, np.array([[0, 0], [3, 0], [0, 4], [3, 4]], np.float32), "toy", lower_words)
 
 
 masses = st.lists(st.floats(0.1, 1.0), min_size=1, max_size=5)

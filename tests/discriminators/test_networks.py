@@ -66,13 +66,11 @@ def test_hidden_states_are_those_of_a_packed_bidirectional_lstm():
     torch.testing.assert_close(model.hidden(ids, mask)[mask], expected[mask])
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_logit_is_the_head_of_the_pooled_states(toy_encoder: Path, pooling):
-    network = new_bert(encoder=str(toy_encoder), pooling=pooling).network.eval()
+def test_logit_is_the_head_of_the_pooled_states(toy_encoder: Path):
+    network = new_bert(encoder=str(toy_encoder)).network.eval()
     assert isinstance(network, BertClassifier)
     ids = torch.tensor([[2, 5, 6, 3]])
-    states = network.encoder(input_ids=ids).last_hidden_state[0]
-    pooled = states.mean(dim=0) if pooling == "mean" else states[0]
+    pooled = network.encoder(input_ids=ids).last_hidden_state[0].mean(dim=0)
     expected = network.head.weight[0] @ pooled + network.head.bias[0]
     padded, mask = torch.tensor([[2, 5, 6, 3, 0, 0]]), torch.tensor([[True] * 4 + [False] * 2])
     torch.testing.assert_close(network(padded, mask)[0], expected)

@@ -1,14 +1,13 @@
-"""Embedders by name, word vectors by hand, from files and from an encoder, and a cache that reads every text once."""
+"""Word vectors by hand and from an encoder, and a cache that reads every text once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from core.faults import InputFaults
+from data.words import plain_words
 from models.encoders import CachedEmbedder, WordVectors, load_embedder, load_encoder
 
 
@@ -32,26 +31,13 @@ def test_cached_texts_are_read_once() -> None:
     assert cached.name == "lengths"
 
 
-def test_word_vectors_by_hand(tmp_path: Path) -> None:
-    (tmp_path / "vectors.txt").write_text("3 2\nthe 1 0\ncat 0 4\n. . 3 -1.5\nthe 9 9\n", encoding="utf-8")
-    vectors = load_embedder(str(tmp_path / "vectors.txt"))
-    assert isinstance(vectors, WordVectors)
-    texts = ["The cat!", "cat cat the", "nothing known", ""]
+def test_word_vectors_by_hand() -> None:
+    vectors = WordVectors({"the": 0, "cat": 1}, np.array([[1, 0], [0, 4]], np.float32), "toy", plain_words)
+    texts = ["the cat!", "cat cat the", "nothing known", ""]
     expected = [[0.5, 2.0], [1 / 3, 8 / 3], [np.nan, np.nan], [np.nan, np.nan]]
     np.testing.assert_allclose(vectors.embed(texts), expected, rtol=1e-6)
     assert vectors.dropped_tokens(texts) == [0, 0, 2, 0]
-    assert vectors.table[vectors.row_of[". ."]].tolist() == [3, -1.5]
-    assert vectors.name == "vectors.txt"
     assert vectors.embed([]).shape == (0, 2)
-
-
-def test_all_bad_lines_of_word_vectors_are_reported(tmp_path: Path) -> None:
-    path = tmp_path / "vectors.txt"
-    path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\nbig 1 1e300\n", encoding="utf-8")
-    with pytest.raises(InputFaults) as faults:
-        WordVectors.load(path)
-    assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5", "6"]
-    assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
 
 
 def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> None:

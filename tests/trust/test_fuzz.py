@@ -22,7 +22,6 @@ from data.files import read_examples, write_examples
 from data.scored import read_scored
 from data.sets.dialogues import read_utt_lines
 from data.text_files import read_texts
-from models.encoders import WordVectors
 
 CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
 NAMES = ["id", "text", "turns", "context", "prefix", "label", "references", "system", "group", "ratings", "scores", "x"]
@@ -127,7 +126,6 @@ READERS: dict[str, tuple[str, Draw, Callable[[Path], Any]]] = {
     "utterances": ("in.txt", draw_lines, lambda path: read_utt_lines(path, scored=True)),
     "lines": ("in.txt", draw_lines, read_texts),
     "documents": ("in.csv", lambda rng: draw_table(",", rng), read_documents),
-    "word vectors": ("in.txt", draw_lines, WordVectors.load),
 }
 
 

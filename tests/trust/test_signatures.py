@@ -39,7 +39,7 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
     "discriminator": [
         *(BILSTM | each for each in ({}, {"seed": 1}, {"texts": TEXTS[:1]}, {"max_length": 9})),
         *ENCODERS,
-        *({"seed": 1}, {"max_length": 9}, {"pooling": "cls"}),
+        *({"seed": 1}, {"max_length": 9}),
     ],
     "discriminator_label": [{}, {"seed": 1}, {"labels": ("bad", "good")}],
     "cdm_generative": [BILSTM, BERT, {**BERT, "seed": 1}, {**BERT, "encoder": 1}],
