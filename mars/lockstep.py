@@ -196,10 +196,9 @@ class _Batch:
         settled = is_settled(plain[ahead], allowed[ahead], s.kl).tolist()
         if planned := [i for i, is_sure in zip(ahead, settled, strict=True) if not is_sure]:
             words = pad([rows[i].blank.sought for i in planned], NO_WORD, filler.lm.device)
-            found = plan_states(hidden[planned], filler.embeddings, words, s.planning_steps, s.xi, s.kl, plain[planned])
             logits = plain.clone()
-            logits[planned] = found.logits
-            divergences = dict(zip(planned, found.kl.tolist(), strict=True))
+            logits[planned], kl = plan_states(filler.embeddings, words, plain[planned], s.planning_steps, s.xi, s.kl)
+            divergences = dict(zip(planned, kl.tolist(), strict=True))
         token, close = pick(logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
             raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")

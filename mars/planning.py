@@ -10,7 +10,6 @@ keeps only the sign of the reward, so it does not depend on the words to come. H
 import math
 from collections.abc import Sequence
 from itertools import count
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,15 +27,6 @@ TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
 DOUBT = 5e-4
 """Another batch may decide a comparison this close to `TIE` differently; rounding errors of float32 are smaller."""
-
-
-class Planned(NamedTuple):
-    """Hidden states after planning, their logits, those of the plain model, and KL(planned || plain) in nats."""
-
-    hidden: Float[Tensor, "rows dim"]
-    logits: Float[Tensor, "rows vocabulary"]
-    plain: Float[Tensor, "rows vocabulary"]
-    kl: Float[Tensor, " rows"]
 
 
 def project(
@@ -85,15 +75,16 @@ def split_rows(logits: Float[Tensor, "rows vocabulary"]) -> Sequence[Tensor]:
 
 
 def plan_states(
-    hidden: Float[Tensor, "rows dim"],
     embeddings: Float[Tensor, "vocabulary dim"],
     words: Int[Tensor, "rows words"],
+    plain: Float[Tensor, "rows vocabulary"],
     steps: int = 3,
     xi: float = 1.3,
     kl: float = 0.2,
-    plain: Float[Tensor, "rows vocabulary"] | None = None,
-) -> Planned:
-    """Eq. 6: moves the hidden states by eta times the sum of `steps` scaled gradients of the reward.
+) -> tuple[Float[Tensor, "rows vocabulary"], Float[Tensor, " rows"]]:
+    """Eq. 6: the logits of hidden states that move by eta times the sum of `steps` scaled gradients of the reward.
+
+    `plain` are the logits h E^T before. Returned with KL(planned || plain) in nats.
 
     Each gradient is scaled so that it moves one logit by 1, and is taken where the ones before it lead. eta is then
     chosen for each row such that the next-token distribution has the KL divergence `kl` (nats) from the plain one; the
@@ -101,28 +92,22 @@ def plan_states(
 
     No logit moves by more than `FARTHEST`, so the divergence is lower where the plain model already expects the words.
     Where the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify rounding errors. Below
-    `SATISFIED` of its possible size the scaled gradient and that bound therefore shrink with it. Rows without words and
-    `steps=0` give the plain model. `plain` are the logits h E^T where they are known.
+    `SATISFIED` of its possible size the scaled gradient and that bound therefore shrink with it. Rows without words
+    keep the plain logits.
     """
-    plain = project(hidden, embeddings) if plain is None else plain
-    if not steps or not words.numel():
-        return Planned(hidden, plain, plain, plain.new_zeros(len(plain)))
     targets = embeddings[words.clamp(min=0)] * (words != NO_WORD)[..., None]
     least = SATISFIED * targets.norm(dim=-1).square().sum(-1)  # the largest logit shift of a gradient that is too small
-    logits, moved = plain.clone(), torch.zeros_like(hidden)
+    logits = plain.clone()
     for _ in range(steps):
-        g = reward_gradient(logits, embeddings, words, xi)
-        shift = project(g, embeddings)
+        shift = project(reward_gradient(logits, embeddings, words, xi), embeddings)
         size = shift.amax(-1).maximum(-shift.amin(-1)).maximum(least)[:, None]
-        scale = torch.where(size > 0, 1 / size, 0)
-        moved += scale * g
-        logits.addcmul_(scale, shift)
+        logits.addcmul_(torch.where(size > 0, 1 / size, 0), shift)
     shift = logits.sub_(plain)
     chosen = [
         choose_step(*rows, kl, FARTHEST / steps) for rows in zip(split_rows(plain), split_rows(shift), strict=True)
     ]
     eta, found = (torch.cat(each) for each in zip(*chosen, strict=True))
-    return Planned(hidden + eta * moved, torch.addcmul(plain, eta, shift), plain, found)
+    return torch.addcmul(plain, eta, shift), found
 
 
 def choose_step(

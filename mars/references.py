@@ -142,7 +142,6 @@ class AugmentedReference:
 class RefusedReference:
     """A human reference that cannot be augmented, and why."""
 
-    context: str
     reference: str
     reason: str
 
@@ -178,7 +177,7 @@ def augment_references(
         refused = [one for one in made if isinstance(one, str)]
         parts = zip(ratios, row, made, strict=True)
         ready = tuple(AugmentedReference(*key, r, t, a) for r, t, a in parts if isinstance(a, Augmented))
-        found[key] = RefusedReference(*key, refused[0]) if refused else ready
+        found[key] = RefusedReference(key[1], refused[0]) if refused else ready
     if reasons := [one.reason for one in found.values() if isinstance(one, RefusedReference)]:
         log.warning("%d of %d references cannot be augmented: %s", len(reasons), len(found), reasons[0])
     bare = sum(not context for context, _ in found)

@@ -30,7 +30,7 @@ from mars.judging import (
     score_tokens,
 )
 from mars.lockstep import pick
-from mars.planning import TIE, plan_states
+from mars.planning import TIE, project
 from mars.slots import Slots, check_model, get_output_embeddings, read_alone, read_on
 from models.causal import CausalLM
 
@@ -141,9 +141,9 @@ def test_bfloat16_logits_are_products_in_float32(lm: CausalLM) -> None:
     half = CausalLM(copy.deepcopy(lm.model).to(torch.bfloat16), lm.tokenizer)
     hidden, embeddings = read_alone(half, [5, 9, 30, 2, 7]), get_output_embeddings(half)
     exact = hidden.double() @ half.model.lm_head.weight.double().T
-    planned = plan_states(hidden, embeddings, torch.zeros(5, 0, dtype=torch.long))
-    torch.testing.assert_close(planned.logits.double(), exact, rtol=1e-5, atol=1e-5)
-    token, _ = pick(planned.logits, torch.ones_like(exact, dtype=torch.bool))
+    logits = project(hidden, embeddings)
+    torch.testing.assert_close(logits.double(), exact, rtol=1e-5, atol=1e-5)
+    token, _ = pick(logits, torch.ones_like(exact, dtype=torch.bool))
     assert token.tolist() == exact.argmax(-1).tolist()
     found = score_tokens(embeddings, hidden, token.tolist())
     np.testing.assert_allclose(found, exact.log_softmax(-1).amax(-1).tolist(), atol=1e-5)

@@ -156,7 +156,7 @@ def test_a_reference_that_is_refused_is_reported_beside_those_that_count(metric:
     assert scores.explanations[0]["refused"] == [{"reference": TEXTS[2], "reason": "too long"}]
     assert "refused" not in alone.explanations[0]
     (compared,) = fussy.compare([example])
-    assert compared.refused == (RefusedReference("c", TEXTS[2], "too long"),)
+    assert compared.refused == (RefusedReference(TEXTS[2], "too long"),)
     assert [row[0].reference for row in compared.references] == [TEXTS[0]]
 
 
