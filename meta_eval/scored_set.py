@@ -82,7 +82,8 @@ class ScoredSet:
     @cached_property
     def systems(self) -> list[str] | None:
         """The systems that wrote the examples; None unless each names one."""
-        return _all_named([example.system for example in self.examples])
+        named = [example.system for example in self.examples if example.system is not None]
+        return named if len(named) == len(self) else None
 
     @cached_property
     def groups(self) -> list[str] | None:
@@ -140,8 +141,3 @@ class ScoredSet:
                 for aspect, values in found.values.items()
             },
         )
-
-
-def _all_named(names: Sequence[str | None]) -> list[str] | None:
-    named = [name for name in names if name is not None]
-    return named if len(named) == len(names) else None
