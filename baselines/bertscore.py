@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from bert_score import BERTScorer
@@ -26,10 +26,9 @@ from models.windows import CutTruncation, refuse_cut
 
 log = logging.getLogger(__name__)
 
-Part = Literal["precision", "recall", "f1"]
 USUAL = "roberta-large"  # the model of most published figures
 UNKNOWN_SHARE = 0.1  # of tokens, from which a note says that the tokenizer cannot spell the language
-PARTS: tuple[Part, ...] = get_args(Part)
+PARTS = ("precision", "recall", "f1")  # in explanations; the last is the score
 
 
 def find_layers(model: str, depth: int) -> int:
@@ -40,11 +39,11 @@ def find_layers(model: str, depth: int) -> int:
 
 @checked_dataclass
 class BertScore(BaseMetric):
-    """Precision, recall or F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
+    """F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
-    With several references the best one counts for each of the three, as in bert-score. A blank text scores 0. An
-    explanation has the share of unknown tokens where there are any. Notes name a model other than roberta-large, and
-    say where the tokenizer does not know much of the texts.
+    Of several references the best one counts, as in bert-score. A blank text scores 0. An explanation has precision,
+    recall, and the share of unknown tokens where there are any. Notes name a model other than roberta-large, and say
+    where the tokenizer does not know much of the texts.
     """
 
     name = "bertscore"
@@ -58,8 +57,6 @@ class BertScore(BaseMetric):
     layers: int
     # how many tokens it reads at once
     max_length: int
-    # which of the three is the score; the explanations hold all of them
-    part: Part = "f1"
     # a longer text or reference is cut at its end (`warn`) or refused (`error`)
     truncation: CutTruncation = "warn"
     # pairs at a time
@@ -115,11 +112,10 @@ class BertScore(BaseMetric):
             others = [references[i] for i in at]
             found = self.scorer.score([texts[i] for i in at], others, batch_size=self.batch_size)
             matched[at] = np.stack([part.numpy() for part in found], axis=1)
-        explanations = [dict(zip(map(str, PARTS), row, strict=True)) for row in matched.tolist()]
+        explanations = [dict(zip(PARTS, row, strict=True)) for row in matched.tolist()]
         for i in np.flatnonzero(unknown):
             explanations[i]["unknown_tokens"] = float(unknown[i])
-        quality = matched[:, PARTS.index(self.part)]
-        return Scores({"quality": quality}, self.signature, (), dropped, explanations, self._list_notes(unknown))
+        return Scores({"quality": matched[:, -1]}, self.signature, (), dropped, explanations, self._list_notes(unknown))
 
     def _list_notes(self, unknown: NDArray[np.float64]) -> tuple[str, ...]:
         """Sentences for readers of the scores; `unknown` is the share of unknown tokens of each example."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
@@ -133,10 +133,8 @@ class LLMJudge(BaseMetric):
         if len(self.asked) > 1:
             raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.asked)}")
         (aspect,) = self.asked.values()
-        lacking = [
-            describe_missing_fields(a, aspect.fields, self.name) or describe_missing_fields(b, aspect.fields, self.name)
-            for a, b in pairs
-        ]
+        lacks = partial(describe_missing_fields, requires=fields_of([aspect]), metric=self.name)
+        lacking = [lacks(a) or lacks(b) for a, b in pairs]
         orders = [[aspect.ask_choice(a, show(x), show(y)) for x, y in ((a, b), (b, a))] for a, b in pairs]
         asked = list(dict.fromkeys(q for both, lack in zip(orders, lacking, strict=True) if not lack for q in both))
         self._announce(len(pairs), len(asked), sum(map(len, asked)))

@@ -3,7 +3,6 @@
 NLTK aligns from the end of the texts and, unlike the original, does not look for the alignment with fewest crossings.
 """
 
-from functools import cached_property
 from typing import Any
 
 from nltk.translate.meteor_score import meteor_score
@@ -38,15 +37,6 @@ def find_wordnet() -> Any:
     return wordnet
 
 
-def has_wordnet() -> bool:
-    """Whether NLTK finds WordNet on this machine."""
-    try:
-        find_wordnet().ensure_loaded()
-    except LookupError:
-        return False
-    return True
-
-
 @checked_dataclass
 class Meteor(ReferenceMetric):
     """The weighted mean of precision and recall, recall counting nine times, times 1 - 0.5 (chunks / matches)^3.
@@ -58,25 +48,22 @@ class Meteor(ReferenceMetric):
 
     name = "meteor"
     libraries = ("nltk",)
-    # whether words are also matched by WordNet, as published; None: where this machine has it
-    synonyms: bool | None = None
+    # whether words are also matched by WordNet, as published
+    synonyms: bool = False
 
     def __post_init__(self) -> None:
-        if self.synonyms and not has_wordnet():
-            rule = "METEOR with synonyms needs WordNet"
-            raise InputFaults([f"{rule}: run python -m nltk.downloader wordnet, or set synonyms=false"])
+        if self.synonyms:
+            try:
+                find_wordnet().ensure_loaded()
+            except LookupError:
+                rule = "METEOR with synonyms needs WordNet: run python -m nltk.downloader wordnet"
+                raise InputFaults([rule]) from None
 
     @property
     def settings(self) -> dict[str, Setting]:
-        """The signature has what this machine has, also where `synonyms` is None."""
-        version = find_wordnet().get_version() if self._has_synonyms else None
-        return super().settings | {"synonyms": self._has_synonyms, "wordnet": version}
-
-    @cached_property
-    def _has_synonyms(self) -> bool:
-        return has_wordnet() if self.synonyms is None else self.synonyms
+        return super().settings | {"wordnet": find_wordnet().get_version() if self.synonyms else None}
 
     def rate_text(self, text: str, references: list[str]) -> float:
-        source: Any = find_wordnet() if self._has_synonyms else NoSynonyms()
+        source: Any = find_wordnet() if self.synonyms else NoSynonyms()
         ours, *theirs = map(tokenize, space_letters([text, *references]))
         return meteor_score(theirs, ours, wordnet=source)

@@ -56,11 +56,6 @@ class Aspect:
         """That of a rating."""
         return "word" if self.is_yes_no else "number"
 
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """The fields of an Example that the instruction names."""
-        return fields_of([self])
-
     def ask_rating(self, example: Example) -> str:
         """The question for a rating of the text."""
         low, high = self.scale

@@ -15,15 +15,6 @@ from data.text_files import read_texts
 IDF_FLOOR = 0.1
 
 
-def smoothed_idf(documents: int, containing: int) -> float:
-    """max(log((M + 1) / (df + 1)), 0.1): above 0 for any word, so that it can be a divisor or a weight.
-
-    >>> smoothed_idf(4, 4), round(smoothed_idf(4, 1), 5)  # ln(5 / 2)
-    (0.1, 0.91629)
-    """
-    return max(math.log((documents + 1) / (containing + 1)), IDF_FLOOR)
-
-
 @dataclass(frozen=True)
 class DocumentFrequencies:
     """In how many documents of a corpus each word occurs."""
@@ -36,8 +27,13 @@ class DocumentFrequencies:
     corpus: str
 
     def idf(self, word: str) -> float:
-        """`smoothed_idf` of a word."""
-        return smoothed_idf(self.documents, self.containing.get(word, 0))
+        """max(log((M + 1) / (df + 1)), 0.1): above 0 for any word, so that it can be a divisor or a weight.
+
+        >>> found = DocumentFrequencies(4, {"the": 4, "cat": 1}, "")
+        >>> found.idf("the"), round(found.idf("cat"), 5)  # ln(5 / 2)
+        (0.1, 0.91629)
+        """
+        return max(math.log((self.documents + 1) / (self.containing.get(word, 0) + 1)), IDF_FLOOR)
 
 
 def count_documents(documents: Sequence[str], split: Callable[[str], Collection[str]]) -> DocumentFrequencies:

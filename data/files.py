@@ -190,8 +190,6 @@ def iterate_rows(
     file: InputFile, requires: Collection[str] = (), refuse_scores: bool = False
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
     """Like iterate_examples, with the scores of each line by metric."""
-    if unknown := sorted(set(requires) - set(FIELDS)):
-        raise SettingFault(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
     faults: list[str] = []
     is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
     for line, record, extra, problems in _name_records(file, faults):

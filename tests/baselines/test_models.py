@@ -172,8 +172,6 @@ def test_bertscore_equals_greedy_matching_of_token_states(bert: Path, layers: in
     found = BertScore.from_pretrained(str(bert), layers=layers).score(EXAMPLES[:1])
     np.testing.assert_allclose(list(found.explanations[0].values()), expected, atol=1e-5)
     assert found.values["quality"][0] == found.explanations[0]["f1"]
-    recall = BertScore.from_pretrained(str(bert), layers=layers, part="recall").score(EXAMPLES[:1])
-    assert recall.values["quality"][0] == pytest.approx(expected[1], abs=1e-5)
 
 
 def test_bertscore_counts_and_refuses_what_is_too_long(bert: Path) -> None:
@@ -185,8 +183,6 @@ def test_bertscore_counts_and_refuses_what_is_too_long(bert: Path) -> None:
     assert [index for index, _ in faults.value.at] == [2]
     with pytest.raises(ValueError, match=r"layers must be between 1 and the 2 of .*, but is 3"):
         BertScore.from_pretrained(str(bert), layers=3)
-    with pytest.raises(ValueError, match="part must be 'precision', 'recall' or 'f1', but is 'f2'"):
-        BertScore.from_pretrained(str(bert), part="f2")  # pyright: ignore[reportArgumentType]
 
 
 def test_bertscore_refuses_a_name_that_the_library_takes_for_a_t5(bert: Path, tmp_path: Path) -> None:

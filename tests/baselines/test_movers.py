@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baselines.mover_score import MoverScore
 from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance
 from core.example import Example
-from data.documents import smoothed_idf
+from data.documents import DocumentFrequencies
 from data.words import plain_words
 from models.encoders import WordVectors, load_encoder
 
@@ -78,7 +78,7 @@ def test_mover_score_by_its_definition(bert: Path) -> None:
         joined = np.concatenate([np.minimum(one, two), (one + two) / 2, np.maximum(one, two)], axis=1)
         return joined / np.linalg.norm(joined, axis=1, keepdims=True)
 
-    both, first, none = smoothed_idf(2, 2), smoothed_idf(2, 1), smoothed_idf(2, 0)
+    both, first, none = map(DocumentFrequencies(2, {"both": 2, "first": 1}, "").idf, ("both", "first", "none"))
     supply, demand = np.array([both, first, none]), np.array([first, both, both])
     cost = np.linalg.norm(embed("the cat sat")[:, None] - embed("cat the.")[None], axis=-1)
     distance = earth_movers_distance(supply / supply.sum(), demand / demand.sum(), cost)

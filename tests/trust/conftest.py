@@ -77,7 +77,7 @@ PLAIN: dict[str, Callable[..., Metric]] = {  # metrics without a model
     "rouge_l": Rouge,
     "rouge_1": lambda: Rouge("rouge1"),
     "rouge_2": lambda: Rouge("rouge2"),
-    "meteor": lambda **settings: Meteor(False, **settings),
+    "meteor": Meteor,
     "function": lambda **settings: FunctionMetric(count_letters, settings),
 }
 

@@ -28,7 +28,7 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
     "chrf": [{}, {"word_order": 2}],
     "ter": [{}],
     "function": [{}, {"least": 2}],
-    "bertscore": [*ENCODERS, {"layers": 1}, {"part": "recall"}],
+    "bertscore": [*ENCODERS, {"layers": 1}],
     "bleurt": [*ENCODERS, {"reference": "context"}],
     "sentence_mover": [*ENCODERS, {"max_length": 12}, {"vector": 1.0}, {"vector": 2.0}],
     "mover_score": [*ENCODERS, {"layers": 1}, {"corpus": "sat"}],

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from core.faults import InputFaults
-from data.columns import MOST_COLUMNS
 from data.scored import read_scored
 
 N = 100_000
@@ -50,13 +49,6 @@ def test_a_small_text_file_is_refused_at_once(name: str, tmp_path: Path) -> None
     content, message = FILES[name]
     (tmp_path / name).write_text(content)
     assert re.search(f"{name}{message}", find_faults(tmp_path / name))
-
-
-def test_long_names_of_many_columns_are_read_at_once(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text(line(**numbers("r" * 500, MOST_COLUMNS - 1)) * 3)
-    begun = time.process_time()
-    assert len(read_scored(tmp_path / "x.jsonl").examples) == 3
-    assert time.process_time() - begun < 1
 
 
 @pytest.fixture

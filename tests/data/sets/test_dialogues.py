@@ -36,7 +36,6 @@ FORM = "the line must have the form of its set: "
 @pytest.mark.parametrize(
     ("content", "scored", "expected"),
     [
-        ("", False, [" the file is empty"]),
         ("Hi!</UTT>Yes.", False, ['1: a dialogue needs at least two turns, found ["Hi!"]',
                                   f'1: {FORM}nothing may follow the last </UTT> unrated, found "Yes."']),
         ("a</UTT>b</UTT>\n\nc</UTT>d</UTT>\n", False,
@@ -46,10 +45,9 @@ FORM = "the line must have the form of its set: "
             f'{line}: {FORM}a finite score is needed after the last </UTT>, found "{found}"'
             for line, found in enumerate(("good", "", "1_0", "nan", "inf"), 1)
         ]),
-        (b"a</UTT>b</UTT>1\n\xffa</UTT>b</UTT>1\n", True, ["2: must be UTF-8, found byte 0xff at byte 1 of the line"]),
     ],
 )  # fmt: skip
-def test_faults_of_lines(tmp_path: Path, content: str | bytes, scored: bool, expected: list[str]):
+def test_faults_of_lines(tmp_path: Path, content: str, scored: bool, expected: list[str]):
     path = write(tmp_path / "talk.txt", content)
     assert small_files.faults_of(lambda: read_utt_lines(path, scored), path) == expected
 

@@ -11,7 +11,7 @@ import pytest
 from core.example import Example
 from core.faults import SettingFault
 from data.sets.attributes import load_labelled
-from data.sets.public import RATED, load_mocha, load_newsroom, load_roc_plain, public_corpus
+from data.sets.public import RATED, load_mocha, load_newsroom, public_corpus
 from data.sets.songci import load_songci
 from tests.data.sets.small_files import faults_of, write
 
@@ -84,8 +84,6 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
             "5: a line must be a JSON object, found [1]",
             "6: broken JSON at column 2: Expecting property name enclosed in double quotes, found \"\"",
         ]),
-        (load_roc_plain, "roc_plain.txt", ["a .", " ", "b ."], [
-            '2: an example needs "text" or "turns" that say something, found ""']),
         (load_newsroom, "newsroom.jsonl",
          [{**ARTICLE, "systems": {"abstractive": {**SUMMARY, "fluency": "x"}, "textrank": 1}}], [
             '1: "fluency" of "ratings" must be a valid number, found "x"',
