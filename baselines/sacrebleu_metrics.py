@@ -13,15 +13,13 @@ from data.words import space_letters
 
 
 class SacrebleuMetric(ReferenceMetric):
-    """The sentence score of a `scorer` of sacrebleu, divided by 100."""
+    """The sentence score of a `scorer` of sacrebleu, divided by 100; letters of scripts without spaces are words."""
 
     libraries = ("sacrebleu",)
     scorer: Any
-    is_spaced: Any = True  # whether texts have spaces around letters of scripts without spaces (`space_letters`)
 
     def rate_text(self, text: str, references: list[str]) -> float:
-        if self.is_spaced:
-            text, *references = space_letters([text, *references])
+        text, *references = space_letters([text, *references])
         return self.scorer.sentence_score(text, references).score / 100
 
 
@@ -32,31 +30,22 @@ class Bleu(SacrebleuMetric):
 
     With several references, an n-gram counts as often as in the reference that has it most, and the length is compared
     with the reference of the closest length, as BLEU defines it. A blank text scores 0. A text shorter than `order` is
-    judged by the orders that it has (effective order). A precision of 0 is halved for each further one.
+    judged by the orders that it has (effective order). A precision of 0 is halved for each further one. The tokenizer
+    is 13a.
     """
 
     unsigned = ("order",)
     # the longest n-grams; BLEU-1 to BLEU-4
     order: Count = 4
-    # of sacrebleu: 13a, intl, char, zh ...; 13a and intl read letters of scripts without spaces one by one
-    tokenizer: str = "13a"
-
-    def __post_init__(self) -> None:
-        if self.tokenizer not in BLEU.TOKENIZERS:
-            raise ValueError(f"tokenizer must be one of {', '.join(BLEU.TOKENIZERS)}, but is {self.tokenizer!r}")
 
     @property
     def name(self) -> str:
         """`bleu` for order 4, else `bleu1`, `bleu2` ..."""
         return "bleu" if self.order == 4 else f"bleu{self.order}"
 
-    @property
-    def is_spaced(self) -> bool:
-        return self.tokenizer in ("13a", "intl")
-
     @cached_property
     def scorer(self) -> BLEU:
-        return BLEU(tokenize=self.tokenizer, max_ngram_order=self.order, effective_order=True)
+        return BLEU(max_ngram_order=self.order, effective_order=True)
 
 
 @checked_dataclass

@@ -7,14 +7,13 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from core.example import Example
-from core.faults import SettingFault, fault, read_all
+from core.faults import SettingFault
 from core.scores import Scores
 from meta_eval.scored_set import ScoredSet
 
@@ -23,8 +22,6 @@ HELD_OUT_FRACTION = 0.1  # of the texts of a public set or of a user's own file
 Content: TypeAlias = str | tuple[str, ...] | None
 Key: TypeAlias = Callable[[Example], Content]
 Parts: TypeAlias = tuple[tuple[Example, ...], tuple[Example, ...]]
-Located: TypeAlias = Sequence[tuple[int, Example]]  # the examples of a file with their line numbers
-Reader: TypeAlias = Callable[[Path], Located]
 
 
 @dataclass(frozen=True)
@@ -85,28 +82,6 @@ def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iter
     known = set(others)
     if both := [name for name, content in named if content in known]:
         raise SettingFault(rule.format(", ".join(both[:5])))
-
-
-def read_own(
-    train: Path | str, apart: Path | str | None, readers: tuple[Reader, Reader], what: str
-) -> tuple[Located, Located, list[str]]:
-    """A user's training texts, those of a second file (held-out or rated ones), and a fault for each text in both.
-
-    `what` is a text of the second file, for the message. Raises InputFaults with all faults of both files.
-    """
-    paths = [train] if apart is None else [train, apart]
-    located, *rest = read_all(partial(read, Path(path)) for read, path in zip(readers, paths, strict=False))
-    others: Located = rest[0] if rest else ()
-    first_line = {fold_text(example.full_text): line for line, example in reversed(located)}
-    return (
-        located,
-        others,
-        [
-            fault(apart or "", line, f"{what} must not be one to train on too, found it at {train}:{at}")
-            for line, example in others
-            if (at := first_line.get(fold_text(example.full_text)))
-        ],
-    )
 
 
 def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) -> Parts:

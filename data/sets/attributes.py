@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import SettingFault, fault, format_value, suggest_similar
+from core.faults import SettingFault, fault, format_value
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
-from data.corpus import HELD_OUT_FRACTION, Corpus, read_own, split_share
+from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
 from data.download import require_file
 from data.files import iterate_examples, load_examples
 from data.records import require_none
@@ -26,48 +26,28 @@ SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
 }
 
 
-def own_texts(
-    path: Path | str,
-    held_out_path: Path | str | None = None,
-    held_out_fraction: float = HELD_OUT_FRACTION,
-    seed: int = 0,
-) -> Corpus:
-    """A user's own labelled texts: .jsonl, .csv or .tsv files with `text`, `label` and perhaps `prefix`.
+def own_texts(path: Path | str, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0) -> Corpus:
+    """A user's own labelled texts: a .jsonl, .csv or .tsv file with `text`, `label` and perhaps `prefix`.
 
-    A label is any line of text; spaces around it are removed. Without `held_out_path`, a part of the training texts is
-    held out, with copies of a text on the same side.
+    A label is any line of text; spaces around it are removed. A part of the texts is held out, with copies of a text on
+    the same side.
 
-    Raises InputFaults with all faults of the files: a line without text or label, fewer than two labels, a held-out
-    text that is also a training text, or a held-out label that no training text has.
+    Raises InputFaults with all faults of the file: a line without text or label, fewer than two labels.
     """
-    located, apart, shared = read_own(path, held_out_path, (_located_texts, _located_texts), "a held-out text")
-    labels = sorted({example.label or "" for _, example in located})
-    faults: list[str] = []
-    if len(labels) < 2:
-        faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
-    for line, example in apart:
-        if example.label not in labels:
-            what = f'"label" must be that of a text to train on, found {format_value(example.label)}'
-            faults.append(fault(held_out_path or "", line, f"{what}{suggest_similar(example.label or '', labels)}"))
-    train = require_none([example for _, example in located], faults + shared)
-    held_out = tuple(example for _, example in apart)
-    if held_out_path is None:
-        train, held_out = split_share(train, TEXT, held_out_fraction, seed)
-    return Corpus(Path(path).stem, train, held_out, (), synthetic=False)
-
-
-def _located_texts(path: Path) -> list[tuple[int, Example]]:
-    """The labelled texts of a file with their line numbers."""
     located = [
         (line, replace(example, label=(example.label or "").strip()))
-        for line, example in iterate_examples(path, ("text", "label"))
+        for line, example in iterate_examples(Path(path), ("text", "label"))
     ]
     faults = [
         fault(path, line, f'"label" must be one line, found {format_value(example.label)}')
         for line, example in located
         if len((example.label or "").splitlines()) > 1
     ]
-    return list(require_none(located, faults))
+    labels = sorted({example.label or "" for _, example in located})
+    if len(labels) < 2:
+        faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
+    texts = require_none([example for _, example in located], faults)
+    return Corpus(Path(path).stem, *split_share(texts, TEXT, held_out_fraction, seed), (), synthetic=False)
 
 
 def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:

@@ -40,7 +40,6 @@ def ctrleval(
     download: bool = False,
     assume_system_order: bool = False,
     attributes: Path | str | None = None,
-    sets: Sequence[str] | None = None,
     plain: Sequence[str] | None = None,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
@@ -50,14 +49,11 @@ def ctrleval(
     Args:
         part: "sentiment" (360 texts) or "topic" (960).
         assume_system_order: see `load_ctrleval`.
-        attributes: the folder that holds `attributes/`; None reads no training texts.
-        sets: which sets of it (`data.sets.attributes.SETS`); None for all that have the labels of this part.
+        attributes: the folder that holds `attributes/`, for the sets with the labels of this part; None reads none.
         plain: further training texts of `root`, without their labels: names in `PLAIN`.
     """
     labels = _labels(part)
-    known = [name for name, each in SETS.items() if each == labels]
-    names = known if sets is None else list(sets)
-    check(Several[one_of(known)], sets=names)
+    names = [name for name, each in SETS.items() if each == labels]
     check(Several[one_of(list(PLAIN))] | None, plain=plain)
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
     readers += [partial(_load_plain, root, name, download) for name in plain or ()]

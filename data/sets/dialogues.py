@@ -16,7 +16,7 @@ from typing import Any
 from core.example import Example
 from core.faults import InputFaults, blame_file, fault, format_value, read_all
 from data.cells import UTTERANCE_END
-from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, read_own, score_published, split_share
+from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, score_published, split_share
 from data.download import find_file, require_file
 from data.files import iterate_examples, locate_examples, read_examples
 from data.numeric import parse_finite
@@ -55,15 +55,22 @@ def own_dialogues(
     Both are .jsonl, .csv or .tsv files with `turns` (and ratings), or .txt files of `</UTT>` lines (with a score).
     Raises InputFaults for what is wrong with a file, and where a rated dialogue is also a training one.
     """
-    readers = partial(located_dialogues, rated=False), partial(located_dialogues, rated=True)
-    located, rated, faults = read_own(train_path, rated_path, readers, "a rated dialogue")
-    examples = tuple(example for _, example in located)
-    different = len({fold_text(example.full_text) for example in examples})
-    if different < 2:
+    readers = [partial(located_dialogues, Path(train_path), rated=False)]
+    readers += [] if rated_path is None else [partial(located_dialogues, Path(rated_path), rated=True)]
+    located, *others = read_all(readers)
+    rated = others[0] if others else ()
+    lines = {fold_text(example.full_text): line for line, example in reversed(located)}
+    faults: list[str] = []
+    if len(lines) < 2:
         rule = "training and validation need at least two different dialogues"
-        faults.insert(0, fault(train_path, 0, f"{rule}, found {different}"))
-    if faults:
-        raise InputFaults(faults)
+        faults.append(fault(train_path, 0, f"{rule}, found {len(lines)}"))
+    rule = "a rated dialogue must not be one to train on too"
+    faults += [
+        fault(rated_path or "", line, f"{rule}, found it at {train_path}:{at}")
+        for line, example in rated
+        if (at := lines.get(fold_text(example.full_text)))
+    ]
+    examples = require_none([example for _, example in located], faults)
     sets = (ScoredSet(Path(rated_path or "").stem, tuple(example for _, example in rated)),) if rated else ()
     parts = split_share(examples, TURNS, held_out_fraction, seed)
     return Corpus(Path(train_path).stem, *parts, sets, synthetic=False)

@@ -115,12 +115,6 @@ def outcome(folder: Path, name: str = "here", output: str = "out.jsonl") -> dict
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_seed_gives_the_same_run_twice(kind: str, tmp_path: Path, warm: Callable[[Sequence[str]], float]) -> None:
-    warm(KINDS[kind])
-    assert outcome(tmp_path / "warm") == outcome(tmp_path / "undisturbed")
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_run_ends_as_an_undisturbed_one(kind: str, tmp_path: Path, warm: Callable[[Sequence[str]], float]):
     command = KINDS[kind]
     usual = warm(command)

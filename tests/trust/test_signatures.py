@@ -22,7 +22,7 @@ BILSTM, BERT = {"kind": "bilstm"}, {"kind": "bert"}
 
 CHANGES: dict[str, list[dict[str, Any]]] = {
     "word_count": [{}],
-    "bleu": [{}, {"order": 2}, {"tokenizer": "char"}],
+    "bleu": [{}, {"order": 2}],
     "rouge_l": [{}, {"kind": "rouge1"}, {"stemmer": False}],
     "meteor": [{}],
     "chrf": [{}, {"word_order": 2}],

@@ -18,37 +18,20 @@ def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
     assert {(e.label, e.prefix) for e in data.train} == {("sci/tech", "Text"), ("好 评", "Text")}
 
 
-def test_held_out_texts_of_their_own_file(tmp_path: Path) -> None:
-    train = write(tmp_path / "a.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "y"}])
-    apart = write(tmp_path / "b.jsonl", *[{"text": "C", "label": "y"}])
-    data = own_texts(train, apart)
-    assert [[e.text for e in side] for side in (data.train, data.held_out)] == [["A", "B"], ["C"]]
-
-
-def test_all_faults_of_both_files_are_listed_by_line(tmp_path: Path) -> None:
-    train = write(tmp_path / "a.jsonl", *[{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
-    apart = write(tmp_path / "b.jsonl", *[{"text": " ", "label": "x"}])
+def test_faults_are_listed_by_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", *[{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
     with pytest.raises(InputFaults) as found:
-        own_texts(train, apart)
+        own_texts(path)
     assert [fault.split(" found")[0] for fault in found.value.faults] == [
-        f'{train}:1: "label" is needed here,',
-        f'{train}:2: an example needs "text" or "turns" that say something,',
-        f"{apart}:1: an example needs \"text\" or \"turns\" that say something,",
-    ]  # fmt: skip
+        f'{path}:1: "label" is needed here,',
+        f'{path}:2: an example needs "text" or "turns" that say something,',
+    ]
 
 
-def test_labels_and_held_out_texts_are_checked(tmp_path: Path) -> None:
+def test_labels_are_checked(tmp_path: Path) -> None:
     one = write(tmp_path / "one.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
     with pytest.raises(InputFaults, match=r'one\.jsonl: the texts need at least two labels, found only "x"'):
         own_texts(one)
-    train = write(tmp_path / "a.jsonl", *[{"text": "A", "label": "polite"}, {"text": "B", "label": "rude"}])
-    apart = write(tmp_path / "b.jsonl", *[{"text": "C", "label": "polit"}, {"text": "B", "label": "rude"}])
-    with pytest.raises(InputFaults) as found:
-        own_texts(train, apart)
-    assert found.value.faults == (
-        f'{apart}:1: "label" must be that of a text to train on, found "polit" (did you mean polite?)',
-        f"{apart}:2: a held-out text must not be one to train on too, found it at {train}:2",
-    )
     lines = write(tmp_path / "lines.jsonl", *[{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
     with pytest.raises(InputFaults, match=r'lines\.jsonl:1: "label" must be one line, found "x\\ny"'):
         own_texts(lines)
