@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 USUAL = "roberta-large"  # the model of most published figures
 UNKNOWN_SHARE = 0.1  # of tokens, from which a note says that the tokenizer cannot spell the language
-PARTS = ("precision", "recall", "f1")  # in explanations; the last is the score
+PARTS: tuple[str, ...] = ("precision", "recall", "f1")  # in explanations; the last is the score
 
 
 def find_layers(model: str, depth: int) -> int:

@@ -61,7 +61,7 @@ def returns(value: Any) -> MetricFunction:
     ("metric", "settings", "said"),
     [
         ("blue", {}, "did you mean bleu"),
-        ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: order, "),
+        ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: order"),
         ("mars", {"augmentation": {"lk": 2}}, "lk is not a setting of mars.augmentation (did you mean kl?)"),
         ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),
