@@ -243,7 +243,7 @@ def cdm(chosen: argparse.Namespace) -> None:
     sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
 
     def draw(token_budget: int) -> list[list[int]]:
-        return sample_segments(pair, sources, Sampling(gamma=1.0), uniforms, token_budget)
+        return sample_segments(pair, sources, Sampling(gamma=1.0), uniforms, token_budget=token_budget)
 
     def score(token_budget: int) -> list[list[float]]:
         return [found.momentum.tolist() for found in find_steps(pair, pair.tokenise(dialogues), token_budget)]

@@ -51,7 +51,6 @@ def sample_negatives(
     strategy: Strategy,
     sampling: Sampling,
     seed: int,
-    token_budget: int = 16_384,
     advance: Callable[[int], None] = lambda rows: None,
     graphs: Graphs | None = None,
 ) -> Negatives:
@@ -84,7 +83,7 @@ def sample_negatives(
             tasks = {i: tokenised.task(current[i], gap) for i, gap in gaps.items()}
             uniforms = [np.random.default_rng((seed, i, round_, attempt)).random(shape) for i in waiting]
             sources = [task.source for task in tasks.values() for _ in range(sampling.candidates)]
-            drawn = iter(sample_segments(pair, sources, sampling, np.concatenate(uniforms), token_budget, ranks))
+            drawn = iter(sample_segments(pair, sources, sampling, np.concatenate(uniforms), ranks))
             segments = {
                 i: choose_segment([next(drawn) for _ in range(sampling.candidates)], task.segment, longest)
                 for i, task in tasks.items()

@@ -64,8 +64,8 @@ def sample_segments(
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
     uniforms: Float[NDArray[np.float64], "rows longest"],
-    token_budget: int = 16_384,
     ranks: list[int] | None = None,
+    token_budget: int = 16_384,
 ) -> list[list[int]]:
     """One segment for every source from the degraded distribution, without the tokens that frame it.
 

@@ -10,6 +10,7 @@ from ctrl_eval.ensemble import ensemble
 
 Correlation = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 QUARTILES = 4
+REPEATS = 20  # draws of each number of evaluators
 
 
 def quartiles(ratings: Float[NDArray[np.float64], " n"], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -42,7 +43,6 @@ def number_of_evaluators(
     numbers: Sequence[int],
     correlation: Correlation,
     seed: int,
-    repeats: int = 20,
 ) -> dict[int, tuple[float, float]]:
     """Mean and standard deviation of the correlation with randomly drawn evaluators, by their number (Figure 4).
 
@@ -51,7 +51,7 @@ def number_of_evaluators(
     rng = np.random.default_rng(seed)
     found: dict[int, tuple[float, float]] = {}
     for number in numbers:
-        drawn = [rng.choice(scores.shape[1], number, replace=False) for _ in range(repeats)]
+        drawn = [rng.choice(scores.shape[1], number, replace=False) for _ in range(REPEATS)]
         values = [correlation(ensemble(scores[:, at], weights[:, at]), ratings) for at in drawn]
         found[number] = float(np.mean(values)), float(np.std(values))
     return found

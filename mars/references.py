@@ -86,15 +86,6 @@ class Augmenter(Protocol):
         ...
 
 
-def to_json_numbers(perplexities: Sequence[float]) -> list[float | None]:
-    """Perplexities for JSON, which has no infinity: null for a length that may not be chosen.
-
-    >>> to_json_numbers([1.5, float("inf")])
-    [1.5, None]
-    """
-    return [None if isinf(perplexity) else perplexity for perplexity in perplexities]
-
-
 def mean_kl(references: Iterable[Augmented]) -> float | None:
     """The mean KL divergence (nats) over the planned tokens of all references; None where no token was planned.
 
@@ -125,8 +116,11 @@ class AugmentedReference:
         return text
 
     def explain(self, weight: float, cosine: float) -> dict[str, Any]:
-        """Its part in a score, for explanations."""
-        fills = [{"text": f.text, "perplexities": to_json_numbers(f.perplexities)} for f in self.augmented.fills]
+        """Its part in a score, for explanations; the perplexity of a length that may not be chosen is null."""
+        fills = [
+            {"text": fill.text, "perplexities": [None if isinf(each) else each for each in fill.perplexities]}
+            for fill in self.augmented.fills
+        ]
         return {
             "ratio": self.ratio,
             "weight": weight,

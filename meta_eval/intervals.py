@@ -85,7 +85,6 @@ def difference(
     *,
     groups: Sequence[Hashable] | None = None,
     statistic: Statistic = spearman,
-    resampling: Resampling = USUAL,
 ) -> Estimate:
     """Spearman, or another correlation, of metric a minus that of metric b with the same `ratings`, all of shape (n,).
 
@@ -97,12 +96,8 @@ def difference(
     for x in (a, b):
         if (reason := explain_undefined(x, y, layout)) is not None:
             return Estimate.undefined(reason)
-
-    def of(inputs: Floats) -> Floats:
-        weights = inputs[:, layout.inputs]
-        return statistic(a, y, weights) - statistic(b, y, weights)
-
-    return draw_grouped(of, layout, resampling).estimate
+    one, other = (draw_grouped(partial(group, statistic, x, y, layout, "global"), layout, USUAL) for x in (a, b))
+    return (one - other).estimate
 
 
 def estimate_grouped(

@@ -26,9 +26,6 @@ def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Flo
     `observed` has the shape (m,); larger is more evidence. NaN is a test that cannot be made: its p-value is NaN.
     `resampled` holds the same statistics under the null, drawn together, of shape (B, m), or blocks of such rows. An
     undefined one counts against its own test only.
-
-    >>> step_down([2.0, 1.0], np.array([[0.5, 1.5], [1.0, 0.0], [0.5, 1.2]])).tolist()
-    [0.25, 0.75]
     """
     statistics = np.asarray(observed, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(statistics))
@@ -100,9 +97,6 @@ def clusters(
     that they separate (the compact letter display of Piepho 2004, with numbers).
 
     Higher values are better. `p_values` hold all pairs, each in one order; NaN separates nothing.
-
-    >>> clusters({"a": 0.9, "b": 0.2, "c": 0.8}, {("a", "b"): 0.01, ("a", "c"): 0.3, ("b", "c"): 0.2})
-    {'a': '1', 'c': '1-2', 'b': '2'}
     """
     order = sorted(values, key=lambda name: -values[name])
     separated = {frozenset(pair) for pair, p in p_values.items() if p < level}

@@ -9,9 +9,6 @@ def distinct_n(texts: Sequence[Sequence[Hashable]], n: int) -> float:
 
     An n-gram ends with its text. The share falls with the amount of text, so compare only texts of about equal number
     and length. NaN where no text has n words.
-
-    >>> distinct_n([["a", "b", "a"], ["a", "b"]], 1), distinct_n([["a", "b", "a"], ["a", "b"]], 2)
-    (0.4, 0.6666666666666666)
     """
     ngrams = [tuple(text[i : i + n]) for text in texts for i in range(len(text) - n + 1)]
     return len(set(ngrams)) / len(ngrams) if ngrams else math.nan

@@ -154,7 +154,6 @@ def measure_overhead(
     new_tokens: int,
     k: int,
     guidance: MakeGuidance,
-    repeats: int = 3,
 ) -> float:
     """The time of guided over unguided `generate()`, with the same prompts, k and number of tokens; 1 means no cost.
 
@@ -162,7 +161,7 @@ def measure_overhead(
     """
     inputs = pad_prompts(lm, prompts)
     seconds: dict[bool, list[float]] = {False: [], True: []}
-    for guided in [False, True] * (repeats + 1):  # the first of each warms up
+    for guided in [False, True] * 4:  # the first of each warms up
         processors = [guidance()] if guided else []
         begun = time.perf_counter()
         sample_continuations(lm, inputs, new_tokens, 0, processors, top_k=0 if guided else k, min_new_tokens=new_tokens)

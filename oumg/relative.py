@@ -118,9 +118,6 @@ def relative_scores(
     second: ArrayLike,
     inputs: Sequence[Hashable],
     human_inputs: Sequence[Hashable],
-    *,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> RelativeScores:
     """All relative scores with intervals over inputs.
 
@@ -156,8 +153,7 @@ def relative_scores(
     estimates = bootstrap(
         lambda weights: {name: by_seed.mean(axis=0) for name, by_seed in scores(weights).items()},
         number_groups(pairs + human.shape[1], [*inputs, *human_inputs]),
-        resamples=resamples,
-        seed=seed,
+        resamples=2000,
     )
     by_seed = {name: tuple(values.tolist()) for name, values in scores().items()}
     return RelativeScores(**estimates, by_seed=by_seed, pairs=pairs, inputs=len(set(inputs)))

@@ -31,15 +31,7 @@ def test_by_hand():
     assert (found.n, found.reason) == (6, None)
 
 
-@pytest.mark.parametrize("n", range(1, 8))
-def test_randomisation_of_few_inputs_counts_all_sign_flips(n):
-    differences = np.array([1.0, 1, 0, -1, 2, 3, 5])[:n]
-    sums = [abs(np.dot(signs, differences)) for signs in product([1, -1], repeat=n)]
-    exact = np.mean([total >= abs(differences.sum()) for total in sums])
-    assert randomisation_p(differences[:, None], 1, seed=0) == [exact]
-
-
-@pytest.mark.parametrize("n", [12, 15, 16])
+@pytest.mark.parametrize("n", [2, 7, 15, 16])
 def test_randomisation_equals_scipys_permutation_test(n):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, n))

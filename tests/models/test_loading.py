@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoConfig, AutoTokenizer
 
 from core.faults import InputFaults, MissingModel
 from models.causal import CausalLM
@@ -16,12 +15,8 @@ from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5
 
 
-def test_a_folder_is_loaded_by_path_or_text(tmp_path: Path) -> None:
-    lm = TinyCausal(300, 8, 1, 1, 8, max_length=16).build(["a b"], (), seed=0)
-    lm.save_pretrained(tmp_path)
-    assert load_pretrained(AutoTokenizer.from_pretrained, tmp_path).get_vocab() == lm.tokenizer.get_vocab()
-    assert load_pretrained(AutoConfig.from_pretrained, str(tmp_path)).n_embd == 8
-    assert CausalLM.from_pretrained(tmp_path).parameters == lm.parameters
+def test_a_folder_without_weights_says_so(tmp_path: Path) -> None:
+    TinyCausal(300, 8, 1, 1, 8, max_length=16).build(["a b"], (), seed=0).save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(MissingModel, match="the model in this folder cannot be loaded: Error no file named model"):
         CausalLM.from_pretrained(tmp_path)

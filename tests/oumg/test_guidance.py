@@ -23,7 +23,7 @@ from discriminators.guides import CausalGuide
 from discriminators.networks import CausalLSTM
 from models.causal import CausalLM
 from models.tiny import TinyCausal, train_tokenizer
-from oumg.guidance import Guidance, GuidedStep, add_to_scores, find_parents, normalise_scores
+from oumg.guidance import Guidance, GuidedStep, find_parents, normalise_scores
 from tests.toy_models import randomise
 
 TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
@@ -217,13 +217,6 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidan
 def test_other_tokens_and_wrong_settings_are_refused(guidance: Guide, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingFault, match=message):
         guidance(**settings)
-
-
-def test_equation_5_by_hand() -> None:
-    f = normalise_scores(torch.tensor([[1.0, 3.0, 2.0]]), alpha=2.0)
-    after = add_to_scores(torch.tensor([[2.0, 1.0, 0.0]]), f)
-    assert after.tolist() == [[2, 3, 1]]
-    torch.testing.assert_close(after.softmax(-1), torch.tensor([[0.2447, 0.6652, 0.0900]]), atol=5e-5, rtol=0)
 
 
 def test_scores_that_hardly_differ_say_nothing() -> None:
