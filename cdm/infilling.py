@@ -15,11 +15,11 @@ from core.example import Example
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from data.words import Spelling, spell
+from models.batching import Task
 from models.causal import CausalLM
 from models.conditional import load_conditional
 from models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
 from models.model import ConditionalLM, count_positions
-from models.training import Batch, Task, causal_batch, seq2seq_batch
 from models.windows import pack_turns
 
 log = logging.getLogger(__name__)
@@ -188,9 +188,6 @@ class Gaps:
             return [Task(task.source, fills.target(task.segment), len(fills.before)) for task in gaps]
 
         return draw_tasks
-
-    def batch(self, lm: ConditionalLM, tasks: Sequence[Task]) -> Batch:
-        return seq2seq_batch(lm.model, tasks) if self.order is None else causal_batch(lm.model, tasks)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from core.settings import NonNegative, Number, checked_dataclass
 from ctrl_eval.prompts import Prompts
 from data.sentences import split_english
 from data.words import RUNS
+from models.batching import Task
 from models.infilling import sentinel_infilling
 from models.seq2seq import Seq2SeqLM
-from models.training import Batch, Task, seq2seq_batch
 
 Kind = Literal["sentence", "beginning", "rest", "words"]
 
@@ -87,6 +87,3 @@ class TextGaps:
         if kind == "beginning" or border == len(words):
             return 0, words[border - 1][1]
         return words[border][0], len(text.rstrip())
-
-    def batch(self, lm: Seq2SeqLM, tasks: Sequence[Task]) -> Batch:
-        return seq2seq_batch(lm.model, tasks)

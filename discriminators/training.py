@@ -22,8 +22,8 @@ from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
 from discriminators.segments import Segments, TokenRow, pad_rows, read
 from discriminators.texts import SHORTEST, LabelledText, split_by_group
-from models.batching import batches_by_budget
-from models.fit import Batch, Batches, MakeBatch, Schedule, Training, fit
+from models.batching import Batch, batches_by_budget
+from models.fit import Batches, MakeBatch, Schedule, Training, fit
 
 VERSION = 6  # of trained classifiers: raised whenever the same texts, settings and seed would give other weights
 MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`

@@ -24,19 +24,12 @@ from discriminators.guides import new_causal_guide
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
 from experiments.contracts import Run
+from models.batching import NOT_LEARNED, Task
 from models.causal import CausalLM
 from models.loading import folder_fingerprint
 from models.masked import MaskedLM
 from models.model import LanguageModel, decode_tokens, plain_token_ids
-from models.training import (
-    NOT_LEARNED,
-    Batch,
-    LanguageModelSchedule,
-    Task,
-    causal_batch,
-    masked_batch,
-    train_language_model,
-)
+from models.training import LanguageModelSchedule, train_language_model
 
 log = logging.getLogger(__name__)
 
@@ -140,10 +133,6 @@ class Objective(Protocol):
         """The tasks of one epoch, at least one per text; the same seed gives the same tasks."""
         ...
 
-    def batch(self, lm: Any, tasks: Sequence[Task], /) -> Batch:
-        """The model's inputs for a batch of tasks."""
-        ...
-
 
 @dataclass(frozen=True)
 class LanguageModelPlan:
@@ -178,7 +167,6 @@ class LanguageModelPlan:
             run.trainer,
             run.loggers(name),
             seed,
-            lambda _, tasks: self.learns.batch(lm, tasks),
             **self.keeps(),
         )
 
@@ -193,9 +181,6 @@ class WholeTexts:
     def tasks(self, lm: CausalLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
         found = [Task([lm.start], [*row, lm.start]) for row in encode_fitting(lm, texts, lm.max_length - 2)]
         return lambda seed: found
-
-    def batch(self, lm: CausalLM, tasks: Sequence[Task]) -> Batch:
-        return causal_batch(lm.model, tasks)
 
 
 @dataclass(frozen=True)
@@ -223,9 +208,6 @@ class MaskedTokens:
         at = set(rng.sample(inner, max(1, round(self.share * len(inner)))))
         source = [mask if i in at else token for i, token in enumerate(row)]
         return Task(source, [token if i in at else NOT_LEARNED for i, token in enumerate(row)])
-
-    def batch(self, lm: MaskedLM, tasks: Sequence[Task]) -> Batch:
-        return masked_batch(lm.model, tasks)
 
 
 def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:

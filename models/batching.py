@@ -1,6 +1,7 @@
 """Batches of sequences with different lengths: sorted by length and filled up to a budget."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -10,8 +11,19 @@ from torch import Tensor
 from tqdm import tqdm
 
 T = TypeVar("T")
+Batch = dict[str, Tensor]  # the first axis of a tensor is the rows
+NOT_LEARNED = -100  # a label: torch's cross-entropy ignores it
 SPARE = 64  # tokens: one more batch reads the weights of encoder and decoder again, as long as 25 tokens each
 BUCKET = 8  # costs that differ by less are shuffled among one another: at most 7 units of padding a row
+
+
+@dataclass(frozen=True)
+class Task:
+    """Token ids to read and token ids to write; the first `given` ids of the target are read and not learned."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    given: int = 0
 
 
 def batches_by_budget(

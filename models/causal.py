@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
-from models.batching import batches_by_budget, distinct_rows, pad_with_mask
+from models.batching import NOT_LEARNED, Batch, Task, batches_by_budget, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, Reader, get_layers, last_hidden_states
 from models.windows import Pair
 
@@ -65,6 +65,16 @@ class CausalLM(ConditionalLM):
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """By the tokens of source and target together."""
         return batches_by_budget([max(1, len(source)) + len(target) for source, target in pairs], token_budget)
+
+    def training_batch(self, tasks: Sequence[Task]) -> Batch:
+        """Labels are the tokens after each one that is read; every task needs a source of at least one token."""
+        rows = [[*task.source, *task.target] for task in tasks]
+        read = [len(task.source) + task.given for task in tasks]
+        labels = [[NOT_LEARNED] * (given - 1) + row[given:] for row, given in zip(rows, read, strict=True)]
+        return {
+            **pad_with_mask([row[:-1] for row in rows], self.model.config.pad_token_id),
+            "labels": pad(labels, NOT_LEARNED),
+        }
 
     def dummy_inputs(self) -> dict[str, Any]:
         return self.inputs([((0,), ())])

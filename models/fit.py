@@ -29,11 +29,9 @@ from core.faults import InputFaults, fault
 from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
 from core.stages import file_sha256
 from data.text_files import temporary_path
-from models.batching import halve_when_out_of_memory, shrink_until_it_fits
+from models.batching import NOT_LEARNED, Batch, halve_when_out_of_memory, shrink_until_it_fits
 
-NOT_LEARNED = -100  # a label: torch's cross-entropy ignores it
 WHOLE = ("learned",)  # entries of a batch that are not one per row
-Batch = dict[str, Tensor]  # the first axis of every tensor is the rows, except for those in WHOLE
 MakeBatch = Callable[[], Batch]
 EVERY = 25  # batches that a point of the learning curve averages
 SEALS = "sha256"  # the file of the checkpoints' folder with the digest of every checkpoint that was written there

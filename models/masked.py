@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from core.faults import SettingFault
-from models.batching import pad_with_mask, read_in_batches
+from models.batching import NOT_LEARNED, Batch, Task, pad, pad_with_mask, read_in_batches
 from models.loading import load_tokenizer
 from models.model import LanguageModel, output_layer_given
 
@@ -29,6 +29,13 @@ class MaskedLM(LanguageModel):
         if missing:
             raise SettingFault(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
         return super().from_pretrained(name, device, dtype)
+
+    def training_batch(self, tasks: Sequence[Task]) -> Batch:
+        """A target is as long as its source, with NOT_LEARNED where there is no mask."""
+        return {
+            **pad_with_mask([task.source for task in tasks], self.model.config.pad_token_id),
+            "labels": pad([task.target for task in tasks], NOT_LEARNED),
+        }
 
     def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:
         """[CLS] context [SEP] text [SEP], as the tokenizer frames a pair; without a context, [CLS] text [SEP]."""

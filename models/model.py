@@ -17,7 +17,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from core.notes import read_note
-from models.batching import halve_when_out_of_memory
+from models.batching import Batch, Task, halve_when_out_of_memory
 from models.devices import check_device, check_memory
 from models.folders import POSITIONS
 from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
@@ -119,6 +119,10 @@ class LanguageModel:
         """Writes model and tokenizer in the Hugging Face form."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
+
+    def training_batch(self, tasks: Sequence[Task]) -> Batch:
+        """The inputs of the model to learn these tasks, and `labels` of the shape (rows, time)."""
+        raise NotImplementedError
 
     @property
     def device(self) -> torch.device:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM
 
-from models.batching import batches_of_pairs, distinct_rows, pad, pad_with_mask
+from models.batching import NOT_LEARNED, Batch, Task, batches_of_pairs, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, Reader, last_hidden_states
 from models.windows import Pair
 
@@ -55,6 +55,18 @@ class Seq2SeqLM(ConditionalLM):
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)
         return batches_of_pairs([(max(1, len(source)), longest[source]) for source, _ in pairs], token_budget)
+
+    def training_batch(self, tasks: Sequence[Task]) -> Batch:
+        """The decoder reads the targets moved one place to the right behind the model's start token."""
+        config = self.model.config
+        targets = pad([task.target for task in tasks], config.pad_token_id)
+        start = torch.full_like(targets[:, :1], config.decoder_start_token_id)
+        labels = [[NOT_LEARNED] * task.given + list(task.target[task.given :]) for task in tasks]
+        return {
+            **pad_with_mask([task.source for task in tasks], config.pad_token_id),
+            "decoder_input_ids": torch.cat([start, targets[:, :-1]], dim=1),
+            "labels": pad(labels, NOT_LEARNED),
+        }
 
     def dummy_inputs(self) -> dict[str, Any]:
         config, width = self.model.config, self.model.get_encoder().config.hidden_size
@@ -132,8 +144,3 @@ def attend_to_states(
     read = scores.softmax(-1).view(rows, time * heads, -1) @ states
     value = torch.einsum("nhd,hkd->nhk", read.view(rows * time, heads, width), of_value).reshape(rows, time, width)
     return layer.out_proj(value if layer.v_proj.bias is None else value + layer.v_proj.bias)
-
-
-def decoder_inputs(model: Any, targets: Int[Tensor, "rows time"]) -> Int[Tensor, "rows time"]:
-    """The targets moved one place to the right behind the model's start token."""
-    return torch.cat([torch.full_like(targets[:, :1], model.config.decoder_start_token_id), targets[:, :-1]], dim=1)

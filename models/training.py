@@ -6,7 +6,7 @@ An encoder-decoder model encodes the source, a causal model reads it before the 
 import random
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,23 +18,13 @@ from pytorch_lightning.strategies import FSDPStrategy
 
 from core.faults import SettingFault
 from core.settings import Count, Positive, Share, checked_dataclass
-from models.batching import pad, pad_with_mask
+from models.batching import NOT_LEARNED, Batch, Task
 from models.devices import free_memory
-from models.fit import NOT_LEARNED, Batch, Batches, MakeBatch, Schedule, Training, fit
+from models.fit import Batches, MakeBatch, Schedule, Training, fit
 from models.model import LanguageModel, output_layer_given
 from models.muon import Muon
-from models.seq2seq import decoder_inputs
 
 VERSION = 3  # of trained language models: raised whenever the same model, tasks and schedule would give other weights
-
-
-@dataclass(frozen=True)
-class Task:
-    """Token ids to read and token ids to write; the first `given` ids of the target are read and not learned."""
-
-    source: Sequence[int]
-    target: Sequence[int]
-    given: int = 0
 
 
 @checked_dataclass
@@ -74,38 +64,6 @@ class LanguageModelSchedule(Schedule):
     def __post_init__(self) -> None:
         if self.lora is not None and self.muon is not None:
             raise ValueError("lora trains with AdamW alone, but muon is set: set muon=null")
-
-
-def seq2seq_batch(model: Any, tasks: Sequence[Task]) -> Batch:
-    """The inputs of an encoder-decoder model, and `labels` of the shape (rows, time)."""
-    labels = pad([[NOT_LEARNED] * t.given + list(t.target[t.given :]) for t in tasks], NOT_LEARNED)
-    return {
-        **pad_with_mask([t.source for t in tasks], model.config.pad_token_id),
-        "decoder_input_ids": decoder_inputs(model, pad([t.target for t in tasks], model.config.pad_token_id)),
-        "labels": labels,
-    }
-
-
-def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
-    """The inputs of a causal model, and `labels` of the shape (rows, time): the token after each one that is read.
-
-    Every task needs a source of at least one token, because the model predicts nothing without one.
-    """
-    rows = [[*t.source, *t.target] for t in tasks]
-    read = [len(t.source) + t.given for t in tasks]
-    labels = [[NOT_LEARNED] * (given - 1) + row[given:] for row, given in zip(rows, read, strict=True)]
-    return {
-        **pad_with_mask([row[:-1] for row in rows], model.config.pad_token_id),
-        "labels": pad(labels, NOT_LEARNED),
-    }
-
-
-def masked_batch(model: Any, tasks: Sequence[Task]) -> Batch:
-    """The inputs of a masked model; a target is as long as its source, with NOT_LEARNED where there is no mask."""
-    return {
-        **pad_with_mask([t.source for t in tasks], model.config.pad_token_id),
-        "labels": pad([t.target for t in tasks], NOT_LEARNED),
-    }
 
 
 class LanguageModelTraining(Training):
@@ -226,18 +184,15 @@ def train_language_model(
     make_trainer: Callable[..., pl.Trainer],
     loggers: Iterable[Logger] = (),
     seed: int = 0,
-    as_batch: Callable[[Any, Sequence[Task]], Batch] | None = None,
     against: Sequence[float] | None = None,
     every_epoch: bool = False,
 ) -> None:
     """Trains the model in place and keeps the weights of the best held-out likelihood, resumably (see `fit`).
 
     `folder` receives the model in the Hugging Face form and `curve.json`. `train` gives the tasks of one epoch by a
-    seed. `as_batch` makes the inputs of the model, by default `seq2seq_batch` or `causal_batch`; a masked model needs
-    `masked_batch`. With the held-out losses `against` of another model after each epoch, in nats per token, the weights
-    of the epoch are kept in which this model is ahead of it most. `every_epoch` is not for LoRA.
+    seed. With the held-out losses `against` of another model after each epoch, in nats per token, the weights of the
+    epoch are kept in which this model is ahead of it most. `every_epoch` is not for LoRA.
     """
-    as_batch = as_batch or (seq2seq_batch if lm.model.config.is_encoder_decoder else causal_batch)
     learner = lm.model
     if schedule.lora is not None:
         learner = add_lora(learner, schedule.lora, seed, sorted(lm.tokenizer.added_tokens_decoder))
@@ -247,7 +202,7 @@ def train_language_model(
 
     def make_batches(tasks: Sequence[Task], shuffle_seed: int | None = None) -> list[MakeBatch]:
         batches = batches_of_tasks(tasks, schedule.batch_size, shuffle_seed)
-        return [partial(as_batch, lm.model, batch) for batch in batches]
+        return [partial(lm.training_batch, batch) for batch in batches]
 
     def draw_epoch(epoch: int) -> list[MakeBatch]:
         return make_batches(train(seed * 100_003 + epoch), seed * 100_003 + epoch)

@@ -23,10 +23,10 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from core.example import Example
 from core.settings import Count, Share, checked_dataclass
+from models.batching import Batch, Task
 from models.causal import CausalLM
 from models.model import Float32Linear, decode_tokens
 from models.sampling import pad_prompts
-from models.training import Batch, Task, causal_batch
 from models.windows import Pair
 from oumg.form import MARKS, Form, Slot, SlotKind
 
@@ -155,9 +155,9 @@ class SongNet(CausalLM):
         """The prompt of the poem's form, then the poem with its end."""
         return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.vocabulary["<end>"]])
 
-    def training_batch(self, model: Any, tasks: Sequence[Task]) -> Batch:
-        """The arguments of a training step: those of a causal model, and the symbols."""
-        batch = causal_batch(model, tasks)
+    def training_batch(self, tasks: Sequence[Task]) -> Batch:
+        """That of a causal model, and the symbols."""
+        batch = super().training_batch(tasks)
         read = [(task.source, task.target[:-1]) for task in tasks]
         return {**batch, "symbols": self._symbols(read, batch["input_ids"].shape[1])}
 
@@ -290,6 +290,3 @@ class Poems:
     def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
         found = [songnet.task(tune_of(poem), poem.text) for poem in poems]
         return lambda seed: found
-
-    def batch(self, songnet: SongNet, tasks: Sequence[Task]) -> Batch:
-        return songnet.training_batch(songnet.model, tasks)

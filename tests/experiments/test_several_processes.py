@@ -23,7 +23,8 @@ from discriminators.texts import LabelledText
 from discriminators.discriminator import new_bert, new_bilstm
 from discriminators.training import TrainingSettings, train_classifier
 from models.tiny import TinyCausal
-from models.training import LanguageModelSchedule, Task, train_language_model
+from models.batching import Task
+from models.training import LanguageModelSchedule, train_language_model
 from discriminators.guides import new_causal_guide
 
 folder, devices, encoder = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -80,7 +81,8 @@ from torch.distributed.fsdp import fully_shard
 
 from models.fit import share_of_batch
 from models.tiny import TinyCausal
-from models.training import LanguageModelSchedule, LanguageModelTraining, Task, batches_of_tasks, causal_batch
+from models.batching import Task
+from models.training import LanguageModelSchedule, LanguageModelTraining, batches_of_tasks
 
 folder, rank, processes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 torch.set_num_threads(1)
@@ -99,7 +101,7 @@ if processes > 1:
     assert sum(p.to_local().numel() for p in lm.model.parameters()) < 0.6 * whole
 [optimizer] = training.make_optimizers()
 for tasks_of_batch in batches_of_tasks(tasks, 5, shuffle_seed=0):
-    batch = share_of_batch(causal_batch(lm.model, tasks_of_batch), rank, processes)
+    batch = share_of_batch(lm.training_batch(tasks_of_batch), rank, processes)
     loss = training.loss(batch) / training.divisor(batch)
     (loss * processes).backward()  # gradients are averaged over processes
     torch.nn.utils.clip_grad_norm_(training.clipped(), 1.0)

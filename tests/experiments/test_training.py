@@ -21,7 +21,7 @@ from experiments.training import (
     Trained,
     find_or_train,
 )
-from models.training import NOT_LEARNED
+from models.batching import NOT_LEARNED
 from tests.experiments.conftest import show_nothing
 
 TEXTS = [LabelledText((word,), label, f"{word}{i}") for i in range(8) for label, word in enumerate(("bad", "good"))]

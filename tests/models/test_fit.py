@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import get_linear_schedule_with_warmup
 
-from models.fit import NOT_LEARNED, learning_rate_factor, share_of_batch
+from models.batching import NOT_LEARNED, Task
+from models.fit import learning_rate_factor, share_of_batch
 from models.tiny import TinyCausal, TinyT5
-from models.training import LanguageModelSchedule, LanguageModelTraining, Task, causal_batch, seq2seq_batch
+from models.training import LanguageModelSchedule, LanguageModelTraining
 
 
 @given(st.integers(2, 60), st.integers(0, 59))
@@ -30,9 +31,10 @@ def test_the_first_step_of_a_language_model_learns(steps: int, expected: list[fl
 
 @pytest.mark.parametrize("tiny", [TinyCausal(300, 16, 2, 1, 32, max_length=32), TinyT5(300, 16, 32, 2, 1, 1)])
 def test_the_loss_is_that_of_all_logits(tiny: TinyCausal | TinyT5) -> None:
-    model = tiny.build(["the cat sat on the mat"], (), seed=0).model.eval()
+    lm = tiny.build(["the cat sat on the mat"], (), seed=0)
+    model = lm.model.eval()
     tasks = [Task([5, 6, 7], [8, 9, 10], given=1), Task([5], [11, 12]), Task([6, 7], [13], given=1)]
-    batch = (seq2seq_batch if model.config.is_encoder_decoder else causal_batch)(model, tasks)
+    batch = lm.training_batch(tasks)
     training = LanguageModelTraining(model, LanguageModelSchedule(epochs=1, batch_size=3, learning_rate=0.1), seed=0)
     labels = batch["labels"]
     logits = model(**{name: tensor for name, tensor in batch.items() if name != "labels"}).logits

@@ -12,9 +12,10 @@ import torch
 
 from core.faults import SettingFault
 from models import training
+from models.batching import Task
 from models.causal import CausalLM
 from models.tiny import TinyCausal
-from models.training import LanguageModelSchedule, LanguageModelTraining, Lora, Task, add_lora, train_language_model
+from models.training import LanguageModelSchedule, LanguageModelTraining, Lora, add_lora, train_language_model
 
 TRAINER = partial(pytorch_lightning.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False)
 TASKS = [Task([1], [5 + (i + j) % 40 for j in range(3 + i)]) for i in range(12)]

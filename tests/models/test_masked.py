@@ -9,10 +9,11 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
+from models.batching import NOT_LEARNED, Task
 from models.loading import folder_fingerprint
 from models.masked import MaskedLM, most_likely_at_masks
 from models.tiny import TinyBert
-from models.training import NOT_LEARNED, LanguageModelSchedule, Task, masked_batch, train_language_model
+from models.training import LanguageModelSchedule, train_language_model
 
 TEXTS = ["the cat sat on the mat.", "the dog ran in the park.", "a bird sang."]
 PLAN = TinyBert(vocabulary=320, hidden_size=16, num_attention_heads=2, num_hidden_layers=2, intermediate_size=32)
@@ -78,7 +79,7 @@ def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
     assert share_right() < 0.2
     trainer = partial(Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False)
     schedule = LanguageModelSchedule(epochs=60, batch_size=4, learning_rate=0.02)
-    train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer, as_batch=masked_batch)
+    train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer)
     assert share_right() > 0.5
 
 

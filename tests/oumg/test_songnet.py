@@ -97,7 +97,7 @@ def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
     net = SongNetPlan(32, 2, 2, max_length=128).build([t + p for t, p in POEMS], seed=0)
     tasks = [net.task(tune, poem) for tune, poem in POEMS]
     schedule = LanguageModelSchedule(epochs=40, batch_size=3, learning_rate=0.02, muon=0.02)
-    train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0, as_batch=net.training_batch)
+    train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0)
     loaded = SongNet.from_pretrained(tmp_path)
     written = generate_poems(loaded, INPUTS[:2], lambda: TopKLogitsWarper(1), seed=0, do_sample=False)
     assert written[1] == POEMS[1][1]  # the only poem of its tune: learned by heart
