@@ -55,7 +55,7 @@ class PairMetric(BaseMetric):
         """The aspect `quality`; NaN for a blank text."""
         values, dropped = score_pairs(examples, self.list_pairs, self.rate_pairs)
         refuse_cut(self.truncation, self.too_long, dropped)
-        return to_quality(values, self.aggregate, self.signature, dropped, self.notes)
+        return to_quality(values, self.signature, dropped, self.notes)
 
     def list_pairs(self, example: Example) -> Sequence[Any]:
         """The pairs of an example; none for a blank text."""
@@ -64,10 +64,6 @@ class PairMetric(BaseMetric):
     def rate_pairs(self, pairs: list[Any]) -> tuple[Values, Sequence[int]]:
         """The value of each pair, and how many of its tokens were cut."""
         raise NotImplementedError
-
-    def aggregate(self, values: Values) -> float:
-        """The score of an example, whose pairs have these values."""
-        return values.mean()
 
 
 def score_pairs(
@@ -85,13 +81,9 @@ def score_pairs(
 
 
 def to_quality(
-    values: Sequence[NDArray[np.floating]],
-    aggregate: Callable[[Any], Any],
-    signature: str,
-    dropped: Sequence[int],
-    notes: tuple[str, ...] = (),
+    values: Sequence[NDArray[np.floating]], signature: str, dropped: Sequence[int], notes: tuple[str, ...] = ()
 ) -> Scores:
-    """The aspect `quality`: the aggregate of each example's values; NaN for an example without values."""
-    quality = [float(aggregate(each.astype(np.float64))) if len(each) else np.nan for each in values]
+    """The aspect `quality`: the mean of each example's values; NaN for an example without values."""
+    quality = [each.astype(np.float64).mean() if len(each) else np.nan for each in values]
     reasons = [None if len(v) else NO_TOKENS for v in values]
     return Scores({"quality": np.array(quality)}, signature, reasons, dropped, notes=notes)

@@ -38,7 +38,7 @@ class Perplexity(ModelMetric):
         flat = [window for windows in fitted for window in windows]
         rows = iter(self.lm.log_probabilities(flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
-        return to_quality(log_probabilities, np.mean, self.signature, [0] * len(examples), self.notes)
+        return to_quality(log_probabilities, self.signature, [0] * len(examples), self.notes)
 
 
 @checked_dataclass
@@ -69,4 +69,4 @@ class InfillingPerplexity(ModelMetric):
         rule = f"the model writes {infiller.max_length} tokens at once, but the text has more"
         refuse_cut(self.truncation, rule, dropped)
         scored = infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
-        return to_quality(scored, np.mean, self.signature, dropped, self.notes)
+        return to_quality(scored, self.signature, dropped, self.notes)

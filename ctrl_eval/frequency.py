@@ -119,10 +119,7 @@ def load_frequencies(path: Path | str, tokenizer: PreTrainedTokenizerBase) -> Wo
 
 def _read_table(path: Path) -> tuple[list[float], str, int]:
     """The numbers, the fingerprint of the corpus and the number of sentences."""
-    faults: list[str] = []
-    text = read_text(path, faults)
-    if faults:
-        raise InputFaults(faults)
+    text = read_text(path)
     if path.suffix == ".json":
         try:
             content = json.loads(text)
@@ -130,6 +127,7 @@ def _read_table(path: Path) -> tuple[list[float], str, int]:
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
             raise InputFaults([fault(path, 0, "must be a table that judge iwf wrote, but cannot be read")]) from error
     values: list[float] = []
+    faults: list[str] = []
     for line, cell in enumerate(text.splitlines(), start=1):
         value = _number(cell)
         if value is None:

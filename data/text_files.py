@@ -166,11 +166,6 @@ def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:
         return line.decode("utf-8", "replace")
 
 
-def read_text(path: Path, faults: list[str]) -> str:
-    """The text of a file. Faults and exceptions are those of `iterate_lines`."""
-    return "\n".join(line for _, line in iterate_lines(path, faults))
-
-
 def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
     """The lines of a file with their numbers; raises InputFaults as `iterate_lines`, and for bytes of no UTF-8."""
     faults: list[str] = []
@@ -178,6 +173,11 @@ def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
     if faults:
         raise InputFaults(faults)
     return lines
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raises InputFaults as `read_lines`."""
+    return "\n".join(line for _, line in read_lines(path))
 
 
 def read_texts(path: Path) -> list[str]:

@@ -38,12 +38,8 @@ def load_prompts(prompts: str | Path) -> Prompts:
     of words than there are labels, an empty word, a repeated label.
     """
     path = NAMED.get(str(prompts), Path(prompts))
-    faults: list[str] = []
-    text = read_text(path, faults)
-    if faults:
-        raise InputFaults(faults)
     try:
-        content: Any = yaml.safe_load(text)
+        content: Any = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
         raise InputFaults([fault(path, line, "must be YAML, but cannot be read as such")]) from error

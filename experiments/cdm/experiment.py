@@ -331,7 +331,7 @@ def score_dialogues(
         for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
             line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
             rows = [getattr(each, name) for each in steps]
-            scores[f"{name}_likelihood"] = to_quality(rows, np.mean, line, [each.dropped for each in steps])
+            scores[f"{name}_likelihood"] = to_quality(rows, line, [each.dropped for each in steps])
         scores["word_count"] = WordCount().score(rated.examples)
         scores |= {f"{metric}_published": found for metric, found in rated.scores.items()}
     return replace(rated, scores=scores)
