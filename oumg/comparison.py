@@ -106,11 +106,6 @@ class JudgedPairs:
     def second(self) -> Float[NDArray[np.float64], "seeds pairs"]:
         return self.logits[..., 3]
 
-    def logits_of(self, texts: Iterable[tuple[int, int]]) -> Float[NDArray[np.float64], "seeds texts"]:
-        """The logits of some texts, by the index of their pair and their place in it."""
-        pairs, places = zip(*texts, strict=True)
-        return self.logits[:, pairs, places]
-
 
 def read_comparison(human: Path | str, first: Path | str, second: Path | str, settings: PairSettings) -> PairedOutputs:
     """`pair_texts` of three files of examples.

@@ -115,9 +115,10 @@ def score_origins(found: Sequence[Findings], synthetic: bool = False) -> list[Sc
     sets: list[ScoredSet] = []
     for name, places in PLACES.items():
         texts = distinct_texts(found[0].contest.comparison.test, places)
+        pairs, at = zip(*texts, strict=True)
         scores = {
             f"{each.kind}_seed_{seed}": Scores(
-                {"logit": each.judged.logits_of(texts)[number]},
+                {"logit": each.judged.logits[number, pairs, at]},
                 signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=trained.identity),
             )
             for each in found
