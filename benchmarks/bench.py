@@ -7,7 +7,6 @@ Models have random weights. Both ways of a case run in turn in one process and m
   `products` is the ratio of matrix products.
 - mars: augmentation of masked endings of built-in stories, all jobs in lockstep or one at a time.
 - cdm: a small causal pair draws segments and scores dialogues, in batches or one at a time.
-- guidance: guided over unguided `generate()`, with the same k and number of tokens.
 - run: seconds of every stage of `make run` against the time of its matrix products at the speed of this machine.
 """
 
@@ -32,10 +31,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer, models
 from torch.nn import CrossEntropyLoss
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import LogitsProcessorList, PreTrainedTokenizerFast
 
 from cdm.discriminative import find_steps
 from cdm.infilling import Gaps, Pair
@@ -49,8 +46,6 @@ from data.builtin.stories import generate_stories
 from data.documents import count_documents
 from data.sentences import split_english
 from data.sets.builtin import builtin_corpus
-from discriminators.guides import CausalGuide
-from discriminators.networks import CausalLSTM
 from experiments.contracts import Run
 from experiments.run import main as run_program
 from mars.augmentation import SelfPlanningAugmenter
@@ -61,7 +56,6 @@ from models.causal import CausalLM
 from models.infilling import PEGASUS, Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, train_tokenizer
-from oumg.guidance import Guidance
 from tests.random_models import PAPER, build_random
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,7 +63,6 @@ GB = 1e9
 TOKENS = 128  # of a row of the case `steps`
 READ, LONGEST = 160, 30  # tokens of a source and of a segment of CDM
 RATIOS, JOBS, SINGLE = (0.2, 0.4, 0.6), 64, 6  # MARS's masking ratios; references in lockstep and one at a time
-VOCABULARY, PROMPT, ALPHA = 50_257, 16, 4.0  # of the case `guidance`
 PROMPTS = load_prompts("sentiment")
 
 
@@ -255,32 +248,6 @@ def cdm(chosen: argparse.Namespace) -> None:
         print_row(work.__name__, alone, seconds, alone / seconds, sum(map(len, here)) / seconds)
 
 
-def guidance(chosen: argparse.Namespace) -> None:
-    (name,) = chosen.models or ("GPT-2",)
-    lm = build_random(name).to(chosen.device, getattr(torch, chosen.dtype))
-    lm.generation_config.update(bos_token_id=None, eos_token_id=None, pad_token_id=0)  # every text has its full length
-    tokens = {"<pad>": 0, **{f"t{i}": i for i in range(1, VOCABULARY)}}  # their text does not matter here
-    words = Tokenizer(models.WordLevel(tokens, "<pad>"))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>")
-    guide = CausalGuide(CausalLSTM(VOCABULARY).to(chosen.device).eval(), tokenizer, {})
-
-    def generate(batch: int, new: int, k: int, guided: bool) -> torch.Tensor:
-        prompts = torch.randint(1, VOCABULARY, (batch, PROMPT), device=chosen.device)
-        given = {"attention_mask": torch.ones_like(prompts), "max_new_tokens": new, "do_sample": True}
-        steers = LogitsProcessorList([Guidance(guide, tokenizer, ALPHA, k)] if guided else [])
-        return lm.generate(prompts, top_k=0 if guided else k, logits_processor=steers, **given)
-
-    generate(2, 4, 32, True)
-    print_header("k", "batch", "length", "unguided ms a token", "overhead")
-    sizes = [(1, 64), (8, 64), (8, 256), (32, 256)] if chosen.full else [(8, 24)]
-    for k, (batch, length) in itertools.product((32, 200), sizes):
-        ways = [partial(generate, batch, length, k, guided) for guided in (False, True)]
-        turns = [[timed(way, chosen.device)[1] for way in ways] for _ in range(chosen.runs)]
-        plain = statistics.median(turn[0] for turn in turns)
-        overhead = statistics.median(turn[1] / turn[0] for turn in turns)
-        print_row(k, batch, length, 1000 * plain / length, f"{overhead:.3f}")
-
-
 def run_alone(settings: Sequence[str], folder: Path) -> dict[str, Any]:
     program = [sys.executable, str(ROOT / "experiments/run.py"), *settings]
     where = [f"outputs={folder}", f"run_dir={folder}/run"]
@@ -311,7 +278,7 @@ def run(chosen: argparse.Namespace) -> None:
         print_row(stage, counts.get(stage, 0) / 1e9, counts.get(stage, 0) / speed, taken)
 
 
-CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm, guidance, run)}
+CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm, run)}
 
 
 def main() -> None:
@@ -321,7 +288,6 @@ def main() -> None:
     parser.add_argument("--layers", type=int, help="of every model of `steps`; default: all")
     parser.add_argument("--rows", type=int, default=8, help="rows of a batch, texts, or dialogues")
     parser.add_argument("--runs", type=int, default=3, help="of each way; the median is shown")
-    parser.add_argument("--full", action="store_true", help="long texts and large batches in `guidance`")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
     chosen = parser.parse_args()

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from core.extras import named_extras
 from core.faults import InputFaults, blame_file, fault, format_value
 from data.columns import count_columns
-from data.text_files import iterate_lines, longest_line
+from data.text_files import LONGEST_LINE, iterate_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LISTS = ("turns", "references")  # fields with lists of texts
@@ -23,16 +23,15 @@ TEXTS = (2**26, 1_000)  # characters of all rows
 
 def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputFaults."""
-    longest = longest_line()
-    csv.field_size_limit(longest)
+    csv.field_size_limit(LONGEST_LINE)
     begins, length = 1, 0
 
     def take_lines() -> Iterator[str]:
         nonlocal length
         for _, line in iterate_lines(path, faults, keep_cr=True):
             length += len(line) + 1
-            if length > longest:
-                rule = f"a row must have at most {longest} characters (longest_line), found more; is a quote missing?"
+            if length > LONGEST_LINE:
+                rule = f"a row must have at most {LONGEST_LINE} characters, found more; is a quote missing?"
                 raise InputFaults([*faults, fault(path, begins, rule)])
             yield f"{line}\n"
 

@@ -20,19 +20,7 @@ from core.faults import InputFaults, fault, format_value
 STANDARD = Path("-")  # standard input or standard output
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
-
-_longest_line = 2**26
-
-
-def longest_line() -> int:
-    """The most bytes that a line of a text file, or characters that a row of a CSV file, may have in this process."""
-    return _longest_line
-
-
-def set_longest_line(length: int) -> None:
-    """Sets the limit for this process."""
-    global _longest_line
-    _longest_line = length
+LONGEST_LINE = 2**26  # bytes of a line of a text file, or characters of a row of a CSV file
 
 
 @cache
@@ -119,17 +107,16 @@ def iterate_lines(
     `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked too.
 
     Raises InputFaults if the file is missing or empty, or is one of the small compressed files that hold gigabytes:
-    a line of more than `longest_line()` bytes, MOST_BLANK_LINES blank ones, MOST_FAULTS faults.
+    a line of more than LONGEST_LINE bytes, MOST_BLANK_LINES blank ones, MOST_FAULTS faults.
     """
-    longest = longest_line()
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
     is_empty = True
     with _open(path) as file:
         # split at LF only: JSON strings and utterances may hold other characters that Python treats as line ends
-        for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), start=1):
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
             stopped = None
-            if len(line) > longest:
-                stopped = f"a line must have at most {longest} bytes (longest_line), found more"
+            if len(line) > LONGEST_LINE:
+                stopped = f"a line must have at most {LONGEST_LINE} bytes, found more"
             elif len(blank) > MOST_BLANK_LINES:
                 stopped = f"a file must have at most {MOST_BLANK_LINES} blank lines one after another, found more"
             elif len(faults) >= MOST_FAULTS:
@@ -210,12 +197,11 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
 
 
 def read_json(path: Path) -> Any:
-    """The document of a JSON file, plain or `.gz`, of at most `longest_line()` bytes; raises InputFaults."""
-    longest = longest_line()
+    """The document of a JSON file, plain or `.gz`, of at most LONGEST_LINE bytes; raises InputFaults."""
     with _open(path) as file:
-        content = file.read(longest + 1)
-    if len(content) > longest:
-        raise InputFaults([fault(path, 0, f"a JSON file must have at most {longest} bytes (longest_line), found more")])
+        content = file.read(LONGEST_LINE + 1)
+    if len(content) > LONGEST_LINE:
+        raise InputFaults([fault(path, 0, f"a JSON file must have at most {LONGEST_LINE} bytes, found more")])
     return parse_json(path, content)
 
 

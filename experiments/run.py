@@ -39,7 +39,6 @@ def main(argv: Sequence[str]) -> int:
     if arguments.version:
         print(version("judging-generated-text"))
         return 0
-    settings: list[str] = []
     try:
         _check_options(unknown, argv, folders)
         if arguments.shell_completion:
@@ -51,8 +50,8 @@ def main(argv: Sequence[str]) -> int:
         with named_extras():
             return _run(arguments, settings, folders)
     except SettingFault as fault:
-        called = " ".join([*program(), *(words.name_verb(arguments.settings) if settings else ())])
-        print(printable(redact(f"{fault}\n`{called} --help` lists the settings")), file=sys.stderr)
+        called = " ".join(program())
+        print(printable(redact(f"{fault}\n`{called} VERB --help` lists the settings")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
@@ -78,12 +77,10 @@ def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequen
         return 2
     from experiments.runner.configuration import compose_run, compose_settings, expand_sweep
 
-    if arguments.cfg and not arguments.resolve:
+    if arguments.cfg:
         return _print_configuration(compose_settings(settings, folders))
     jobs = expand_sweep(settings, folders) if arguments.multirun else [settings]
     configs = [compose_run(job, folders, arguments.allow) for job in jobs]
-    if arguments.cfg:
-        return _print_configuration(configs[0])
     if configs[0].dry_run:
         from experiments.runner.doctor import examine
 
@@ -132,7 +129,6 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--config-dir", "-cd", action="append", default=[])
     options.add_argument("--allow", action="append", default=[])
     options.add_argument("--cfg", "-c", choices=["job"])
-    options.add_argument("--resolve", action="store_true")
     options.add_argument("--shell-completion", "-sc", action="store_true")
     return options
 
@@ -214,7 +210,7 @@ Options (as in Hydra)
                             hydra/launcher=joblib, submitit_local, slurm
   VERB --help               list the settings of an experiment with their comments
   --version                 print the version
-  --cfg job                 print the configuration; --resolve fills in references
+  --cfg job                 print the configuration
   --config-dir DIR          a folder with more experiments and settings, organised like configs/
   --allow PACKAGE           lets configurations name objects of this package in _target_; without it only those that
                             configs/ names. Give it only for code that you trust

@@ -7,25 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from core.example import Example
 from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Count, Fraction, Positive, check
 from data.scored import place_outputs
 from judge.comparing_tables import (
     Margins,
     answer_which_system,
-    example_table,
     mean_table,
     powered_table,
     system_pair_table,
 )
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Result, Row, Table, join_names, note_resolution, shorten
+from judge.tables import Result, Table, join_names, note_resolution
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
@@ -40,11 +38,8 @@ from meta_eval.systems import (
     lay_grid,
     rank_systems,
 )
-from meta_eval.ties import settle_ties
 
 Incomplete = Literal["refuse", "drop"]
-LARGEST = 3  # inputs won and inputs lost that are shown
-LONGEST = 300  # characters of a shown text
 
 
 @dataclass(frozen=True)
@@ -56,8 +51,6 @@ class SystemsCompared(Result):
     means: Mapping[str, Sequence[SystemMean]]
     # of systems by metric
     pairs: Mapping[str, Pairs]
-    # the inputs with the largest differences between the best system and the next
-    largest: Sequence[Row]
     # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
     powered: Mapping[tuple[str, ...], PoweredEstimate]
     level: float
@@ -67,11 +60,10 @@ class SystemsCompared(Result):
 
     @property
     def tables(self) -> list[Table]:
-        """Means, pairs, largest differences, and human means from few ratings."""
+        """Means, pairs, and human means from few ratings."""
         tables = [
             mean_table(self.means, self.level),
             system_pair_table(self.pairs, self.level, self.margins),
-            example_table(self.largest),
             *(powered_table(what, self.powered) for what in ("mean", "difference")),
         ]
         return [table for table in tables if table.rows]
@@ -139,7 +131,6 @@ def compare(
         signature="|".join([line, *scored.signatures]),
         means=means,
         pairs=pairs,
-        largest=[each for name in grid.columns for each in find_largest(grid, scored.examples, name, means[name])],
         powered=powered,
         level=level,
         margins=margins,
@@ -167,26 +158,6 @@ def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[
     check_names(given, names, "margin")
     check(Positive, **{f"margin of {name}": value for name, value in given.items()})
     return {**given}
-
-
-def find_largest(
-    grid: Grid, examples: Sequence[Example], name: str, ranked: Sequence[SystemMean]
-) -> Iterator[dict[str, Any]]:
-    """Rows: the inputs that the best system wins, then those that it loses, most against the next one first."""
-    if not ranked[1].n:
-        return
-    a, b = (grid.systems.index(each.system) for each in ranked[:2])
-    values = grid.columns[name]
-    systems, inputs = find_common(values)
-    gaps = np.where(inputs, settle_ties(values[a] - values[b], values[np.ix_(systems, inputs)]), np.nan)
-    for sign, better in ((1, a), (-1, b)):
-        order = [i for i in np.argsort(-sign * gaps, kind="stable") if sign * gaps[i] > 0]
-        for i in order[:LARGEST]:
-            cells = {"metric": name, "input": grid.inputs[i], "better": grid.systems[better]}
-            first, second = (
-                f"{grid.systems[s]}: {shorten(examples[grid.places[s, i]].full_text, LONGEST)}" for s in (a, b)
-            )
-            yield cells | {"difference": float(gaps[i]), "best": first, "next": second}
 
 
 def note_missing(grid: Grid) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from judge.tables import Row, Table, format_number, join_names, tabulate
+from judge.tables import Table, format_number, join_names, tabulate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
@@ -114,12 +114,6 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
     if left := [each.system for each in ranked if not each.n]:
         parts.append(f"{join_names(left)} cannot be compared")
     return ", and ".join(parts)
-
-
-def example_table(largest: Sequence[Row]) -> Table:
-    """The inputs with the largest differences between the best system and the next, with the texts."""
-    caption = "The inputs on which the best system by a metric wins, then loses, most against the next one."
-    return Table("Largest differences", caption, largest)
 
 
 def _is_counted(found: SystemComparison) -> bool:

@@ -21,7 +21,6 @@ from core.scores import CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
 from data.files import InputFile, iterate_examples
 from data.scored import encode_scores
-from data.text_files import longest_line, set_longest_line
 from judge.metrics import build
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
@@ -125,7 +124,7 @@ class RayEngine:
     def prepare(self, file: InputFile) -> dict[str, str]:
         """As `LocalEngine.prepare`."""
         ask = self.ray.remote(**self.resources)(_ask_signatures)
-        return self.ray.get(ask.remote(self.metrics, file.resolve(), longest_line()))
+        return self.ray.get(ask.remote(self.metrics, file.resolve()))
 
     def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
         """As `LocalEngine.score`."""
@@ -134,7 +133,7 @@ class RayEngine:
             return
         scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
             ScoringActor,
-            fn_constructor_args=(self.metrics, file.resolve(), str(file.path), longest_line()),
+            fn_constructor_args=(self.metrics, file.resolve(), str(file.path)),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
             max_task_retries=RETRIES,
@@ -155,10 +154,9 @@ Engine = LocalEngine | RayEngine
 
 
 class ScoringActor:
-    """Holds metrics and scores chunks of a file, which messages call `name`; a line has `longest` bytes at most."""
+    """Holds metrics and scores chunks of a file, which messages call `name`."""
 
-    def __init__(self, metrics: Mapping[str, Any], file: InputFile, name: str, longest: int) -> None:
-        set_longest_line(longest)
+    def __init__(self, metrics: Mapping[str, Any], file: InputFile, name: str) -> None:
         self.metrics, self.name = prepare(_build(metrics), file), Path(name)
 
     def __call__(self, row: dict[str, bytes]) -> dict[str, bytes]:
@@ -174,8 +172,7 @@ def _build(metrics: Mapping[str, Any]) -> dict[str, Metric]:
     return {name: build(config) for name, config in metrics.items()}
 
 
-def _ask_signatures(metrics: Mapping[str, Any], file: InputFile, longest: int) -> dict[str, str]:
-    set_longest_line(longest)
+def _ask_signatures(metrics: Mapping[str, Any], file: InputFile) -> dict[str, str]:
     return LocalEngine(_build(metrics)).prepare(file)
 
 

@@ -56,14 +56,9 @@ def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False,
     return metric
 
 
-def metric_names() -> list[str]:
-    """The names that `load_metric` knows."""
-    return sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
-
-
 def read_config(name: str) -> dict[str, Any]:
     """The settings of a metric as plain values, with `_target_`; None in place of references. Raises SettingFault."""
-    if name not in (names := metric_names()):
+    if name not in (names := sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))):
         similar = suggest_similar(name, names)
         raise SettingFault(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(names)}")
     return _drop_references(yaml.safe_load((CONFIGS / "metric" / f"{name}.yaml").read_text(encoding="utf-8")))

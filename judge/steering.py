@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -31,15 +31,6 @@ STEPS_CAPTION = (
 )
 TAIL = 30  # characters of the text so far
 SHOWN = 3  # first candidates of a step before guidance, and after it
-SHADES: Mapping[str, str] = {  # blue and orange, which colour-blind people tell apart
-    "much likelier": "#58a8e0",
-    "likelier": "#9ccbef",
-    "slightly likelier": "#d6eafa",
-    "slightly less likely": "#fde3cf",
-    "less likely": "#fbbd8a",
-    "much less likely": "#f28a3c",
-}
-BOUNDS = (0.1, 0.7, 2.0)  # nats, from which a token is slightly likelier, likelier, much likelier
 
 
 @dataclass(frozen=True)
@@ -202,16 +193,3 @@ def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) 
             )
         text += token.text
     return rows
-
-
-def name_shade(moved: float) -> str | None:
-    """The shade of a token that guidance moved by so many nats; None for a token that it hardly moved.
-
-    >>> name_shade(2.5), name_shade(-0.2), name_shade(0.05)
-    ('much likelier', 'slightly less likely', None)
-    """
-    strength = sum(abs(moved) >= bound for bound in BOUNDS)
-    if not strength:
-        return None
-    likelier, less_likely = list(SHADES)[2::-1], list(SHADES)[3:]
-    return (likelier if moved > 0 else less_likely)[strength - 1]

@@ -93,13 +93,10 @@ class ScorableFile:
         return (example for chunk in self.chunks() for _, example in chunk)
 
 
-def check_scorable(
-    data: Source, metrics: Mapping[str, Mapping[str, Any] | Metric], chunk: int, metric: str | None = None
-) -> ScorableFile:
+def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any] | Metric], chunk: int) -> ScorableFile:
     """Reads a whole file, checks it for metrics, or their configurations before models are loaded, and plans chunks.
 
-    A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires. In
-    hints the settings of `metric` are those of `metric=NAME`.
+    A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
 
     Raises InputFaults, by file and line, for a faulty file, and for each metric whose fields no example has.
     """
@@ -120,9 +117,7 @@ def check_scorable(
                 if (reason := describe_missing_fields(example, requires[name], called[name])) is None:
                     waiting.remove(name)
                 elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
-                    hint = _suggest_aspects(metrics[name], example, "metric" if name == metric else f"metrics.{name}")
-                    hint = hint or hint_field(example, requires[name])
-                    faults[name].append(fault(source.path, line, f"{reason}{hint}"))
+                    faults[name].append(fault(source.path, line, f"{reason}{hint_field(example, requires[name])}"))
             if not waiting and len(now) >= chunk:
                 pickle.dump(now, held, pickle.HIGHEST_PROTOCOL)
                 ends.append(rows)
@@ -137,15 +132,6 @@ def check_scorable(
         places.append(held.tell())
         opened.pop_all()
         return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(places))
-
-
-def _suggest_aspects(metric: Mapping[str, Any] | Metric, example: Example, place: str) -> str:
-    """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
-    if not isinstance(metric, Mapping):
-        return ""
-    required = {aspect: _find_required({**metric, "aspects": [aspect]}) for aspect in metric.get("aspects", ())}
-    known = [aspect for aspect, fields in required.items() if describe_missing_fields(example, fields, place) is None]
-    return f"; {place}.aspects=[{','.join(known)}] does without" if known else ""
 
 
 def _find_required(metric: Mapping[str, Any] | Metric) -> tuple[Field, ...]:

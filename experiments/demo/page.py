@@ -15,12 +15,16 @@ from experiments.demo.judging import check_length, compare_by_metric, judge_by, 
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.settings import DemoModels, DemoSettings
 from experiments.demo.views import show_candidates, show_judgements
-from judge.steering import SHADES, SteeredText, name_shade, write_steps
+from judge.steering import SteeredText, write_steps
 from judge.tables import shorten
+from oumg.generation import WrittenToken
 
 SIDES = ("guided", "unguided")
 STYLE = Path(__file__).with_name("page.css")
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SHADES = {"likelier": "#58a8e0", "less likely": "#f28a3c"}  # colour-blind people tell them apart
+WAITING = 32  # requests that wait, at most
+MOVED = 0.1  # nats, from which a token is coloured
 PROMPT, PROMPTS = "The food", ("Yesterday my sister and I", "On Friday I")  # shown at first, and to click
 SOURCES = ("texts", "dialogues", "summaries")
 CLICKED, BEGINNING = 3, 24  # examples of each file, and the characters by which they are named
@@ -61,7 +65,7 @@ def build_page(models: DemoModels, settings: DemoSettings) -> Any:
         for name, build_tab in (("Steer", build_steer_tab), ("Judge", build_judge_tab), ("Compare", build_compare_tab)):
             with gr.Tab(name):
                 build_tab(models, settings)
-    return page.queue(max_size=settings.waiting, default_concurrency_limit=settings.people)
+    return page.queue(max_size=WAITING, default_concurrency_limit=settings.people)
 
 
 def serve_page(page: Any, settings: DemoSettings) -> str:
@@ -109,12 +113,10 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         write, stop = gr.Button("Write", variant="primary"), gr.Button("Stop")
     with gr.Row():
         views = [
-            gr.HighlightedText(
-                label=side, color_map=dict(SHADES), show_legend=side == "guided", show_inline_category=False
-            )
+            gr.HighlightedText(label=side, color_map=SHADES, show_legend=side == "guided", show_inline_category=False)
             for side in SIDES
         ]
-    gr.Markdown("Click on a token to see its candidates. A colour says how far guidance moved the token.")
+    gr.Markdown("Click on a token to see its candidates. A colour says whether guidance made it likelier.")
     shown, state = gr.HTML(elem_classes="result"), gr.State(SteeredText(""))
 
     def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
@@ -124,10 +126,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
                 raise SettingFault(f"label must be one of {', '.join(labels)}, but is {label!r}")
             asked = (lm, models.guides[label], prompt, float(strength), int(k), int(tokens), int(seed))
             for found in write_steps(*asked):
-                sides = (
-                    [(found.prompt, None), *((token.text, name_shade(token.moved)) for token in getattr(found, side))]
-                    for side in SIDES
-                )
+                sides = ([(found.prompt, None), *map(shade, getattr(found, side))] for side in SIDES)
                 yield (*sides, found, "")
         except (InputFaults, SettingFault) as fault:
             yield [], [], SteeredText(""), show_fault(fault)
@@ -144,6 +143,11 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     stop.click(None, cancels=[writing])
     for view, side in zip(views, SIDES, strict=True):
         view.select(on_select(side), state, shown, show_progress="hidden")
+
+
+def shade(token: WrittenToken) -> tuple[str, str | None]:
+    """The text of a token and its shade; None for a token that guidance hardly moved."""
+    return token.text, None if abs(token.moved) < MOVED else "likelier" if token.moved > 0 else "less likely"
 
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:

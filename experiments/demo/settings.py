@@ -29,7 +29,6 @@ class DemoSettings:
     new_tokens: Count = 60  # of a continuation, at most
     outputs: Count = 2000  # of a file, at most
     people: Count = 2  # requests that are answered at once; further ones wait
-    waiting: Count = 32  # requests that wait, at most
     device: Text = "cpu"  # of the models
 
     def __post_init__(self) -> None:

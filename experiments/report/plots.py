@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from core.faults import printable
 from meta_eval.bootstrap import Estimate
-from meta_eval.labels import LabelAgreement
 from meta_eval.scored_set import ScoredSet
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
@@ -24,7 +22,6 @@ PER_LEVEL = 5  # mean scores are drawn if each rating has at least this many tex
 MOST_POINTS = 2000  # of a panel that are vectors; more of them are pixels
 WIDTH = 8 / 2.54  # inches
 PANEL, NAME, SIDE, TITLE = 20, 29, 32, 46  # characters of a line: over a panel, of a name, beside axes, below them
-BLUES = LinearSegmentedColormap.from_list("blues", [(0.2, 0.5, 0.8, 0.0), (0.2, 0.5, 0.8, 0.7)])  # on any paper
 styled = rc_context(fname=Path(__file__).with_name("column.mplstyle"))
 
 
@@ -93,7 +90,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     if aspect is None:
         aspect = scored.aspects[0]
     ratings = np.clip(scored.ratings(aspect), -LARGEST, LARGEST)
-    figure, panels = make_panels(scored.scores)
+    figure, panels = make_panels([*scored.scores])
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
     levels, counts = np.unique(ratings[~np.isnan(ratings)].round(6), return_counts=True)
@@ -123,7 +120,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     return figure
 
 
-def make_panels(names: Sequence[str] | Mapping[str, object]) -> tuple[Figure, list[Axes]]:
+def make_panels(names: Sequence[str]) -> tuple[Figure, list[Axes]]:
     """A figure with a panel for each name, two beside each other."""
     columns = min(2, len(names))
     rows = -(-len(names) // columns)
@@ -164,21 +161,3 @@ def plot_intervals(found: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> d
         figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
         figure.supxlabel(wrap(title, TITLE))
     return figures
-
-
-@styled
-def confusions(found: Mapping[str, LabelAgreement], aspect: str) -> Figure:
-    """One panel per judge: how many texts with a label of people get each label; darker is a larger share of a row."""
-    figure, panels = make_panels(found)
-    for panel, each in zip(panels, found.values(), strict=True):
-        shares = each.confusion / np.maximum(each.confusion.sum(axis=1, keepdims=True), 1)
-        panel.imshow(shares, cmap=BLUES, vmin=0, vmax=1)
-        for (i, j), n in np.ndenumerate(each.confusion):
-            panel.text(j, i, str(n), ha="center", va="center")
-        ticks = [f"{label:g}" for label in each.labels]
-        panel.set_xticks(range(len(ticks)), ticks)
-        panel.set_yticks(range(len(ticks)), ticks)
-    figure.supxlabel("label of the judge")
-    figure.supylabel(wrap(f"{aspect} by people", TITLE))
-    figure.set_label(f"The texts by label of {aspect} by people and label of each judge.")
-    return figure

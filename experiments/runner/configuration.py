@@ -34,12 +34,6 @@ from experiments.runner.words import SCALES, SEVERAL_METRICS, group_options, quo
 
 ROOT = "run"
 LONGEST_REASON = 300  # characters of what Hydra says about a setting that it cannot read
-INSTEAD = {  # Hydra's settings that users of other programs give, and what to use instead
-    "hydra.run.dir": "run_dir=FOLDER sets the run folder",
-    "hydra.sweep.dir": "run_dir=FOLDER sets the folder of a sweep",
-    "hydra.mode": "-m starts a sweep",
-    "hydra.searchpath": "--config-dir=FOLDER adds a folder of configurations",  # Hydra would import a package
-}
 LAUNCHER = ("hydra/launcher", "hydra.launcher.")  # what a command line may set of the key `hydra`
 OF_A_RUN = ("runtime", "overrides", "searchpath", "sweeper.params", "job.override_dirname")  # not chosen by a file
 logging.getLogger("hydra.utils").disabled = True  # what it logs, it raises too
@@ -114,7 +108,8 @@ def _load(settings: Sequence[str], folders: Sequence[Path], mode: RunMode) -> tu
         line, key = override.input_line or "", override.key_or_group
         if "hydra" in (re.split(r"[./]", place)[0] for place in (key, override.package or "")):
             if not key.startswith(LAUNCHER):
-                raise SettingFault(f"{line} is refused: {INSTEAD.get(key, 'hydra/launcher=NAME alone can be set')}")
+                instead = "run_dir=FOLDER, -m and --config-dir=FOLDER are for the rest"
+                raise SettingFault(f"{line} is refused: hydra/launcher alone can be set; {instead}")
             own.append(line)
     config = _compose([*settings, *search_path(folders)], mode)
     with _hydra_references(config):

@@ -20,9 +20,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from core.extras import named_extras
 from core.faults import InputFaults, MissingModel, SettingFault, printable
-from core.settings import Count, Seed, Several, check, one_of
+from core.settings import Seed, Several, check, one_of
 from core.stages import Stages
-from data.text_files import set_longest_line
 from experiments.contracts import Outcome, Run
 from experiments.report import page, results
 from experiments.runner import terminal
@@ -193,10 +192,8 @@ def _build(
 ) -> tuple[Any, NoTracking]:
     """Checks the settings and builds the experiment, which reads the input and raises its faults, and the tracking."""
     check(Seed, seed=config.seed)
-    check(Count, longest_line=config.longest_line)
     check(one_of(CUES), cues=config.cues)
     check(Several[one_of(results.ENDINGS)], plots=[*config.plots])
-    set_longest_line(config.longest_line)
     check(bool, network=config.network)
     check_trusted(plain, allow)
     results.check_run_folder(folder)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from experiments.report.plots import confusions, plot_intervals, scores_against_ratings
+from experiments.report.plots import plot_intervals, scores_against_ratings
 from judge.agreeing import study_metrics
 from judge.labelling import Labelling
 from judge.scoring import add_kept_scores
@@ -42,13 +42,7 @@ def meta_eval(
                 for each in study.rankings
             }
         )
-        | {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects}
-        | {
-            f"labels_{aspect}": confusions(
-                {name: each for (of, name), each in study.labels.agreement.items() if of == aspect}, aspect
-            )
-            for aspect in dict.fromkeys(of for of, _ in study.labels.agreement)
-        },
+        | {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects},
         scored=[study.scored],
         notes=study.notes,
     )

@@ -45,15 +45,6 @@ def test_people_are_one_more_metric() -> None:
     assert found.pairs["human quality"]["new", "old"].p_value == 2 / 2**10
 
 
-def test_the_largest_differences_are_won_then_lost_by_the_best() -> None:
-    texts = {"a": ["w " * n for n in (9, 1, 2, 5)], "b": ["w " * n for n in (1, 3, 2, 4)]}
-    found = judge.compare({name: by_input(each) for name, each in texts.items()}, "word_count")
-    assert [(each["input"], each["better"], each["difference"]) for each in found.largest] == [
-        ("0", "a", 8.0), ("3", "a", 1.0), ("1", "b", -2.0)
-    ]  # fmt: skip
-    assert [found.largest[0][name] for name in ("best", "next")] == [f"{name}: {texts[name][0]}" for name in "ab"]
-
-
 def test_incomplete_inputs_are_refused_or_dropped_and_counted() -> None:
     texts = {"a": {f"i{k}": "w " * (k + 2) for k in range(9)}, "b": {f"i{k}": "w" for k in range(6)}}
     with pytest.raises(InputFaults, match="no output of b: incomplete=drop leaves such inputs out"):

@@ -79,7 +79,7 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
         ([*SCORE, "seed=1,2"], ["seed=1,2 needs -m", "seed=[1,2]"]),
         ([*SCORE, "model=cdm/huge"], ["model=cdm/huge", "did you mean cdm/", "ctrleval/tiny"]),
         ([*SCORE, "hydra.run.dir=there"], ["hydra.run.dir=there", "run_dir=FOLDER"]),
-        ([*SCORE, "hydra.mode=MULTIRUN"], ["-m starts a sweep"]),
+        ([*SCORE, "hydra.mode=MULTIRUN"], ["hydra/launcher alone can be set"]),
         ([*SCORE, "+sede=3"], ["sede is not a setting", "did you mean seed?"]),
         (["+exp=mars_story", "metrics=[bleu]"], ["metrics is not a setting", "judge score, compare and agree take"]),
         ([*SCORE, "hydra/launcher=nope_local"], ["there is no such hydra/launcher", "allowed: basic"]),

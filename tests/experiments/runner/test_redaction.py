@@ -156,7 +156,7 @@ def test_no_file_of_a_sweep_holds_a_secret(run: Run, tmp_path: Path) -> None:
         (("+exp=toy", f"ending='{TOKEN}"), 2),
         (("-m", "+exp=toy", f"metric={TOKEN},{TOKEN}"), 2),
         (("+exp=score", "metric=word_count", f"data.path={TOKEN}", "output=out.jsonl"), 2),
-        (("+exp=toy", f"ending={TOKEN}", "description=${oc.env:SSH_KEY}", "--cfg", "job", "--resolve"), 0),
+        (("+exp=toy", f"ending={TOKEN}", "description=${oc.env:SSH_KEY}", "--cfg", "job"), 0),
     ],
     ids=str,
 )

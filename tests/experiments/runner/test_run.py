@@ -74,7 +74,6 @@ for settings in {tools}:
         ([], 2, ["the command lacks a verb", "+exp=toy", "A toy that trains one weight"]),
         (["+exp=toy", "ending=faults"], 2, ["in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"]),
         (["+exp=toy", "--cfg", "job"], 0, ["sentences:\n  _target_: toy.sentences\n  ending: ${ending}"]),
-        (["+exp=toy", "--cfg", "job", "--resolve"], 0, ["  ending: fine"]),
         (["+exp=toy", "--cfg", "job", "sede=3"], 2, ["did you mean seed"]),
     ],
 )

@@ -42,7 +42,6 @@ EXPERIMENTS = descriptions((CONFIGS,))
         ("score metric.model=a/b,c", "+exp=score metric.model=[a/b,c]"),
         ("score metric.model=a/b", "+exp=score metric.model=a/b"),
         ("agree lower_is_better=ter", "+exp=meta_eval lower_is_better=[ter]"),
-        ("steer prompts=Hello,you", '+exp=steer prompts=["Hello,you"]'),
         ("train cdm in.jsonl", '+exp=cdm_dialogue data=dialogues data.train_path="in.jsonl"'),
         ("doctor score in.jsonl metric=bleu", '+exp=score data.path="in.jsonl" metric=bleu dry_run=true'),
         ("doctor +exp=oumg", "+exp=oumg dry_run=true"),
@@ -90,7 +89,7 @@ def test_words_that_are_refused(
     assert main(words.split()) == 2
     first, *more = capsys.readouterr().err.splitlines()
     assert said in first
-    assert words == "doctor" or all("--help` lists the settings" in line for line in more)
+    assert words == "doctor" or all("VERB --help` lists the settings" in line for line in more)
     assert list(tmp_path.iterdir()) == []
 
 
