@@ -2,18 +2,16 @@
 
 Parity: float32 on CPU and on CUDA give the same log-probabilities (1e-4); bfloat16 stands beside them. Speed: MARS in
 lockstep at the size of GPT-2-large (goal: .05 s for a reference, 64 at once), CTRLEval at the size of PEGASUS-large,
-the papers' models, and a CDM pair of 10 M and 60 M parameters from scratch. Nothing here needs a checkpoint or the
-network.
+and the papers' models. Nothing here needs a checkpoint or the network.
 """
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import torch
 
-from benchmarks.bench import describe_machine, print_header, print_row, run_alone, timed
+from benchmarks.bench import describe_machine, print_header, print_row
 from models.causal import CausalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import train_tokenizer
@@ -27,12 +25,6 @@ BENCHMARKS = {
     "The papers' models, float32": ("steps",),
     "The papers' models, bfloat16": ("steps", "--dtype", "bfloat16"),
 }
-PAIR = (  # 10 M and 60 M parameters
-    *("+exp=cdm_dialogue", "trainer=gpu", "model.device=cuda", "logger=none", "data.train=20000"),
-    *("model.width={amateur: 384, expert: 768}", "model.inner={amateur: 1536, expert: 3072}"),
-    *("model.amateur.model.num_attention_heads=6", "model.amateur.model.num_hidden_layers=5"),
-    *("model.expert.model.num_attention_heads=12", "model.expert.model.num_hidden_layers=8"),
-)
 
 
 def print_parity() -> bool:
@@ -53,15 +45,6 @@ def print_parity() -> bool:
     return holds
 
 
-def print_pair() -> None:
-    """Trains the CDM pair, and prints the seconds of every stage and the agreement."""
-    with tempfile.TemporaryDirectory() as folder:
-        found, seconds = timed(lambda: run_alone(PAIR, Path(folder)))
-    print_header("stage or figure", "seconds or value")
-    for name, value in [*found["timings"].items(), *found["figures"].items(), ("whole run", seconds)]:
-        print_row(name, value)
-
-
 def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit(f"no GPU: torch {torch.__version__} finds no CUDA device here, so nothing was checked")
@@ -72,8 +55,6 @@ def main() -> None:
         print(f"\n{title}", flush=True)
         done = subprocess.run([sys.executable, "-m", "benchmarks.bench", *settings, "--device", "cuda"], cwd=ROOT)
         failed += [title] * bool(done.returncode)
-    print("\nCDM pair from scratch", flush=True)
-    print_pair()
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 

@@ -31,7 +31,6 @@ NAME_CELL = 30  # characters of a name, which stands before the verdict on a pag
 LONGEST_CELL = 60  # characters of a text on the terminal
 PAPER, GAP = 100, 3  # characters of a LaTeX table across both columns of a paper, and between its columns
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
-MOST_COLUMNS = 9  # of a table in a notebook
 WIDE = 6  # columns; with more, those of one value become a sentence on pages
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
 LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"}
@@ -101,14 +100,12 @@ class Table:
                 below.append(f"–: {own}")
         return columns, list(dict.fromkeys(below))
 
-    def lay_out(self, most: int | None = None) -> tuple[list[str], list[str]]:
-        """`arrange` for pages; of a wide table names come first, then the verdict, and at most `most` columns.
-
-        Columns of a wide table with one value are a sentence, as are those beyond `most`.
+    def lay_out(self) -> tuple[list[str], list[str]]:
+        """`arrange` for pages; in a wide table names come first, then the verdict; columns of one value are a sentence.
 
         >>> rows = [{"m": r, **dict.fromkeys("uvwxyz", 1), "better": r, "r": r} for r in ("a", "b")]
-        >>> Table("", "", rows).lay_out(2)
-        (['m', 'r'], ['in every row: u 1, v 1, w 1, x 1, y 1, z 1', 'further columns, in to_frame(): better'])
+        >>> Table("", "", rows).lay_out()
+        (['m', 'r', 'better'], ['in every row: u 1, v 1, w 1, x 1, y 1, z 1'])
         """
         names, below = self.arrange()
         if len(names) <= WIDE or len(self.rows) < 2:
@@ -121,9 +118,7 @@ class Table:
         verdict = [name for name in VERDICT if name in names]
         first = [*texts, *verdict] if verdict else []
         chosen = [name for name in dict.fromkeys([*first, *names]) if name not in same]
-        if more := chosen[most:] if most else []:
-            below.append(f"further columns, in to_frame(): {join_names(more)}")
-        return chosen[:most], below
+        return chosen, below
 
     def flatten(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Rows of these columns (by default `columns`), the interval of `NAME` as `NAME_low` and `NAME_high`."""
@@ -146,8 +141,8 @@ class Table:
         return pandas.DataFrame(self.flatten(list(dict.fromkeys(name for row in self.rows for name in row))))
 
     def to_html(self) -> str:
-        """The table for a notebook, of at most nine columns, with its caption."""
-        names, below = self.lay_out(MOST_COLUMNS)
+        """The table for a notebook, with its caption."""
+        names, below = self.lay_out()
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = ["".join(f"<td>{escape(format_cell(row.get(name, '')))}</td>" for name in names) for row in self.rows]
         rows = "".join(f"<tr>{line}</tr>" for line in [head, *body])

@@ -92,10 +92,7 @@ def guided_text(
     return present(
         run,
         models={"generator": generator, **{each.name: each for each in (*guides.values(), *judges.values())}},
-        tables=[
-            Table("Steered texts", tables.CAPTION, together),
-            Table("Steered texts by label", tables.CAPTION, by_label),
-        ],
+        tables=[Table("Steered texts", tables.CAPTION, [*together, *by_label])],
         notes=[*prefix_notes(plan.guide), *notes, *warnings],
         settings={"data": data.name, "rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
         plots={"accuracy_and_perplexity": tables.plot_trade_off(together)},

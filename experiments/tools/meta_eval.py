@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from experiments.report.plots import plot_intervals, scores_against_ratings
+from experiments.report.plots import scores_against_ratings
 from judge.agreeing import study_metrics
 from judge.labelling import Labelling
 from judge.scoring import add_kept_scores
@@ -32,17 +32,7 @@ def meta_eval(
     return Outcome(
         signature=study.signature,
         tables=study.tables,
-        plots=plot_intervals(
-            {
-                f"{each.comparison.statistic}_{each.aspect}_{each.comparison.one_grouping}": (
-                    each.agreement,
-                    f"{each.comparison.statistic} with {each.aspect} ({each.comparison.one_grouping}), "
-                    "95 % over inputs",
-                )
-                for each in study.rankings
-            }
-        )
-        | {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects},
+        plots={f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects},
         scored=[study.scored],
         notes=study.notes,
     )

@@ -63,7 +63,7 @@ def test_only_config_dir_adds_a_folder_and_no_package_is_imported(
     monkeypatch.syspath_prepend(tmp_path / "mine")
     for mark in ("", "+", "++"):
         said = refuse(*options, *SCORE, f"{mark}hydra.searchpath=[{scheme}planted_package]")
-        assert "is refused: --config-dir=FOLDER adds a folder" in said
+        assert "is refused: hydra/launcher alone can be set" in said
     assert "planted_package" not in sys.modules
 
 
