@@ -16,6 +16,7 @@ from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Metric, Scores
+from core.settings import Count, Several, check
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights
 from ctrl_eval.frequency import FILE_NAME, VERSION, WordFrequencies, count_frequencies
@@ -25,7 +26,7 @@ from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
-from experiments.ctrl_eval.tables import AnalysisSettings, Evaluated, plot_number_of_evaluators, tabulate_analyses
+from experiments.ctrl_eval.tables import Evaluated, plot_number_of_evaluators, tabulate_analyses
 from experiments.presentation import present
 from experiments.training import (
     DiscriminatorPlan,
@@ -64,20 +65,20 @@ class CtrlEvalPlan:
     dtype: str = "float32"
 
 
-def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: AnalysisSettings) -> Outcome:
+def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, evaluators: Sequence[int]) -> Outcome:
     """CTRLEval, other weights and pattern functions (Table 5), and baselines (Tables 3-4), on rated sets.
 
-    `data` has labelled texts, and rated ones with prefix and label.
+    `data` has labelled texts, and rated ones with prefix and label; `evaluators` are numbers of them for Figure 4.
 
     Raises InputFaults for a missing table, SettingFault for a table that cannot fit the backbone, a missing sentence
-    splitter, `iwf=count` without texts and an unknown aspect of quality drift.
+    splitter, and `iwf=count` without texts.
     """
-    analyses.check(data.rated)
+    check(Several[Count], evaluators=evaluators)
     make_splitter(plan.metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
     models, table = train(run, data, plan)
     metrics = make_metrics(plan, models["infiller"], table)
     scored = score_sets(run, data, metrics, make_baselines(plan, models, metrics["ctrleval"]))
-    tables = {each.name: tabulate_analyses(each, evaluated, analyses, run.seed) for each, evaluated in scored}
+    tables = {each.name: tabulate_analyses(each, evaluated, evaluators, run.seed) for each, evaluated in scored}
     name = "number_of_evaluators"
     curves = {f"{name}_{each}": plot_number_of_evaluators(of[name].rows) for each, of in tables.items() if name in of}
     discriminators = {name: model for name, model in models.items() if name.startswith(DISCRIMINATOR)}

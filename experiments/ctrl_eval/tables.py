@@ -1,13 +1,11 @@
 """Tables of CTRLEval beside the agreement with ratings, Figures 2 to 4 as numbers, and the plot of Figure 4."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from core.faults import SettingFault
-from core.settings import Count, Several, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
 from experiments.presentation import list_agreement_of_parts
@@ -16,31 +14,13 @@ from judge.tables import Table
 from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet
 
+DRIFT = "coherence"  # the aspect of Figure 3
 FEWEST = 16  # rated texts, four of each quartile: with fewer, no drift is shown
 Evaluated: TypeAlias = Mapping[str, Mapping[Aspect, Sequence[Evaluations]]]  # by pattern function and aspect
 Row: TypeAlias = Mapping[str, Any]
 
 
-@checked_dataclass
-class AnalysisSettings:
-    """Which of the paper's analyses are shown."""
-
-    aspect: Text = "coherence"  # of quality drift (the paper: coherence), left out where few texts are rated for it
-    numbers: Several[Count] = (1, 2, 4, 8, 16, 24, 32)  # how many evaluators are drawn at random for Figure 4
-
-    def check(self, rated: Sequence[ScoredSet]) -> None:
-        """Raises SettingFault for an unknown aspect."""
-        known = {aspect for each in rated for example in each.examples for aspect in example.ratings}
-        if self.aspect not in {*get_args(Aspect), *known}:
-            named = ", ".join(sorted(known)) or "nothing"
-            raise SettingFault(
-                f"analyses.aspect must be an aspect of CTRLEval or a rated one ({named}), but is {self.aspect}"
-            )
-
-
-def tabulate_analyses(
-    scored: ScoredSet, evaluated: Evaluated, analyses: AnalysisSettings, seed: int
-) -> dict[str, Table]:
+def tabulate_analyses(scored: ScoredSet, evaluated: Evaluated, numbers: Sequence[int], seed: int) -> dict[str, Table]:
     """The tables by name; one without rows, because the set lacks what it needs, is left out."""
     compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
     r = "Pearson's r with its 95 % interval; n texts"
@@ -51,12 +31,12 @@ def tabulate_analyses(
         "quality_drift": Table(
             f"Quality drift on {scored.name}",
             f"{r} of each biased subset, 0: mostly badly rated, 3: mostly well rated (Figure 3)",
-            list_agreement_of_parts(draw_biased_subsets(compared, analyses.aspect, seed), analyses.aspect, "subset"),
+            list_agreement_of_parts(draw_biased_subsets(compared, DRIFT, seed), DRIFT, "subset"),
         ),
         "number_of_evaluators": Table(
             f"Number of evaluators on {scored.name}",
             f"Pearson's r of attribute relevance, n = {len(scored)}: mean and deviation of 20 draws (Figure 4)",
-            list_agreement_by_number(scored, evaluated, analyses.numbers, seed),
+            list_agreement_by_number(scored, evaluated, numbers, seed),
         ),
     }
     return {name: table for name, table in tables.items() if table.rows}

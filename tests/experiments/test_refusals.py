@@ -21,7 +21,6 @@ TABLE = "audit data=builtin_sets data.corpora.stories.rated=20 data.corpora.dial
 AGREE, PILOT = "meta_eval data.path=rated.jsonl", "plan pilot.path=pilot.jsonl"
 HUB = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
 HUB = f"{HUB}; network=true fetches it"
-DRIFT = "an aspect of CTRLEval or a rated one (attribute_relevance, coherence, consistency)"
 TALKS = "at least 2 dialogues to train on and 2 held-out ones, but there are"
 
 SETTINGS = [
@@ -57,7 +56,6 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"{PILOT} pilot.systems=[a,c]", "5 inputs for which a and c have ratings of overall, but pilot.jsonl has 0 (0"),
     (PILOT, "but they differ by 1 on all 5 inputs of pilot.jsonl"),
     (f"mars_story {FEW} ratios=[0.2]", "ratios must ascend from 0, but is [0.2]"),
-    (f"ctrleval_sentiment {FEW} analyses.aspect=fluency", f"{DRIFT}, but is fluency"),
     (f"cdm_dialogue {FEW} model.negatives.strategy=exchange", "sentences that mention two of their concepts, which"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
     (f"oumg {PAIRS} tokens=no/such", "tokens must be characters, jieba, words, bpe, but are 'no/such'"),

@@ -40,7 +40,7 @@ model.negatives.sampling.longest=6 model.discriminators.bert.training.epochs=1 m
 model.rules=[deam_like]
 """
 CTRLEVAL = """
-analyses.numbers=[1,2] model.discriminator.texts=48 model.discriminator.training.epochs=1
+evaluators=[1,2] model.discriminator.texts=48 model.discriminator.training.epochs=1
 model.metric.sentence_split=english
 """
 MARS = "ratios=[0.0,0.2] largest_ratios=[0.0,0.2]"
