@@ -28,7 +28,7 @@ def compare_systems(
 ) -> Outcome:
     """A row for each contest and kind of discriminator, beside what a form of OUMG adds.
 
-    The first contest has the plots, the counts, and the logits of its test texts in the results.
+    The first contest has the counts, and the logits of its test texts in the results.
     """
     found = [judge_systems(run, each, plan) for each in contests]
     first, pairs = found[0], contests[0].comparison
@@ -44,7 +44,6 @@ def compare_systems(
         [Table(title, caption, [tables.relative_row(each) for of_contest in found for each in of_contest]), *further],
         [*notes, *(note for each in found for note in tables.comparison_notes(each))],
         settings=settings,
-        plots={f"logits_{each.kind}": tables.plot_logits(each) for each in first},
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
         synthetic=synthetic,
     )

@@ -1,15 +1,13 @@
-"""Tables of OUMG: relative scores, how poems keep their form, and notes on a comparison; a plot of logits."""
+"""Tables of OUMG: relative scores, how poems keep their form, and notes on a comparison."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from core.example import Example
 from experiments.oumg.findings import Findings
-from experiments.report.plots import SIDE, TITLE, make_figure, styled, wrap
 from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
 from oumg.form import Form
 from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
@@ -70,27 +68,6 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
             texts = 4 * len(contest.comparison.test)
             notes.append(f"{each.kind}: {each.judged.truncated} of {texts} texts lost tokens")
     return [f"{contest.about.format(*contest.systems)}{note}" for note in notes]
-
-
-@styled
-def plot_logits(found: Findings) -> Figure:
-    """Logits of human texts and both systems of all seeds; below, of each pair of outputs, means over seeds."""
-    judged, names = found.judged, found.contest.systems
-    figure = make_figure(11)
-    upper, lower = figure.subplots(2, 1)
-    bins = np.histogram_bin_edges(judged.logits, 40).tolist()
-    for name, logits in {"human": judged.human, names[0]: judged.first, names[1]: judged.second}.items():
-        upper.hist(logits.ravel(), bins=bins, histtype="step", density=True, label=wrap(name))
-    upper.axvline(0, color="grey", linewidth=0.8)
-    upper.set(xlabel="logit (above 0: taken for human)", ylabel="density")
-    upper.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    first, second = judged.first.mean(axis=0), judged.second.mean(axis=0)
-    lower.plot(second, first, ".", alpha=0.5)
-    ends = (min(first.min(), second.min()), max(first.max(), second.max()))
-    lower.plot(ends, ends, color="grey", linewidth=0.8)
-    lower.set(xlabel=wrap(f"logit of {names[1]}", TITLE), ylabel=wrap(f"logit of {names[0]}", SIDE))
-    lower.set_title(wrap(f"above the line: {names[0]} wins", TITLE))
-    return figure
 
 
 def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]) -> list[dict[str, Any]]:

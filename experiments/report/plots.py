@@ -17,11 +17,10 @@ from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
-SYSTEMS = 6  # with more systems, all points have one colour
 PER_LEVEL = 5  # mean scores are drawn if each rating has at least this many texts on average
 MOST_POINTS = 2000  # of a panel that are vectors; more of them are pixels
 WIDTH = 8 / 2.54  # inches
-PANEL, NAME, SIDE, TITLE = 20, 29, 32, 46  # characters of a line: over a panel, of a name, beside axes, below them
+PANEL, NAME, TITLE = 20, 29, 46  # characters of a line: over a panel, of a name, below axes
 styled = rc_context(fname=Path(__file__).with_name("column.mplstyle"))
 
 
@@ -82,7 +81,7 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
 
 @styled
 def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figure:
-    """One panel per metric: scores by rating, with jittered points and a colour for each of a few systems.
+    """One panel per metric: scores by rating, with jittered points.
 
     A line joins the mean scores of the ratings if a rating has five texts or more on average. Without `aspect` the
     first rated one is shown. A metric that scores this aspect by name is shown with it, others with their first aspect.
@@ -94,22 +93,15 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
     levels, counts = np.unique(ratings[~np.isnan(ratings)].round(6), return_counts=True)
-    named = np.array([example.system or "" for example in scored.examples])
-    systems = list(dict.fromkeys(named)) if len(set(named)) <= SYSTEMS else [""]
     size, alpha = np.clip(800 / len(ratings), 3, 10), np.clip(150 / len(ratings), 0.4, 0.8)  # few points stand out
     style = {"s": size, "alpha": alpha, "linewidths": 0, "rasterized": len(ratings) > MOST_POINTS}
     for panel, metric in zip(panels, scored.scores, strict=True):
         values = np.clip(scored.values(metric, aspect), -LARGEST, LARGEST)
-        for i, system in enumerate(systems):
-            at = named == system if len(systems) > 1 else np.full(len(named), True)
-            panel.scatter(ratings[at] + jitter[at], values[at], color=f"C{i}", **style)
+        panel.scatter(ratings + jitter, values, color="C0", **style)
         if counts.mean() >= PER_LEVEL:
             known = [level for level in levels if not np.isnan(values[ratings.round(6) == level]).all()]
             means = [np.nanmean(values[ratings.round(6) == level]) for level in known]
-            panel.plot(known, means, color="black" if len(systems) > 1 else "C1")
-    if len(systems) > 1:
-        names = [wrap(system or "no system", 16) for system in systems]  # given here: a label "_name" would be left out
-        figure.legend(panels[0].collections, names, loc="outside upper center", ncols=3, markerscale=1.5)
+            panel.plot(known, means, color="C1")
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(wrap(kind, TITLE))
     figure.supylabel("score")

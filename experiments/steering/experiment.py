@@ -95,7 +95,6 @@ def guided_text(
         tables=[Table("Steered texts", tables.CAPTION, [*together, *by_label])],
         notes=[*prefix_notes(plan.guide), *notes, *warnings],
         settings={"data": data.name, "rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
-        plots={"accuracy_and_perplexity": tables.plot_trade_off(together)},
         figures={
             "prompts": len(prompts),
             "generator parameters (millions)": lm.parameters / 1e6,

@@ -1,17 +1,15 @@
-"""What guided decoding found: texts by label, strength and k, their tables, a plot, and the texts themselves."""
+"""What guided decoding found: texts by label, strength and k, their table, and the texts themselves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from core.example import Example
 from data.files import write_examples
-from experiments.report.plots import SIDE, TITLE, make_figure, styled, wrap
 from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
 
@@ -84,26 +82,6 @@ def steering_row(
             "perplexity": [float(np.exp(nll[seeds_of == s].sum() / tokens[seeds_of == s].sum())) for s in seeds],
         },
     }
-
-
-@styled
-def plot_trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Accuracy with its intervals by perplexity: a line for each k, a point for each strength."""
-    figure = make_figure(6.5)
-    axes = figure.subplots()
-    for k in dict.fromkeys(row["k"] for row in rows):
-        points = [row for row in rows if row["k"] == k]
-        at, found = [row["perplexity"].value for row in points], [row["accuracy"] for row in points]
-        values = np.array([each.value for each in found])
-        ends = np.array([(each.low, each.high) for each in found]).T
-        axes.errorbar(at, values, np.abs(ends - values), marker="o", label=f"k = {k}")
-        for place, row in zip(zip(at, values, strict=True), points, strict=True):
-            axes.annotate(f"{row['strength']:g}", place, xytext=(3, 3), textcoords="offset points", fontsize=6)
-    x, y = "perplexity under the unguided generator (lower is likelier)", "accuracy by separate judges"
-    axes.set(xlabel=wrap(x, TITLE), ylabel=wrap(y, SIDE))
-    figure.legend(loc="outside upper center", ncols=2)
-    figure.set_label(f"{y.capitalize()} against {x}, strength by strength, with the intervals of accuracy.")
-    return figure
 
 
 def write_samples(path: Path, found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> None:
