@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         print(version("judging-generated-text"))
         return 0
     try:
-        _check_options(unknown, argv, folders)
+        _check_options(unknown, folders)
         if arguments.shell_completion:
             return complete_shell(arguments.settings, folders)
         settings = words.as_settings(arguments.settings, words.descriptions(folders), arguments.multirun)
@@ -58,12 +58,9 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
-def _check_options(unknown: Sequence[str], argv: Sequence[str], folders: Sequence[Path]) -> None:
-    for option in unknown:
-        name, _, value = option.lstrip("-").partition("=")
-        value = value or next((word for word in argv[argv.index(option) + 1 :][:1] if word[0] != "-"), "VALUE")
-        name = "metrics" if name == "metric" and "," in value else name
-        raise SettingFault(f"{option} is no option; a setting has no dashes: {name}={value}")
+def _check_options(unknown: Sequence[str], folders: Sequence[Path]) -> None:
+    if unknown:
+        raise SettingFault(f"{unknown[0]} is no option; a setting has no dashes: NAME=VALUE")
     for folder in folders:
         if not os.path.isdir(folder):  # noqa: PTH112, Path.is_dir raises for a name that is too long
             raise SettingFault(f"--config-dir must be a folder, but there is no {folder}")
@@ -221,9 +218,8 @@ Options (as in Hydra)
 def experiments_text(folders: Sequence[Path]) -> str:
     """The verbs, then the other experiments, one per line."""
     found = words.descriptions(folders)
-    verbs = words.known_verbs(found)
-    others = found.keys() - {verb.experiment for verb in verbs.values()}
-    verb_lines = {name: verb.line or found[verb.experiment] for name, verb in verbs.items()}
+    others = found.keys() - {verb.experiment for verb in words.VERBS.values()}
+    verb_lines = {name: verb.line or found[verb.experiment] for name, verb in words.VERBS.items()}
     lines = {f"+exp={name}": line for name, line in found.items() if name in others}
     return f"{list_lines('Verbs', verb_lines)}\n\n{list_lines('Experiments', lines)}"
 

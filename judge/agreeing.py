@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from core.example import hint_column
 from core.faults import InputFaults, SettingFault, check_names, fault
 from core.signature import join_settings
 from judge.agreement_tables import among_table, tabulate_agreement
-from judge.inputs import Columns, References, Source, read
+from judge.inputs import Columns, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Result, Table, format_cell, join_names, tabulate
@@ -63,8 +63,6 @@ class MetricStudy(Result):
 def agree(
     source: Source,
     metrics: AnyMetric | Sequence[AnyMetric] = (),
-    scores: Mapping[str, Any] | None = None,
-    references: References | None = None,
     *,
     columns: Columns | None = None,
     cues: bool = True,
@@ -73,7 +71,7 @@ def agree(
     """Finds out which metric agrees best with human ratings, with intervals and tests.
 
     Args:
-        source: rated texts, as `judge.read` takes them with `scores`, `references` and `columns`.
+        source: rated texts, as `judge.read` takes them with `columns`, or its result.
         metrics: to run, beside those whose scores are there (`judge.load_metric`).
         cues: whether agreement stands beside that of cheap cues.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
@@ -82,7 +80,7 @@ def agree(
     Raises SettingFault for wrong settings and where there is no score, InputFaults as `check_rated`.
 
     >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
-    >>> found = agree(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}, permutations=99)
+    >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}), permutations=99)
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
     [('ours', 8, 1.0)]
     """
@@ -92,7 +90,7 @@ def agree(
     comparison, resampling, labelling = (
         made(**{name: value for name, value in settings.items() if names[name] == kind}) for kind, made in known.items()
     )
-    examples = read(source, scores, references, columns)
+    examples = read(source, columns=columns)
     check_rated(examples)
     scored = add_scores(examples, metrics)
     if not scored.scores:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -73,7 +72,6 @@ def compare(
     source: Source,
     metrics: AnyMetric | Sequence[AnyMetric] = (),
     *,
-    scores: Mapping[str, Path | str] | None = None,
     references: References | None = None,
     columns: Columns | None = None,
     cues: bool = True,
@@ -87,8 +85,8 @@ def compare(
     """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
 
     Args:
-        source: as `judge.read` takes it with `scores`, `references` and `columns`; each text names its system and its
-            input (`group`).
+        source: as `judge.read` takes it with `references` and `columns`, or its result; each text names its system and
+            its input (`group`).
         metrics: to run (`judge.load_metric`).
         cues: whether cheap cues are held against the differences.
         margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
@@ -104,7 +102,7 @@ def compare(
     """
     check(Fraction, level=level)
     check(Count, permutations=permutations)
-    scored = read(source, scores, references, columns)
+    scored = read(source, references=references, columns=columns)
     check_comparable(scored, incomplete)
     scored, dropped = drop_lacking(add_scores(scored, metrics).split_aspects())
     if not scored.scores and not scored.aspects:

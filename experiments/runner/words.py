@@ -84,11 +84,6 @@ def is_experiment(setting: str) -> bool:
     return setting.lstrip("+").startswith("exp=")
 
 
-def known_verbs(experiments: Collection[str]) -> dict[str, Verb]:
-    """The verbs whose experiments there are."""
-    return {name: verb for name, verb in VERBS.items() if verb.experiment in ("", *experiments)}
-
-
 def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bool = False) -> list[str]:
     """The words of a command as Hydra takes them; the name of an experiment may take the place of a verb.
 
@@ -114,12 +109,11 @@ def _name_experiment(names: Sequence[str], settings: Sequence[str], experiments:
         raise SettingFault(f"{names[0]}: with +exp=NAME every setting is key=value; a file alone follows a verb")
     length = 2 if names[0] == "train" else 1
     name, files = " ".join(names[:length]), list(names[length:])
-    verbs = known_verbs(experiments)
-    own = {verb.experiment: verb for verb in verbs.values() if not verb.settings}
-    verb = verbs.get(name) or own.get(name) or Verb(name)
+    own = {verb.experiment: verb for verb in VERBS.values() if not verb.settings}
+    verb = VERBS.get(name) or own.get(name) or Verb(name)
     if verb.experiment not in experiments:
-        similar = suggest_similar(name, sorted({*verbs, *experiments}))
-        raise SettingFault(f"{name} is neither a verb nor an experiment{similar}; verbs: {', '.join(verbs)}")
+        similar = suggest_similar(name, sorted({*VERBS, *experiments}))
+        raise SettingFault(f"{name} is neither a verb nor an experiment{similar}; verbs: {', '.join(VERBS)}")
     if files and verb.file is None:
         raise SettingFault(f"{name} takes no file without a name, but has {files[0]}: write key={files[0]}")
     if stray := [word for word in files if word != "-" and not Path(word).suffix and not Path(word).exists()]:
@@ -143,7 +137,7 @@ def complete(line: str, experiments: Collection[str]) -> tuple[str, list[str]]:
     *words, last = re.split(r"\s+", line[program.end() :])
     words = [word for word in words if word[:1] != "-"]
     typed = " ".join([*words, last])
-    fitting = [verb.split()[len(words)] for verb in known_verbs(experiments) if verb.startswith(typed)]
+    fitting = [verb.split()[len(words)] for verb in VERBS if verb.startswith(typed)]
     if fitting:
         return "", list(dict.fromkeys(fitting))
     try:

@@ -98,7 +98,8 @@ def test_wrong_settings_are_refused(settings: dict[str, Any], fault: str) -> Non
 def test_a_judge_of_an_aspect_is_compared_with_this_one() -> None:
     rows = [{"text": f"text {i}", "ratings": {"q": i % 2, "r": i // 2 % 2}} for i in range(40)]
     own = Scores({name: np.array([row["ratings"][name] for row in rows]) for name in "qr"}, "own")
-    found = judge.agree(rows, scores={"own": own, "j": [1, 0] * 20}, cues=False, resamples=50, permutations=9)
+    scored = judge.read(rows, scores={"own": own, "j": [1, 0] * 20})
+    found = judge.agree(scored, cues=False, resamples=50, permutations=9)
     assert [*found.labels.agreement] == [("q", "own/q"), ("q", "j"), ("r", "own/r"), ("r", "j")]
     assert [each.kappa.value for each in found.labels.agreement.values()] == [1, -1, 1, 0]
 
@@ -126,5 +127,5 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
     ]
     scores = {"j": [3 * row["scores"]["j"] + 1 for row in rows]}
     plain = [{name: cell for name, cell in row.items() if name != "scores"} for row in graded]
-    means = judge.agree(plain, scores=scores, resamples=50, permutations=9, cues=False).labels.corrected
+    means = judge.agree(judge.read(plain, scores), resamples=50, permutations=9, cues=False).labels.corrected
     assert means[0]["corrected"].value == pytest.approx(2.8)
