@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from experiments.contracts import Outcome, Run, Table
-from experiments.report.plots import scores_against_ratings, training_curves
+from experiments.report.plots import scores_against_ratings
 from experiments.training import Trained
 from judge.agreement_tables import tabulate_agreement
 from judge.tables import MOST_NAMED, format_cell
@@ -37,8 +37,8 @@ def present(
     """The outcome: what every experiment shows of its sets and models, and what it adds.
 
     Agreement with the ratings, beside that of cheap cues unless `cues=none`, and a plot `scores_SET` for each rated
-    set; held-out loss and curve (`training_curves`) of each language model that was trained here, and its folder; a
-    signature with settings, models, seed and libraries.
+    set; held-out loss of each language model that was trained here, and its folder; a signature with settings, models,
+    seed and libraries.
 
     `models` and `folders` are by name, trained here or not; a figure replaces that of a model; `settings` are for the
     signature. `drawn` are the sets to plot, where these are not all rated ones with all their metrics.
@@ -46,7 +46,6 @@ def present(
     models = models or {}
     learned = {name: model for name, model in models.items() if model.is_language_model}
     drawn = [each for each in sets if each.aspects] if drawn is None else drawn
-    curves = {name: model.curve for name, model in learned.items() if len(model.curve) > 1}  # one point is no curve
     rows = [
         row
         for each in sets
@@ -64,7 +63,6 @@ def present(
         tables=[*([replace(tabulate_agreement(rows), finding=name_best(rows))] if rows else []), *tables],
         scored=sets,
         plots={
-            **({"training_curves": training_curves(curves)} if curves else {}),
             **{f"scores_{each.name}": scores_against_ratings(each) for each in drawn},
             **(plots or {}),
         },

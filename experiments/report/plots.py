@@ -63,23 +63,6 @@ def _write(figure: Figure, target: Path | io.StringIO, **form: Any) -> None:
 
 
 @styled
-def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
-    """Held-out and training NLL (nats per token, lower is better) of every model by training step."""
-    figure = make_figure(5.5)
-    axes = figure.subplots()
-    for i, (name, points) in enumerate(curves.items()):
-        held_out = [(p["step"], p["val/loss"]) for p in points if "val/loss" in p]
-        training = [(p["step"], p["train/loss"]) for p in points if "train/loss" in p]
-        if training:
-            axes.plot(*zip(*training, strict=True), color=f"C{i}", alpha=0.4, label=wrap(f"{name}, training"))
-        axes.plot(*zip(*held_out, strict=True), marker="o", color=f"C{i}", label=wrap(f"{name}, held out"))
-    axes.set(xlabel="training step", ylabel="nats per token (lower is better)")
-    figure.legend(loc="outside upper center", ncols=2)
-    figure.set_label("Loss by training step, in nats per token; lower is better.")
-    return figure
-
-
-@styled
 def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figure:
     """One panel per metric: scores by rating, with jittered points.
 
@@ -126,30 +109,28 @@ def make_panels(names: Sequence[str]) -> tuple[Figure, list[Axes]]:
 
 
 @styled
-def plot_intervals(found: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> dict[str, Figure]:
-    """By name the estimates and their title: a line for each estimate with its interval, the highest first.
+def plot_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure | None:
+    """A line for each estimate with its interval, the highest first.
 
     Fewer than two estimates with intervals are no plot: the table says more.
     """
-    figures = {}
-    for key, (estimates, title) in found.items():
-        known = [name for name, each in estimates.items() if not np.isnan(each.low)]
-        names = sorted(known, key=lambda name: -estimates[name].value)
-        if len(names) < 2:
-            continue
-        labels = [wrap(name) for name in names]
-        lines = len("\n".join(labels).split("\n"))
-        figure = figures[key] = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
-        axes = figure.subplots()
-        for place, name in enumerate(names):
-            each = estimates[name]
-            axes.plot([each.low, each.high], [place, place], color="C0")
-            axes.plot(each.value, place, marker="o", color="C0")
-        axes.axvline(0, color="black", linewidth=0.6)
-        axes.set_yticks(range(len(names)), labels)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.locator_params(axis="x", nbins=6)
-        axes.grid(axis="x", linewidth=0.3, alpha=0.5)
-        figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
-        figure.supxlabel(wrap(title, TITLE))
-    return figures
+    known = [name for name, each in estimates.items() if not np.isnan(each.low)]
+    names = sorted(known, key=lambda name: -estimates[name].value)
+    if len(names) < 2:
+        return None
+    labels = [wrap(name) for name in names]
+    lines = len("\n".join(labels).split("\n"))
+    figure = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
+    axes = figure.subplots()
+    for place, name in enumerate(names):
+        each = estimates[name]
+        axes.plot([each.low, each.high], [place, place], color="C0")
+        axes.plot(each.value, place, marker="o", color="C0")
+    axes.axvline(0, color="black", linewidth=0.6)
+    axes.set_yticks(range(len(names)), labels)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.locator_params(axis="x", nbins=6)
+    axes.grid(axis="x", linewidth=0.3, alpha=0.5)
+    figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
+    figure.supxlabel(wrap(title, TITLE))
+    return figure

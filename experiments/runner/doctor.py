@@ -118,9 +118,6 @@ class Examination:
 
         places = ", ".join(name_settings(self.config, name))
         row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
-        if Path(name).is_file():
-            yield {**row, "state": "here, a file of word vectors"}
-            return
         itemsize = max(use.itemsize for use in uses)
         try:
             source = encoder_source(name)

@@ -9,7 +9,7 @@ from matplotlib.text import Text
 
 from core.example import Example
 from core.scores import Scores
-from experiments.report.plots import draw_svg, plot_intervals, save_figure, scores_against_ratings, training_curves
+from experiments.report.plots import draw_svg, plot_intervals, save_figure, scores_against_ratings
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
 
@@ -24,11 +24,8 @@ def scatter() -> Figure:
 
 
 FIGURES = {
-    "intervals": lambda: plot_intervals({"a": (INTERVALS, f"agreement with {LONG}, 95 % over inputs")})["a"],
+    "intervals": lambda: plot_intervals(INTERVALS, f"agreement with {LONG}, 95 % over inputs"),
     "scatter": scatter,
-    "curves": lambda: training_curves(
-        {name: [{"step": 1, "val/loss": 2.0, "train/loss": 2.5}] for name in (LONG, "b")}
-    ),
 }
 
 
@@ -55,5 +52,7 @@ def test_the_ink_of_a_page_s_plot_is_that_of_its_text() -> None:
 
 
 def test_fewer_than_two_intervals_are_no_plot() -> None:
-    assert plot_intervals({"a": ({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "")}) == {}
-    assert plot_intervals({"a": (INTERVALS, "")})["a"].axes[0].get_yticks().tolist() == [0, 1]
+    assert plot_intervals({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "") is None
+    figure = plot_intervals(INTERVALS, "")
+    assert figure is not None
+    assert figure.axes[0].get_yticks().tolist() == [0, 1]
