@@ -32,7 +32,7 @@ from models.batching import read_in_batches
 from models.encoders import load_encoder
 from models.folders import check_folder
 from models.loading import load_weights, tokenizer_fingerprint, weights_fingerprint
-from models.model import readable_tokens
+from models.model import get_layers, readable_tokens
 
 SETTINGS = "discriminator.json"
 READING = ("kind", "labels", "pooling", "spelling", "turns")  # settings that are no arguments of a network
@@ -210,6 +210,8 @@ def new_bert(
     max_length: int | None = None,
     layers: int | None = None,
     freeze_embeddings: bool = False,
+    frozen_layers: int = 0,
+    attention_dropout: float | None = None,
     labels: Sequence[str] = (),
     spelling: Spelling = "as_is",
     turns: int | None = None,
@@ -217,9 +219,12 @@ def new_bert(
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
 
     `max_length` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
-    that it is faster. The head depends on torch's seed.
+    that it is faster. The embeddings and the `frozen_layers` lowest layers do not learn, which saves their backward
+    pass. `attention_dropout` replaces the encoder's own; with 0 torch has a faster attention. The head depends on
+    torch's seed.
     """
-    model, tokenizer = load_encoder(encoder)
+    dropouts = {} if attention_dropout is None else {"attention_probs_dropout_prob": attention_dropout}
+    model, tokenizer = load_encoder(encoder, **dropouts)
     limit = readable_tokens(model.config, tokenizer)
     if max_length is not None and max_length > limit:
         raise SettingFault(f"max_length must be at most the {limit} that {encoder} can read, but is {max_length}")
@@ -228,6 +233,9 @@ def new_bert(
     network = BertClassifier(model, dropout, len(labels) or 1)
     if freeze_embeddings:
         model.get_input_embeddings().requires_grad_(False)
+    if frozen_layers:
+        for part in (model.get_submodule("embeddings"), *get_layers(model)[:frozen_layers]):
+            part.requires_grad_(False)
     settings = {"kind": "bert", **_named(labels, spelling, turns), "pooling": "mean", "dropout": dropout}
     return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings)
 

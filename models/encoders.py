@@ -49,12 +49,15 @@ def encoder_source(name: str) -> str:
     return str(offline_encoder()) if name == "offline" else name
 
 
-def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder."""
+def load_encoder(name: str, **settings: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder.
+
+    `settings` replace fields of its configuration.
+    """
     source = encoder_source(name)
     check_memory(source, "float32", "cpu")
     tokenizer = load_tokenizer(source)
-    encoder = load_pretrained(AutoModel.from_pretrained, source, dtype=torch.float32)
+    encoder = load_pretrained(AutoModel.from_pretrained, source, dtype=torch.float32, **settings)
     check_tokens(name, tokenizer, len(encoder.get_input_embeddings().weight))
     return encoder, tokenizer
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -98,6 +99,25 @@ def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[.
     assert again.logits([("a b",)])[0] == pytest.approx(cut.logits([("a b",)])[0])
     with pytest.raises(ValueError, match="between 1 and the 3 layers of the encoder, but is 4"):
         new_bert(encoder=folder, layers=4)
+
+
+def test_frozen_layers_have_no_gradients(saved_bert: Callable[..., Path]) -> None:
+    folder = str(saved_bert(["a", "b"], dimension=8, layers=3, max_length=16))
+    network = new_bert(encoder=folder, frozen_layers=2).network
+    network(torch.tensor([[2, 5, 6, 3]]), torch.ones(1, 4, dtype=torch.bool)).sum().backward()
+    learned = {name.rpartition(".layer.")[2][0] for name, p in network.named_parameters() if p.grad is not None}
+    assert learned == {"2", "h"}  # the last layer and the head
+
+
+@pytest.mark.parametrize(("given", "found"), [(None, 0.1), (0.0, 0.0)])
+def test_attention_dropout_replaces_that_of_the_encoder(
+    saved_bert: Callable[..., Path], given: Any, found: float
+) -> None:
+    folder = str(saved_bert(["a", "b"], dimension=8, layers=2, max_length=16))
+    parts = new_bert(encoder=folder, attention_dropout=given).network.named_modules()
+    rates = {name: getattr(part, "p", None) for name, part in parts if name.endswith("dropout")}
+    assert [rate for name, rate in rates.items() if name.endswith("self.dropout")] == [found, found]
+    assert {rate for name, rate in rates.items() if not name.endswith("self.dropout")} == {0.1}
 
 
 def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
