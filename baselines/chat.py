@@ -21,6 +21,11 @@ class Chat(Protocol):
         """What answers depend on besides the question."""
         ...
 
+    @property
+    def most_tokens(self) -> int | None:
+        """The most tokens of an answer, where there is such a number."""
+        ...
+
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
         """The answer, with a verdict of this form, to a question that was asked `repeat` times. Raises ChatFault."""
         ...
@@ -40,6 +45,10 @@ class CachedChat:
     def cache(self) -> Cache:
         """Opened at the first question."""
         return Stages(self.kept).open_cache("llm_judge", self.depends, version=3)
+
+    @property
+    def most_tokens(self) -> int | None:
+        return self.chat.most_tokens
 
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
         key = fingerprint([question, repeat] if repeat else question)

@@ -133,10 +133,12 @@ class Asking:
     logprobs: bool | Literal["auto"] = "auto"
     # whether to ask for the verdict alone, as JSON of a schema; auto as above
     structured: bool | Literal["auto"] = "auto"
+    # of a reasoning model, such as low
+    reasoning_effort: Text | None = None
     # an instruction before the question
     system: Text | None = None
     seed: Seed | None = None
-    # further keys of the request's body, such as {max_completion_tokens: 2048, reasoning_effort: low}
+    # further keys of the request's body, such as {max_completion_tokens: 2048}
     extra: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -150,6 +152,7 @@ class Asking:
         settings = {
             "temperature": self.temperature,
             "max_tokens": self.answer_tokens,
+            "reasoning_effort": self.reasoning_effort,
             "seed": None if self.seed is None else self.seed + repeat,
             **({"logprobs": True, "top_logprobs": TOP} if self.logprobs else {}),
             "response_format": {"type": "json_schema", "json_schema": schema} if self.structured else None,
@@ -226,6 +229,10 @@ class EndpointChat:
                 if fault.cause not in REFUSED:
                     raise EndpointFault(f"{self.place} does not answer: {fault}") from fault
         return settled
+
+    @property
+    def most_tokens(self) -> int | None:
+        return self.asking.answer_tokens
 
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
         """The reply. Raises ChatFault where there is none, SettingFault where key or model are refused.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -28,7 +28,7 @@ from core.faults import SettingFault
 from core.metric import BaseMetric
 from core.scores import Scores, fields_by_settings
 from core.selection import describe_missing_fields
-from core.settings import Count, Several, Text, check
+from core.settings import Count, NonNegative, Several, Text, check
 from core.signature import Setting, signature
 from core.stages import fingerprint
 from meta_eval.preferences import Verdicts
@@ -40,6 +40,7 @@ Answer = tuple[float | str, dict[str, Any]]  # a verdict, or the reason why ther
 
 USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
 SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
+PER_TOKEN = 4  # characters, for estimates
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,11 @@ class LLMJudge(BaseMetric):
     panel: tuple[Chat, ...] = ()
     # how often each model is asked each question
     repeats: int = 1
+    # of a million tokens of questions, and of answers
+    price: tuple[float, float] | None = None
     spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
     failed: list[ChatFault] = field(default_factory=list, compare=False)
+    announced: list[int] = field(default_factory=list, compare=False)
 
     @classmethod
     def from_settings(
@@ -81,6 +85,7 @@ class LLMJudge(BaseMetric):
         aspects: Sequence[str] | None = None,
         rubric: str | None = None,
         repeats: int = 1,
+        price: Sequence[float] | None = None,
         parallel: int = 4,
         cache: str | None = None,
         device: str = "cpu",
@@ -93,6 +98,7 @@ class LLMJudge(BaseMetric):
         Raises SettingFault.
         """
         check(Count, parallel=parallel, repeats=repeats)
+        check(tuple[NonNegative, NonNegative] | None, price=None if price is None else tuple(map(float, price)))
         models = [model] if isinstance(model, str) else list(model)
         check(Several[Text], model=models)
         asked = _usual(rubric, aspects)
@@ -110,7 +116,8 @@ class LLMJudge(BaseMetric):
             chats = [EndpointChat(each, base_url, **endpoint) for each in models]
         if cache is not None:
             chats = [CachedChat(each, Path(cache)) for each in chats]
-        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats)
+        priced = None if price is None else (float(price[0]), float(price[1]))
+        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats, priced)
 
     @cached_property
     def asked(self) -> dict[str, Aspect]:
@@ -135,6 +142,7 @@ class LLMJudge(BaseMetric):
         lacking = [lacks(a) or lacks(b) for a, b in pairs]
         orders = [[aspect.ask_choice(a, show(x), show(y)) for x, y in ((a, b), (b, a))] for a, b in pairs]
         asked = list(dict.fromkeys(q for both, lack in zip(orders, lacking, strict=True) if not lack for q in both))
+        self._announce(len(pairs), len(asked), sum(map(len, asked)))
         panel, reasons = dict[str, Any](), list[list[str]]([] for _ in pairs)
         for name, found in self._ask_all([(aspect, question, "letter") for question in asked]).items():
             own = {question: answer for question, (answer, _) in zip(asked, found, strict=True)}
@@ -153,6 +161,8 @@ class LLMJudge(BaseMetric):
 
         Raises SettingFault where the endpoint refuses the key or the model.
         """
+        if not self.announced:
+            self.announce(examples)
         asked = self.asked.values()
         found = self._ask_all([(each, each.ask_rating(example), each.form) for each in asked for example in examples])
         columns: dict[str, list[tuple[float | str, dict[str, Any]]]] = {}
@@ -185,6 +195,27 @@ class LLMJudge(BaseMetric):
             "source": fingerprint(depends),
         }
 
+    def announce(self, examples: Iterable[Example]) -> None:
+        """Says in the log what rating these examples may cost."""
+        texts = characters = 0
+        for example in examples:
+            texts += 1
+            characters += sum(len(each.ask_rating(example)) for each in self.asked.values())
+        self.announced.append(texts)
+        self._announce(texts, texts * len(self.asked), characters)
+
+    def _announce(self, texts: int, questions: int, characters: int) -> None:
+        """Says what the questions may cost, before every model is asked them as often as `repeats` says."""
+        most = [chat.most_tokens for chat in self.chats]
+        asked = characters / PER_TOKEN * len(most) * self.repeats
+        answered = None if None in most else questions * self.repeats * sum(each or 0 for each in most)
+        said = f"about {asked:,.0f} tokens of questions (an estimate: characters / {PER_TOKEN})"
+        said += "" if answered is None else f", at most {answered:,.0f} of answers"
+        if self.price is not None:
+            said += f"; about {asked * self.price[0] / 1e6:.2f} for the questions"
+            said += "" if answered is None else f", at most {answered * self.price[1] / 1e6:.2f} for the answers"
+        log.info("llm_judge: %d texts, at most %d calls, %s", texts, questions * len(most) * self.repeats, said)
+
     def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Answer]]:
         """By rater, which is a model or one of its repeats, its answer to every question; several are asked at once.
 
@@ -192,7 +223,6 @@ class LLMJudge(BaseMetric):
         """
         names = [f"{c.name} {r + 1}" if self.repeats > 1 else c.name for c in self.chats for r in range(self.repeats)]
         asked = list(product(self.chats, range(self.repeats), questions))
-        log.info("llm_judge: asks %d questions", len(asked))
         pool, before = ThreadPoolExecutor(self.parallel), len(self.failed)
         try:
             found = list(pool.map(lambda each: self._ask(*each), asked))
@@ -202,7 +232,8 @@ class LLMJudge(BaseMetric):
         if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
             raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")
         spent = self.spent["prompt_tokens"], self.spent["answer_tokens"]
-        log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too", *spent)
+        cost = "" if self.price is None else f", {float(np.dot(spent, self.price)) / 1e6:.4f} in all"
+        log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
         return {name: found[k * len(questions) : (k + 1) * len(questions)] for k, name in enumerate(names)}
 
     def _ask(self, chat: Chat, repeat: int, question: Question) -> Answer:

@@ -16,6 +16,8 @@ class LocalChat:
     Raises SettingFault for a model without a chat template.
     """
 
+    most_tokens = 1
+
     def __init__(self, model: str, device: str = "cpu", dtype: str = "float32") -> None:
         self.lm = CausalLM.from_pretrained(model, device, dtype)
         if not self.lm.tokenizer.chat_template:

@@ -18,6 +18,7 @@ from models.encoders import Embedder, load_embedder
 
 Masses = tuple[NDArray[np.float64], NDArray[np.float64]]  # weights (n,), and vectors (n, dim)
 UNKNOWN = "a sentence has no word that the encoder knows"
+SMALLEST = 1e-3  # most scores below it: vectors are so long that exp(-distance) tells little
 
 
 def earth_movers_distance(
@@ -85,7 +86,9 @@ class SentenceMover(BaseMetric):
         quality = np.array([max(self._similarity(text, r, vectors) for r in others) for text, *others in texts])
         reasons = [UNKNOWN if np.isnan(value) else None for value in quality]
         dropped = [sum(lost[sentence] for split in several for sentence in split) for several in texts]
-        return Scores({"quality": quality}, self.signature, reasons, dropped)
+        far = f"sentence_mover: most scores are below {SMALLEST}: the encoder's vectors are long, take word vectors"
+        notes = (far,) if 2 * (quality < SMALLEST).sum() > len(quality) else ()
+        return Scores({"quality": quality}, self.signature, reasons, dropped, notes=notes)
 
     def _similarity(self, text: list[str], reference: list[str], vectors: dict[str, NDArray[np.float64]]) -> float:
         if not text:

@@ -134,6 +134,13 @@ class CorpusMetric(Protocol):
 
 
 @runtime_checkable
+class Announcing(Protocol):
+    """A metric that says before it scores a file what that may cost."""
+
+    def announce(self, examples: Iterable[Example]) -> None: ...
+
+
+@runtime_checkable
 class Metric(Protocol):
     """Anything that scores examples."""
 

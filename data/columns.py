@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -27,7 +28,9 @@ USUAL_NAMES = {  # in files of answers; where the file has the field itself, suc
 OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score writes; data.scored leaves them out
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
+LONGEST_NAME = 30  # characters that are compared with the names of fields
 SHOWN = 50  # columns in a message
+ALIKE = 0.8  # of difflib, from which a name is taken for a misspelt field
 
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file
 
@@ -72,6 +75,8 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     ColumnMapping(fields={'mt': 'text'}, extra={'domain': 'domain'}, problems=())
     >>> name_fields(("text", "prediction")).problems
     ('"text" and "prediction" both give the text: data.columns.text=text chooses one',)
+    >>> name_fields(("text", "lable")).problems
+    ('"lable" is no field (did you mean "label"?): data.columns.lable=lable passes it on',)
     """
     chosen = {key: _name_field(name, key, len(names)) for name, names in columns for key in names}
     taken = {_name_field(name, "", 1) for name, _ in columns}
@@ -90,9 +95,9 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
 
 def _name_field(name: str, key: str, columns: int) -> str:
     """The field of a column: with several columns for an aspect, the column is a person."""
-    if not name.startswith(RATINGS):
+    if not name.startswith((RATINGS, RATING)):
         return name
-    aspect = f"{RATING}{name.removeprefix(RATINGS)}"
+    aspect = f"{RATING}{name.removeprefix(RATINGS).removeprefix(RATING)}"
     return f"{aspect}:{key}" if columns > 1 else aspect
 
 
@@ -111,6 +116,15 @@ def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: M
             yield f"{format_value(name)} is a key of the output of scores: data.columns.my_{name}={key} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
+        if chosen.get(key) != key and (alike := next((each for each in _find_similar(name) if each not in giving), "")):
+            hint = f"(did you mean {format_value(alike)}?)"
+            yield f"{format_value(key)} is no field {hint}: data.columns.{key}={key} passes it on"
+
+
+@lru_cache(maxsize=2 * MOST_COLUMNS)
+def _find_similar(name: str) -> list[str]:
+    """The fields that a name may have been meant for, the most likely first."""
+    return get_close_matches(name[:LONGEST_NAME], FIELDS, len(FIELDS), ALIKE)
 
 
 def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:

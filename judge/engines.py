@@ -17,7 +17,7 @@ from typing import Any
 from core.example import Example
 from core.extras import named_extras
 from core.faults import ExampleFaults, InputFaults, SettingFault
-from core.scores import CorpusMetric, Metric
+from core.scores import Announcing, CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
 from data.files import InputFile, iterate_examples
 from data.scored import encode_scores
@@ -67,6 +67,9 @@ class LocalEngine:
     def prepare(self, file: InputFile) -> dict[str, str]:
         """Prepares the metrics for a file; returns the signature of the scores of each."""
         self.metrics = prepare(self.metrics, file)
+        for metric in self.metrics.values():
+            if isinstance(metric, Announcing):
+                metric.announce(example for _, example in iterate_examples(file))
         return {name: metric.signature for name, metric in self.metrics.items()}
 
     def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:

@@ -20,7 +20,7 @@ from baselines.verdicts import Form
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from judge.preferring import prefer
-from judge.scoring import ScoredTexts, panel_tables
+from judge.scoring import ScoredTexts, panel_tables, score
 from meta_eval.raters import krippendorff_alpha
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
@@ -39,6 +39,7 @@ class Scripted:
 
     answer: Callable[[str], Reply]
     name: str = "scripted"
+    most_tokens: int | None = 9
     depends: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
@@ -218,6 +219,8 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
         ({"repeats": 2}, "repeats need base_url and a temperature above 0"),
         ({"repeats": 2, "base_url": "http://127.0.0.1:9/v1"}, "repeats need"),
         ({"model": ["m", "m"]}, "model"),
+        ({"price": [1.0]}, "price"),
+        ({"price": [-1, 2]}, "price"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
@@ -251,13 +254,30 @@ def test_a_panel_rates_with_repeats() -> None:
     assert row["alpha"].value == krippendorff_alpha(ratings, "ordinal").value
 
 
-def test_the_cost_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    judge = LLMJudge(Scripted(lambda _: reply("3", prompt_tokens=1000, answer_tokens=500)), ("coherence",))
+def test_the_cost_is_said_before_and_after(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    judge = LLMJudge(
+        Scripted(lambda _: reply("3", prompt_tokens=1000, answer_tokens=500)), ("coherence",), price=(2, 4)
+    )
     with caplog.at_level("INFO"):
         judge.score(TEXTS)
+    assert isinstance(judge.chat, Scripted)
+    tokens = sum(map(len, judge.chat.asked)) / 4
     before, after = (record.getMessage() for record in caplog.records)
-    assert before == "llm_judge: asks 2 questions"
-    assert after.endswith("2000 tokens of questions, 1000 of answers so far, kept ones too")
+    assert before == (
+        f"llm_judge: 2 texts, at most 2 calls, about {tokens:,.0f} tokens of questions (an estimate: characters / 4), "
+        "at most 18 of answers; about 0.00 for the questions, at most 0.00 for the answers"
+    )
+    assert after.endswith("2000 tokens of questions, 1000 of answers so far, kept ones too, 0.0080 in all")
+    caplog.clear()
+    (tmp_path / "in.jsonl").write_text('{"text": "good text"}\n{"text": "bad text"}\n')
+    with caplog.at_level("INFO"):
+        score(
+            tmp_path / "in.jsonl",
+            LLMJudge(judge.chat, ("coherence",), price=(2, 4)),
+            output=tmp_path / "out.jsonl",
+            chunk=1,
+        )
+    assert [before] == [each for each in (record.getMessage() for record in caplog.records) if "at most" in each]
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------

@@ -59,6 +59,9 @@ def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
     np.testing.assert_allclose(found.values["quality"], [math.exp(-(2 / 3 * 1.5 + 4 / 3)), 1.0, np.nan, 1.0], rtol=1e-6)
     assert found.reasons[2] == UNKNOWN
     assert found.dropped_tokens == (0, 0, 1, 1)
+    assert found.notes == ()
+    long = SentenceMover(replace(vectors, table=10 * vectors.table)).score(examples[:1])
+    assert long.notes[0].startswith("sentence_mover: most scores are below 0.001: the encoder's vectors are long")
 
 
 def test_mover_score_by_its_definition(bert: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_small_set_of_words_is_a_set_of_labels(
 
 def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> None:
     record = {"hyp": "mine", "text": "old", "r1": "one", "r2": ["two", "three"], "reason": "why", "q": 2}
-    columns = {"text": "hyp", "references": ["r1", "r2"], "cause": "reason", "ratings.quality": "q"}
+    columns = {"text": "hyp", "references": ["r1", "r2"], "cause": "reason", "rating:quality": "q"}
     (found,) = read_examples(lines(tmp_path / "x.jsonl", record), columns=columns)
     expected = {"text": "old", "cause": "why"}
     assert found == Example("1", "mine", references=("one", "two", "three"), ratings={"quality": 2.0}, extra=expected)
@@ -142,10 +142,13 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
     [
         (("text", "mt"), (), '"text" and "mt" both give the text: data.columns.text=text chooses one'),
         (("a", "b"), (("b", ("a",)),), 'a name must be given once, but "b" is the name of "a" too'),
+        (("labels",), (), '"labels" is no field (did you mean "label"?): data.columns.labels=labels passes it on'),
+        (("labels",), (("labels", ("labels",)),), None),
+        (("label", "labels"), (), None),
     ],
 )
-def test_names_that_clash(keys: tuple[str, ...], columns: Any, problem: str) -> None:
-    assert name_fields(keys, columns).problems[:1] == (problem,)
+def test_names_that_clash(keys: tuple[str, ...], columns: Any, problem: str | None) -> None:
+    assert name_fields(keys, columns).problems[:1] == (() if problem is None else (problem,))
 
 
 def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
