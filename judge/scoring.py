@@ -6,8 +6,10 @@ import gc
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,10 +19,11 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import CorpusMetric, Metric, Scores
 from core.stages import Stages
+from data.files import InputFile
 from data.scored import ScoredFile, encode_scores, join_name, list_rows, score_records
 from data.text_files import open_atomically
 from judge.agreement_tables import among_table
-from judge.engines import Engine
+from judge.engines import Engine, LocalEngine
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricFunction, load_metric
 from judge.streaming import (
@@ -29,6 +32,8 @@ from judge.streaming import (
     VERSION,
     Progress,
     ScorableFile,
+    check_output,
+    check_scorable,
     keep_scores,
     read_kept,
     write_scores,
@@ -137,6 +142,9 @@ def score(
     references: References | None = None,
     *,
     columns: Columns | None = None,
+    output: Path | str | None = None,
+    stages: Path | str | None = None,
+    chunk: int = 500,
     **settings: Any,
 ) -> ScoredTexts:
     """Scores texts with a metric, or with several.
@@ -144,6 +152,8 @@ def score(
     Args:
         source: what `judge.read` takes with `references` and `columns`.
         metric: what `judge.load_metric` takes with `settings`, or a list without settings.
+        output: for a file of any length, the file to write, as `judge score` does; the result has the first examples.
+        stages: a folder for finished chunks of `chunk` examples: after a kill, the same call continues after them.
 
     Raises SettingFault and InputFaults as `read` and `load_metric` do, and where no example has what the metric needs.
 
@@ -153,6 +163,17 @@ def score(
     """
     if not (metrics := load_several(metric, settings)):
         raise SettingFault("at least one metric is needed, found none")
+    if output is not None:
+        if not isinstance(source, Path | str) or references is not None:
+            raise SettingFault("output needs a file of texts with their references")
+        given = InputFile.of(source, columns=columns)
+        path, engine = check_output(str(output), given), LocalEngine(metrics)
+        file = check_scorable(given, metrics, chunk)
+        with TemporaryDirectory() as folder:
+            kept = Stages(Path(folder if stages is None else stages))
+            found = score_file(file, engine, engine.prepare(given), path, kept, lambda *_: nullcontext(lambda _: None))
+        write_meta(found, path)
+        return found
     examples = read(source, references=references, columns=columns, refuse_scores=True)
     scores = {name: score_all(examples, each) for name, each in metrics.items()}
     return ScoredTexts(examples.examples, scores)

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.scores import Field, Scores, required_fields
+from core.scores import Field, Metric, Scores, required_fields
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages
@@ -93,8 +93,8 @@ class ScorableFile:
         return (example for chunk in self.chunks() for _, example in chunk)
 
 
-def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk: int) -> ScorableFile:
-    """Reads a whole file, checks it for the configurations of metrics before models are loaded, and plans chunks.
+def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any] | Metric], chunk: int) -> ScorableFile:
+    """Reads a whole file, checks it for metrics, or their configurations before models are loaded, and plans chunks.
 
     A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
 
@@ -134,7 +134,9 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk
         return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(places))
 
 
-def _find_required(metric: Mapping[str, Any]) -> tuple[Field, ...]:
+def _find_required(metric: Mapping[str, Any] | Metric) -> tuple[Field, ...]:
+    if not isinstance(metric, Mapping):
+        return metric.requires
     target = resolve_name(metric["_target_"])
     return required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
 

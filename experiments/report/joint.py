@@ -15,7 +15,7 @@ def varied_settings(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def joint_rows(jobs: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> list[dict[str, Any]]:
-    """One row per job, set and aspect: the varied settings, then the agreement of each metric (Spearman).
+    """One row per job, set and aspect: the varied settings, then the agreement of each metric by the job's statistic.
 
     A job without ratings has one row: the estimates of the first row of its tables that has some, else its figures. A
     job that failed has none.
@@ -31,9 +31,14 @@ def joint_rows(jobs: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> list
 def _list_findings(job: Mapping[str, Any]) -> Iterator[tuple[dict[str, str], str, Estimate]]:
     """Set and aspect (nothing without ratings), name and estimate."""
     table = job.get("table", ())
+    statistic = str(job["settings"].get("statistic", "spearman"))
     rated = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
     for row in rated:
-        yield {"set": row["set"], "aspect": row["aspect"]}, row["metric"], _estimate(row, "spearman")
+        yield (
+            {"set": row["set"], "aspect": row["aspect"]},
+            row["metric"],
+            _estimate(row, statistic if statistic in row else "spearman"),
+        )
     if rated:
         return
     estimates = ({name: _estimate(row, name) for name in row if f"{name}_interval" in row} for row in table)

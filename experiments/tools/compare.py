@@ -6,6 +6,7 @@ from typing import Any
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
+from experiments.report.plots import plot_intervals
 from judge import comparing
 from judge.scoring import add_kept_scores
 from meta_eval.intervals import Resampling
@@ -34,4 +35,12 @@ def compare(
             incomplete="drop",  # the file was checked as `incomplete` says
             seed=resampling.seed,
         )
-    return Outcome(found.signature, tables=found.tables, scored=[scored], notes=found.notes)
+    plots = {}
+    for name, ranked in found.means.items():
+        best, gaps = ranked[0].system, {}
+        for (a, b), each in found.pairs[name].items():
+            if best in (a, b):
+                gaps[f"{best} - {b if best == a else a}"] = each.difference if best == a else each.difference.negate()
+        plots[name] = plot_intervals(gaps, f"difference of mean {name}, best minus other, 95 %")
+    figures = {name: plot for name, plot in plots.items() if plot is not None}
+    return Outcome(found.signature, tables=found.tables, scored=[scored], plots=figures, notes=found.notes)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from experiments.report.plots import scores_against_ratings
+from experiments.report.plots import plot_intervals, scores_against_ratings
 from judge.agreeing import study_metrics
 from judge.labelling import Labelling
 from judge.scoring import add_kept_scores
@@ -29,10 +29,16 @@ def meta_eval(
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("agreement"):
         study = study_metrics(scored, comparison, resampling, labelling, has_cues=run.cues)
+    plots = {}
+    for each in study.rankings:
+        of = each.comparison
+        title = f"{of.statistic} with {each.aspect} ({of.one_grouping}), 95 % over inputs"
+        plots[f"{of.statistic}_{each.aspect}_{of.one_grouping}"] = plot_intervals(each.agreement, title)
+    plots |= {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects}
     return Outcome(
         signature=study.signature,
         tables=study.tables,
-        plots={f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects},
+        plots={name: plot for name, plot in plots.items() if plot is not None},
         scored=[study.scored],
         notes=study.notes,
     )

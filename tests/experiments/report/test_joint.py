@@ -35,6 +35,15 @@ def test_every_metric_is_a_column_and_a_missing_cell_is_empty() -> None:
     ]
 
 
+def test_a_job_shows_its_statistic() -> None:
+    row = {"table": "agreement", "set": "s", "aspect": "a", "metric": "cdm"}
+    row |= {"spearman": 0.1, "kendall": 0.2}
+    names = ("spearman", "kendall", "accuracy")
+    jobs = [{"settings": {"statistic": name}, "table": [row]} for name in names]
+    found = [row["cdm"].value for row in joint_rows(jobs, ["statistic"])]
+    assert found == [0.1, 0.2, 0.1]
+
+
 def test_seeds_have_a_mean_and_a_spread_by_agreement() -> None:
     jobs = [
         job("1", {"low": 0.0, "high": value, "none": None}, seed=seed)

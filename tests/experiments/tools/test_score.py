@@ -122,6 +122,11 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
     metrics = [judge.load_metric("rouge_1"), judge.load_metric("bleu", order=1), "word_count"]
     python = judge.score(tmp_path / "in.jsonl", metrics)
     assert [list(row["scores"].values()) for row in python.records()] == [list(row["scores"].values()) for row in rows]
+    written = judge.score(tmp_path / "in.jsonl", metrics, output=tmp_path / "python.jsonl", chunk=1)
+    assert [list(row["scores"].values()) for row in read_lines(tmp_path / "python.jsonl")] == [
+        list(row["scores"].values()) for row in rows
+    ]
+    assert (len(written), written.unscored, written.notes) == (3, 1, (written.notes[0],))
     assert run_here(*SCORE[:2], "output=-", *settings[:-1]) == 0
 
 
