@@ -43,8 +43,9 @@ SPEEDS = {"cpu": 5e10, "32": 1e13, "16": 1e14}  # FLOP/s: of a CPU, of a GPU by 
 GB = 1e9
 CAPTION = (
     "Memory to train is that of weights, gradients and AdamW's state, or of frozen weights, beside which LoRA's "
-    "matrices are small; activations come on top. Hours are of one training; a run may have several. They are "
-    "computed: 6 x parameters x tokens, at {speed:g} TFLOP/s, with {text} ASCII characters, or one other, a token."
+    "matrices are small; activations come on top. Hours are of one training or one reading; a run may have several. "
+    "They are computed: 6 x parameters x tokens for a training and 2 x for a reading, at {speed:g} TFLOP/s, with "
+    "{text} ASCII characters, or one other, a token."
 )
 
 
@@ -55,6 +56,15 @@ class Use(NamedTuple):
     itemsize: int
     # the plan that trains it
     plan: Mapping[str, Any] | None
+
+
+class Texts(NamedTuple):
+    """Tokens of the data, about; 0 where files are missing."""
+
+    training: int = 0
+    rated: int = 0
+    # of the longest training text
+    longest: int = 0
 
 
 def examine(configs: Sequence[DictConfig]) -> int:
@@ -79,7 +89,7 @@ class Examination:
         self.device = self._check_hardware(config)
         on_cpu = self.device is not None and self.device.type == "cpu"
         self.speed = SPEEDS["cpu" if on_cpu else "16" if "16" in self.precision else "32"]
-        self.tokens = 0  # of the training texts, about; 0 where files are missing
+        self.texts = Texts()
 
     def show(self) -> int:
         judges = self.experiment.get("discriminators") or {}  # of OUMG, of which a run takes some kinds
@@ -151,12 +161,15 @@ class Examination:
             training = use.plan.get("schedule") or use.plan["training"]
             needed = count * (use.itemsize if training.get("lora") else ADAMW)
             row["GB to train"] = needed / GB
+            if known and known.shape and self.texts.longest:
+                activations = count_activations(known.shape, use.plan, self.texts.longest, self.precision)
+                row["GB of activations"] = activations / GB
             free = None if self.device is None else free_memory(self.device)
             if free is not None and needed > free:
                 left = f"{self.device} has {free / GB:.2f} GB free"
                 self.lacking.append(f"{places}={name}: training needs {needed / GB:.2f} GB, {left}")
             passes = training.get("epochs", 1) * use.plan.get("tasks_per_text", 1)
-            read = self.tokens * passes * (1 if "schedule" in use.plan else 2)  # a classifier: counterparts too
+            read = self.texts.training * passes * (1 if "schedule" in use.plan else 2)  # a classifier: counterparts too
             hours = {"hours": 6 * count * read / self.speed / 3600} if read else {}
             yield {
                 **row,
@@ -164,7 +177,8 @@ class Examination:
                 "of": f"{passes} passes, {f'{read / 1e6:.1f} M' if read else 'unknown'} tokens at most",
             }
         if not trained:
-            yield row
+            reading = {"hours": 2 * count * self.texts.rated / self.speed / 3600, "of": "a reading of the rated texts"}
+            yield row | (reading if self.texts.rated else {})
 
     def _read_data(self) -> str:
         from data.download import PUBLIC_FILES
@@ -191,7 +205,9 @@ class Examination:
             return "\n".join(said) or "data: missing"
         if not isinstance(corpus, Corpus):
             return "data: read by the run itself"
-        self.tokens = sum(map(_count_tokens, corpus.train))
+        training = [*map(_count_tokens, corpus.train)]
+        rated = [_count_tokens(example) for each in corpus.rated for example in each.examples]
+        self.texts = Texts(sum(training), sum(rated), max(training, default=0))
         sets = ", ".join(f"{each.name} ({len(each.examples)})" for each in corpus.rated) or "no rated set"
         return f"data {corpus.name}: {len(corpus.train)} training texts, {len(corpus.held_out)} held out, {sets}"
 
@@ -233,6 +249,21 @@ def find_checkpoints(node: Any, dtype: str | None, plan: Mapping[str, Any] | Non
         elif is_tokenizer or key in KEYS or (key == "name" and is_named):
             itemsize = BYTES[node.get("dtype") or (dtype if is_named else None) or "float32"]
             yield value, Use(0 if is_tokenizer else itemsize, plan)
+
+
+def count_activations(shape: tuple[int, int, int, int], plan: Mapping[str, Any], longest: int, precision: str) -> float:
+    """Bytes of the encoder's activations for the longest texts.
+
+    Korthikanti et al. 2023, section 4.1, for any width of the feed-forward layers: a token takes 15 h + 4 f + 5 a s
+    bytes a layer in 16 bits, in a text of s tokens.
+    """
+    layers, width, inner, heads = shape
+    length = min(longest, plan["learns"]["max_length"])
+    tokens = length * max(1, (plan["schedule"].get("token_budget") or length) // length)
+    layer = tokens * (15 * width + 4 * inner + 5 * heads * length)
+    recomputed = plan["schedule"].get("checkpointing")
+    sixteen = layer + layers * 2 * width * tokens if recomputed else layers * layer
+    return sixteen if "16" in precision else 2 * sixteen
 
 
 def _is_plan(node: Any) -> bool:

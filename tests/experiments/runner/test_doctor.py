@@ -11,7 +11,7 @@ from huggingface_hub import constants
 from omegaconf import OmegaConf
 
 from experiments.runner.configuration import complete_experiment, compose_run
-from experiments.runner.doctor import find_checkpoints
+from experiments.runner.doctor import count_activations, find_checkpoints
 from experiments.runner.trust import leaves
 from models.published import PUBLISHED
 from models.tiny import TinyT5
@@ -117,6 +117,22 @@ def test_a_folder_without_weights_is_not_whole(lost: tuple[str, ...], code: int,
     assert ended.returncode == code, ended.stderr
     assert ("weights missing" in ended.stderr) == (code == 2)
     assert "to download: 0.00 GB" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("precision", "settings", "expected"),
+    [
+        ("bf16-mixed", {}, 42.91),  # 24 layers x 16,000 tokens x (15 x 1024 + 4 x 4096 + 5 x 16 x 1000) bytes
+        ("32-true", {}, 85.82),
+        ("bf16-mixed", {"token_budget": 1}, 2.68),
+        ("bf16-mixed", {"checkpointing": True}, 2.57),  # one layer, and 2 x 1024 bytes a token for each
+    ],
+)
+def test_memory_of_activations_by_hand(precision: str, settings: dict[str, Any], expected: float) -> None:
+    shape = PUBLISHED["google-t5/t5-large"].shape
+    plan = {"learns": {"max_length": 1000}, "schedule": {"token_budget": 16384, **settings}}
+    assert shape
+    assert count_activations(shape, plan, 1200, precision) / 1e9 == pytest.approx(expected, abs=0.005)
 
 
 def test_what_the_settings_leave_out_is_not_missing(run: Run, empty_cache: Path) -> None:
