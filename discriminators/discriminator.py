@@ -18,7 +18,7 @@ from core.notes import read_note
 from core.settings import Count, Several, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
 from data.words import Spelling, spell
-from discriminators.networks import AttentionBiLSTM, BertClassifier, keep_lowest_layers
+from discriminators.networks import AttentionBiLSTM, BertClassifier, freeze_lowest_layers, keep_lowest_layers
 from discriminators.segments import Segments, clean, pad_rows, read
 from discriminators.vocabulary import (
     EncoderTokens,
@@ -32,7 +32,7 @@ from models.batching import read_in_batches
 from models.encoders import load_encoder
 from models.folders import check_folder
 from models.loading import load_weights, tokenizer_fingerprint, weights_fingerprint
-from models.model import get_layers, readable_tokens
+from models.model import readable_tokens
 
 SETTINGS = "discriminator.json"
 READING = ("kind", "labels", "pooling", "spelling", "turns")  # settings that are no arguments of a network
@@ -219,12 +219,11 @@ def new_bert(
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
 
     `max_length` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
-    that it is faster. The embeddings and the `frozen_layers` lowest layers do not learn, which saves their backward
-    pass. `attention_dropout` replaces the encoder's own; with 0 torch has a faster attention. The head depends on
-    torch's seed.
+    that it is faster. With `frozen_layers` the layers above these alone learn, which saves a part of the backward pass.
+    `attention_dropout` replaces the encoder's own; with 0 torch has a faster attention. The head depends on the seed of
+    torch.
     """
-    dropouts = {} if attention_dropout is None else {"attention_probs_dropout_prob": attention_dropout}
-    model, tokenizer = load_encoder(encoder, **dropouts)
+    model, tokenizer = load_encoder(encoder, attention_dropout)
     limit = readable_tokens(model.config, tokenizer)
     if max_length is not None and max_length > limit:
         raise SettingFault(f"max_length must be at most the {limit} that {encoder} can read, but is {max_length}")
@@ -234,8 +233,7 @@ def new_bert(
     if freeze_embeddings:
         model.get_input_embeddings().requires_grad_(False)
     if frozen_layers:
-        for part in (model.get_submodule("embeddings"), *get_layers(model)[:frozen_layers]):
-            part.requires_grad_(False)
+        freeze_lowest_layers(model, frozen_layers)
     settings = {"kind": "bert", **_named(labels, spelling, turns), "pooling": "mean", "dropout": dropout}
     return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings)
 

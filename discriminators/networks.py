@@ -112,6 +112,17 @@ def keep_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
     encoder.config.num_hidden_layers = layers
 
 
+def freeze_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
+    """Lets the layers above the lowest `layers` alone learn. Raises SettingFault when there are fewer."""
+    stack = get_layers(encoder)
+    if not 0 <= layers <= len(stack):
+        raise SettingFault(
+            f"frozen_layers must be between 0 and the {len(stack)} layers that are kept, but is {layers}"
+        )
+    encoder.requires_grad_(False)
+    stack[layers:].requires_grad_(True)
+
+
 class Pool(NamedTuple):
     """Attention over the tokens read so far, as a running softmax: r / Z are the pooled states."""
 

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.extras import named_extras
 from core.faults import SettingFault
@@ -25,6 +25,7 @@ from models.model import count_positions, plain_token_ids, special_frame
 from models.windows import split_evenly
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")  # of BERT and its like; of DistilBERT
 
 
 def offline_encoder() -> Path:
@@ -49,15 +50,19 @@ def encoder_source(name: str) -> str:
     return str(offline_encoder()) if name == "offline" else name
 
 
-def load_encoder(name: str, **settings: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_encoder(name: str, attention_dropout: float | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder.
 
-    `settings` replace fields of its configuration.
+    `attention_dropout` replaces the encoder's own; an encoder whose configuration has none keeps what it has.
     """
     source = encoder_source(name)
     check_memory(source, "float32", "cpu")
     tokenizer = load_tokenizer(source)
-    encoder = load_pretrained(AutoModel.from_pretrained, source, dtype=torch.float32, **settings)
+    settings: dict[str, Any] = {"dtype": torch.float32}
+    if attention_dropout is not None:
+        config = load_pretrained(AutoConfig.from_pretrained, source)
+        settings |= {field: attention_dropout for field in ATTENTION_DROPOUTS if hasattr(config, field)}
+    encoder = load_pretrained(AutoModel.from_pretrained, source, **settings)
     check_tokens(name, tokenizer, len(encoder.get_input_embeddings().weight))
     return encoder, tokenizer
 

@@ -19,15 +19,16 @@ from meta_eval.correlation import pearson
 from meta_eval.intervals import difference
 from meta_eval.scored_set import ScoredSet
 
+ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
 LENGTH_CAPTION = (
     "Table 2 of MARS: how many words and marks contexts and references have on average. omega: context over reference; "
-    "a low one means an open-ended task."
+    "a low one means an open-ended task." + ALTERED
 )
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
-    "correlations with paired bootstrap intervals. An interval above 0 is a gain beyond chance."
+    "correlations with paired bootstrap intervals. An interval above 0 is a gain beyond chance." + ALTERED
 )
-SYSTEM_CAPTION = "Table 3 of MARS: correlation with the rating among the texts of each system."
+SYSTEM_CAPTION = "Table 3 of MARS: correlation with the rating among the texts of each system." + ALTERED
 RATIO_CAPTION = (
     "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the sample standard deviation of an "
     "example's cosines with its references (n - 1 in its denominator; the paper does not say), on average; the human "
@@ -75,6 +76,12 @@ class MarsScores:
         shares = [m / (m + k) for m, k in zip(masked, kept, strict=True) if m + k]
         return float(np.mean(shares)) if shares else np.nan
 
+    @property
+    def share_altered(self) -> float:
+        """The mean of `altered` over the ratios of `mars` above 0; NaN without such a ratio."""
+        shares = [self.altered[ratio] for ratio in self.ratios if ratio > 0]
+        return float(np.mean(shares)) if shares else np.nan
+
 
 def make_tables(found: Sequence[MarsScores]) -> list[Table]:
     """Tables 2 to 5. Table 3 is the gains of mars and, for sets with systems, the agreement within them."""
@@ -85,10 +92,10 @@ def make_tables(found: Sequence[MarsScores]) -> list[Table]:
         "Masking ratios": (RATIO_CAPTION, list_ratios),
         "Adversaries": (ADVERSARY_CAPTION, list_falls),
     }
-    tables = [
-        Table(title, caption, [row for one in found for row in list_rows(one)])
-        for title, (caption, list_rows) in made.items()
-    ]
+    tables = []
+    for title, (caption, list_rows) in made.items():
+        rows = [(one.share_altered, row) for one in found for row in list_rows(one)]
+        tables.append(Table(title, caption, [{**row, "altered": row.get("altered", share)} for share, row in rows]))
     return [table for table in tables if table.rows]
 
 

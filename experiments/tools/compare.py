@@ -41,6 +41,6 @@ def compare(
         for (a, b), each in found.pairs[name].items():
             if best in (a, b):
                 gaps[f"{best} - {b if best == a else a}"] = each.difference if best == a else each.difference.negate()
-        plots[name] = plot_intervals(gaps, f"difference of mean {name}, best minus other, 95 %")
-    figures = {name: plot for name, plot in plots.items() if plot is not None}
+        plots[name] = gaps, f"difference of mean {name}, best minus other, 95 %"
+    figures = plot_intervals(plots)
     return Outcome(found.signature, tables=found.tables, scored=[scored], plots=figures, notes=found.notes)

@@ -49,10 +49,9 @@ def preferences(
             margin=margin,
         )
     strengths = {each.system: each.strength for each in found.ranking.systems}
-    figure = plot_intervals(strengths, "strength of Bradley and Terry (log odds), 95 %")
     return Outcome(
         signature=found.signature,
         tables=found.tables,
-        plots={} if figure is None else {"strengths": figure},
+        plots=plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")}),
         notes=found.notes,
     )

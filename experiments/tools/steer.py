@@ -13,7 +13,7 @@ def steer(
     run: Run,
     generator: str,
     guide: str,
-    prompts: str | Sequence[str],
+    prompts: Sequence[str],
     strength: float,
     k: int,
     rule: GuidanceRule,
@@ -25,6 +25,5 @@ def steer(
     """`judge.steer`."""
     loaded, lm = load_guide(guide, device), CausalLM.from_pretrained(generator, device, dtype)
     with run.timed("generating"):
-        several = [prompts] if isinstance(prompts, str) else prompts
-        found = steering.steer(lm, loaded, several, strength, k, rule, new_tokens, samples, run.seed)
+        found = steering.steer(lm, loaded, prompts, strength, k, rule, new_tokens, samples, run.seed)
     return Outcome(found.signature, tables=found.tables, notes=list(found.notes))

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import DistilBertConfig, DistilBertModel
 
 from discriminators.discriminator import Discriminator, new_bert
 from discriminators.networks import AttentionBiLSTM, BertClassifier, CausalLSTM, CausalState, attention_pool
@@ -107,6 +108,8 @@ def test_frozen_layers_have_no_gradients(saved_bert: Callable[..., Path]) -> Non
     network(torch.tensor([[2, 5, 6, 3]]), torch.ones(1, 4, dtype=torch.bool)).sum().backward()
     learned = {name.rpartition(".layer.")[2][0] for name, p in network.named_parameters() if p.grad is not None}
     assert learned == {"2", "h"}  # the last layer and the head
+    with pytest.raises(ValueError, match="frozen_layers must be between 0 and the 3 layers that are kept, but is 4"):
+        new_bert(encoder=folder, frozen_layers=4)
 
 
 @pytest.mark.parametrize(("given", "found"), [(None, 0.1), (0.0, 0.0)])
@@ -118,6 +121,16 @@ def test_attention_dropout_replaces_that_of_the_encoder(
     rates = {name: getattr(part, "p", None) for name, part in parts if name.endswith("dropout")}
     assert [rate for name, rate in rates.items() if name.endswith("self.dropout")] == [found, found]
     assert {rate for name, rate in rates.items() if not name.endswith("self.dropout")} == {0.1}
+
+
+def test_an_encoder_of_another_type_is_frozen_and_keeps_its_names(saved_bert: Callable[..., Path]) -> None:
+    folder = saved_bert(["a", "b"], dimension=8, layers=1, max_length=16)
+    config = DistilBertConfig(vocab_size=7, dim=8, n_layers=3, n_heads=2, hidden_dim=16, max_position_embeddings=16)
+    DistilBertModel(config).save_pretrained(folder)
+    network = new_bert(encoder=str(folder), frozen_layers=2, attention_dropout=0.0).network
+    assert network.get_submodule("encoder").config.attention_dropout == 0.0  # pyright: ignore[reportAttributeAccessIssue]
+    learned = {name.partition(".layer.")[2][:1] for name, p in network.named_parameters() if p.requires_grad}
+    assert learned == {"2", ""}
 
 
 def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:

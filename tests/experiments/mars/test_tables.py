@@ -86,10 +86,11 @@ def test_the_share_of_references_with_a_blank_counts_each_reference_once() -> No
     texts = scored_texts([1.0, 2.0], ["a", "b"], mars=[0.1, 0.2])
     found = MarsScores(texts, {}, compared, ratios)
     assert found.altered == pytest.approx({0.0: 0, 0.2: 1 / 3, 0.4: 2 / 3})
+    assert found.share_altered == pytest.approx(1 / 2)
     assert found.measure_masked(0.4) == pytest.approx((1 / 2 + 2 / 3 + 0) / 3)  # beside one kept word each
     assert replace(found, compared=[]).altered[0.2] != replace(found, compared=[]).altered[0.2]  # NaN
     (within,) = (table for table in make_tables([found]) if table.title == "Within systems")
-    assert {row["system"] for row in within.rows} == {"a", "b"}
+    assert {row["altered"] for row in within.rows} == {found.share_altered}
 
 
 def test_lengths_are_those_of_inputs() -> None:
