@@ -39,8 +39,9 @@ def main(argv: Sequence[str]) -> int:
     if arguments.version:
         print(version("judging-generated-text"))
         return 0
+    settings: list[str] = []
     try:
-        _check_options(unknown, folders)
+        _check_options(unknown, argv, folders)
         if arguments.shell_completion:
             return complete_shell(arguments.settings, folders)
         settings = words.as_settings(arguments.settings, words.descriptions(folders), arguments.multirun)
@@ -50,17 +51,20 @@ def main(argv: Sequence[str]) -> int:
         with named_extras():
             return _run(arguments, settings, folders)
     except SettingFault as fault:
-        called = " ".join(program())
-        print(printable(redact(f"{fault}\n`{called} VERB --help` lists the settings")), file=sys.stderr)
+        called = " ".join([*program(), *(words.name_verb(arguments.settings) if settings else ())])
+        print(printable(redact(f"{fault}\n`{called} --help` lists the settings")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
         return 130
 
 
-def _check_options(unknown: Sequence[str], folders: Sequence[Path]) -> None:
-    if unknown:
-        raise SettingFault(f"{unknown[0]} is no option; a setting has no dashes: NAME=VALUE")
+def _check_options(unknown: Sequence[str], argv: Sequence[str], folders: Sequence[Path]) -> None:
+    for option in unknown:
+        name, _, value = option.lstrip("-").partition("=")
+        value = value or next((word for word in argv[argv.index(option) + 1 :][:1] if word[0] != "-"), "VALUE")
+        name = "metrics" if name == "metric" and "," in value else name
+        raise SettingFault(f"{option} is no option; a setting has no dashes: {name}={value}")
     for folder in folders:
         if not os.path.isdir(folder):  # noqa: PTH112, Path.is_dir raises for a name that is too long
             raise SettingFault(f"--config-dir must be a folder, but there is no {folder}")

@@ -42,7 +42,7 @@ VERBS = {
 # settings that are lists, so that neither a,b nor a alone needs brackets
 LISTS = {"metrics", "metric.aspects", "pilot.systems", "differences", "raters", "costs", "kinds", "seeds", "labels"}
 LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules"}
-ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.model")
+ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.(model|price)")
 SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
 SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
 ONE_NAME = {"exp": "+exp=score", "metric": f"metric=bleu. {SEVERAL_METRICS}"}
@@ -91,6 +91,8 @@ def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bo
     ['+exp=compare', 'data.path="in.jsonl"', '+metric@metrics.bleu=bleu', 'costs=[1,2]']
     >>> as_settings(["compare", "in.jsonl", "metrics=bleu,ter"], ["compare"], multirun=True)
     ['+exp=compare', 'data.path="in.jsonl"', 'metric=bleu,ter']
+    >>> as_settings(["steer", "prompts=The food"], ["steer"]), as_settings(["prompts=my.yaml"], [])
+    (['+exp=steer', 'prompts=["The food"]'], ['prompts=my.yaml'])
 
     Raises SettingFault for a first word that is neither a verb nor an experiment, for a file that no setting takes, for
     a metric that is named twice, and for a list of names in `metric` or `exp`.
@@ -100,6 +102,11 @@ def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bo
     if names[:1] == ["doctor"]:
         names, settings = names[1:], [*settings, "dry_run=true"]
     named = [*_name_experiment(names, settings, experiments), *settings] if names else settings
+    if "+exp=steer" in named:  # elsewhere prompts are a file
+        named = [
+            f"prompts=[{quote(one.removeprefix('prompts='))}]" if re.match(r"prompts=[^\[]", one) else one
+            for one in named
+        ]
     return [each for setting in _gather_systems(named) for each in _rewrite(setting, multirun)]
 
 
@@ -191,6 +198,18 @@ def find_verb(experiment: str) -> str:
     ('agree', '')
     """
     return next((name for name, verb in VERBS.items() if verb.experiment == experiment and not verb.line), "")
+
+
+def name_verb(words: Sequence[str]) -> list[str]:
+    """The words that say what runs, for `--help`.
+
+    >>> name_verb(["train", "cdm", "in.jsonl", "seed=1"]), name_verb(["seed=1", "+exp=iwf"]), name_verb(["seed=1"])
+    (['train', 'cdm'], ['+exp=iwf'], [])
+    """
+    if named := [word for word in words if is_experiment(word)]:
+        return named
+    others = [word for word in words if not is_setting(word)]
+    return others[: 2 if others[:1] in (["train"], ["doctor"]) else 1]
 
 
 def quote(text: str) -> str:

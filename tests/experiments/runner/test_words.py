@@ -40,8 +40,10 @@ EXPERIMENTS = descriptions((CONFIGS,))
         ("score data.columns.references=r1,r2", "+exp=score ++data.columns.references=[r1,r2]"),
         ("score data.references=a/r.txt,b/r.txt", "+exp=score data.references=[a/r.txt,b/r.txt]"),
         ("score metric.model=a/b,c", "+exp=score metric.model=[a/b,c]"),
+        ("score metric.price=2,8", "+exp=score metric.price=[2,8]"),
         ("score metric.model=a/b", "+exp=score metric.model=a/b"),
         ("agree lower_is_better=ter", "+exp=meta_eval lower_is_better=[ter]"),
+        ("steer prompts=Hello,you", '+exp=steer prompts=["Hello,you"]'),
         ("train cdm in.jsonl", '+exp=cdm_dialogue data=dialogues data.train_path="in.jsonl"'),
         ("doctor score in.jsonl metric=bleu", '+exp=score data.path="in.jsonl" metric=bleu dry_run=true'),
         ("doctor +exp=oumg", "+exp=oumg dry_run=true"),
@@ -69,9 +71,12 @@ def test_words_as_settings(words: str, settings: str) -> None:
         ("steer a.txt", "steer takes no file without a name"),
         ("iwf a.txt", "iwf takes no file without a name"),
         ("+exp=score a.jsonl", "a.jsonl: with +exp=NAME"),
-        ("compare a.jsonl --metric rouge_l", "--metric is no option; a setting has no dashes: NAME=VALUE"),
+        ("compare a.jsonl --metric rouge_l", "--metric is no option; a setting has no dashes: metric=rouge_l"),
+        ("compare --metrics=ter a.jsonl", "--metrics=ter is no option; a setting has no dashes: metrics=ter"),
+        ("compare --metric", "metric=VALUE"),
         ("compare in.jsonl level=0.1,0.2", "level=0.1,0.2 needs -m, which runs a job for each value"),
         ("compare in.jsonl metric=bleu,ter", "metric must be one name"),
+        ("compare in.jsonl --metric bleu,ter", "a setting has no dashes: metrics=bleu,ter"),
         ("doctor", "doctor lacks a verb or an experiment"),
         ("compare nope.jsonl metrics=word_count", "nope.jsonl: no such file"),
         ("agree nope.jsonl network=true", "nope.jsonl: no such file"),
@@ -86,7 +91,7 @@ def test_words_that_are_refused(
     assert main(words.split()) == 2
     first, *more = capsys.readouterr().err.splitlines()
     assert said in first
-    assert words == "doctor" or all("VERB --help` lists the settings" in line for line in more)
+    assert words == "doctor" or all("--help` lists the settings" in line for line in more)
     assert list(tmp_path.iterdir()) == []
 
 
