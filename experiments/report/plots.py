@@ -109,28 +109,30 @@ def make_panels(names: Sequence[str]) -> tuple[Figure, list[Axes]]:
 
 
 @styled
-def plot_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure | None:
-    """A line for each estimate with its interval, the highest first.
+def plot_intervals(found: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> dict[str, Figure]:
+    """By name the estimates and their title: a line for each estimate with its interval, the highest first.
 
     Fewer than two estimates with intervals are no plot: the table says more.
     """
-    known = [name for name, each in estimates.items() if not np.isnan(each.low)]
-    names = sorted(known, key=lambda name: -estimates[name].value)
-    if len(names) < 2:
-        return None
-    labels = [wrap(name) for name in names]
-    lines = len("\n".join(labels).split("\n"))
-    figure = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
-    axes = figure.subplots()
-    for place, name in enumerate(names):
-        each = estimates[name]
-        axes.plot([each.low, each.high], [place, place], color="C0")
-        axes.plot(each.value, place, marker="o", color="C0")
-    axes.axvline(0, color="black", linewidth=0.6)
-    axes.set_yticks(range(len(names)), labels)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.locator_params(axis="x", nbins=6)
-    axes.grid(axis="x", linewidth=0.3, alpha=0.5)
-    figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
-    figure.supxlabel(wrap(title, TITLE))
-    return figure
+    figures = {}
+    for key, (estimates, title) in found.items():
+        known = [name for name, each in estimates.items() if not np.isnan(each.low)]
+        names = sorted(known, key=lambda name: -estimates[name].value)
+        if len(names) < 2:
+            continue
+        labels = [wrap(name) for name in names]
+        lines = len("\n".join(labels).split("\n"))
+        figure = figures[key] = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
+        axes = figure.subplots()
+        for place, name in enumerate(names):
+            each = estimates[name]
+            axes.plot([each.low, each.high], [place, place], color="C0")
+            axes.plot(each.value, place, marker="o", color="C0")
+        axes.axvline(0, color="black", linewidth=0.6)
+        axes.set_yticks(range(len(names)), labels)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.locator_params(axis="x", nbins=6)
+        axes.grid(axis="x", linewidth=0.3, alpha=0.5)
+        figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
+        figure.supxlabel(wrap(title, TITLE))
+    return figures

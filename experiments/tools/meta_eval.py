@@ -29,16 +29,16 @@ def meta_eval(
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("agreement"):
         study = study_metrics(scored, comparison, resampling, labelling, has_cues=run.cues)
-    plots = {}
+    intervals = {}
     for each in study.rankings:
         of = each.comparison
         title = f"{of.statistic} with {each.aspect} ({of.one_grouping}), 95 % over inputs"
-        plots[f"{of.statistic}_{each.aspect}_{of.one_grouping}"] = plot_intervals(each.agreement, title)
-    plots |= {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects}
+        intervals[f"{of.statistic}_{each.aspect}_{of.one_grouping}"] = each.agreement, title
+    ratings = {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects}
     return Outcome(
         signature=study.signature,
         tables=study.tables,
-        plots={name: plot for name, plot in plots.items() if plot is not None},
+        plots=plot_intervals(intervals) | ratings,
         scored=[study.scored],
         notes=study.notes,
     )
