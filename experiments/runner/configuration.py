@@ -27,7 +27,6 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from core.configs import CONFIGS
-from core.extras import named_extras
 from core.faults import SettingFault, suggest_similar
 from core.settings import Text, check
 from experiments.runner.trust import check_places, check_trusted, given_places, launcher_targets, leaves, walk
@@ -224,8 +223,7 @@ def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(model, Mapping):
         raise SettingFault(f"model must hold settings, but is {model!r}")
     settings = {**config, **{name: value for name, value in model.items() if config.get(name) is None}}
-    with named_extras(_name_extra(given["_target_"])):
-        function = _find_target(given["_target_"], "experiment")
+    function = _find_target(given["_target_"], "experiment")
     run, *parameters = inspect.signature(function, eval_str=True).parameters.values()  # the runner passes the Run
     node = _complete(given, parameters, settings)
     check_targets({**node, run.name: None}, "experiment")
@@ -267,14 +265,6 @@ def check_targets(node: Any, path: str = "") -> None:
         lacking = ", ".join(name for name in required if name not in block)
         if lacking and not block.get("_partial_", False):
             raise SettingFault(f"{where} needs {lacking} ({block['_target_']}), which the configuration lacks")
-
-
-def _name_extra(target: str) -> str | None:
-    """The extra that an experiment needs as a whole; a tool needs what its metrics do."""
-    room = target.removeprefix("experiments.").partition(".")[0]
-    if room == "tools":
-        return None
-    return "demo" if target == "experiments.demo.demo.demo" else "papers"
 
 
 def _find_target(target: str, where: str) -> Any:

@@ -64,11 +64,22 @@ def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str]
     with ExitStack() as held, journal() as kept:
         held.callback(importable.reset, importable.set(frozenset(allow)))
         try:
-            with named_extras():
+            with named_extras(name_extra(str(OmegaConf.select(config, "experiment._target_")))):
                 _run(config, folder, tuple(overrides), allow, kept, held)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             return _report_end(error, config, folder, kept, held)
     return FINE
+
+
+def name_extra(target: str) -> str | None:
+    """The extra that an experiment of this project needs as a whole; a tool needs what its metrics do.
+
+    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.demo.models.models")
+    (None, 'papers')
+    """
+    if not target.startswith("experiments.") or target.startswith("experiments.tools."):
+        return None
+    return "demo" if target == "experiments.demo.demo.demo" else "papers"
 
 
 def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Journal, held: ExitStack) -> int:

@@ -97,7 +97,7 @@ def test_a_light_installation_judges_and_names_the_extra_that_it_lacks(wheel: Pa
     for command, module, extra in (
         (f"score metric=bertscore {texts} output=s.jsonl", "bert_score", "models"),
         ("cdm_dialogue", "jaxtyping", "papers"),
-        ("demo", "gradio", "demo"),
+        ("demo", "torch", "demo"),
     ):
         found = judge(command)
         fault = f"{module} is not installed: pip install 'judging-generated-text[{extra}]'"
