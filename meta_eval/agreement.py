@@ -17,6 +17,7 @@ from meta_eval.intervals import USUAL, Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
+NAMED = 6  # metrics that a sentence names
 NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all examples, unless cues=none")
 
 
@@ -149,6 +150,7 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
     """A sentence for each set whose ratings some metric agrees with only as far as cheap cues do.
 
     The metric's correlation with the ratings is above 0, that beyond the cues is not; both by their intervals.
+    A sentence names at most `NAMED` metrics; the table has them all.
     """
     only: dict[str, list[str]] = {}
     for row in rows:
@@ -156,6 +158,7 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
             only.setdefault(row.set, []).append(f"{row.metric} ({row.aspect})")
     return [
         f"{name}: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for "
-        f"{', '.join(metrics)}"
+        + ", ".join(metrics[:NAMED])
+        + (f" and {len(metrics) - NAMED} more" if metrics[NAMED:] else "")
         for name, metrics in only.items()
     ]

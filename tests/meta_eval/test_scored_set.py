@@ -124,6 +124,8 @@ def test_agreement_beyond_cues_is_that_of_what_no_cue_shows() -> None:
     assert note_cues([*found.values()]) == [
         "toys: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for length (q)"
     ]
+    many = [replace(found["length"], metric=f"m{i}") for i in range(95)]
+    assert note_cues(many)[0].endswith("shown for m0 (q), m1 (q), m2 (q), m3 (q), m4 (q), m5 (q) and 89 more")
 
 
 def test_sets_without_cues_have_no_row_of_them() -> None:
