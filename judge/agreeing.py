@@ -14,7 +14,7 @@ from judge.agreement_tables import among_table, tabulate_agreement
 from judge.inputs import Columns, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Result, Table, format_cell, join_names, tabulate
+from judge.tables import Result, Table, format_cell, join_names, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
@@ -232,17 +232,10 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
     rows = []
     for ranking in rankings:
         cluster = number_clusters(ranking)
+        of, n = ranking.comparison, int(ranking.kept.sum())
+        where = {"aspect": ranking.aspect, "statistic": of.statistic, "grouping": of.one_grouping}
         rows += [
-            {
-                "aspect": ranking.aspect,
-                "statistic": ranking.comparison.statistic,
-                "grouping": ranking.comparison.one_grouping,
-                "cluster": cluster[name],
-                "metric": name,
-                "n": int(ranking.kept.sum()),
-                "agreement": each,
-                "reason": each.reason or "",
-            }
+            {**where, "cluster": cluster[name], "metric": name, "n": n, "agreement": each}
             for name, each in sorted(ranking.agreement.items(), key=lambda item: -item[1].value)
         ]
     level = rankings[0].comparison.level
@@ -250,7 +243,7 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
         "On the n examples that all metrics scored. Clusters are of permutation tests at "
         f"{level:g}, adjusted for all pairs."
     )
-    return Table("Ranking", caption, rows)
+    return tabulate("Ranking", caption, rows)
 
 
 def pair_tables(study: MetricStudy) -> list[Table]:
@@ -269,7 +262,7 @@ def pair_tables(study: MetricStudy) -> list[Table]:
         ("Is one metric better?", caption, [pair for each in study.rankings for pair in each.pairs]),
         ("Is a metric better than counting?", cues, [pair for each in study.rankings for pair in each.against_cues]),
     )
-    return [tabulate(title, text, [({}, pair) for pair in pairs], PAIR_CELLS) for title, text, pairs in named]
+    return [tabulate(title, text, [pick(pair, PAIR_CELLS) for pair in pairs]) for title, text, pairs in named]
 
 
 def rater_tables(
@@ -279,8 +272,9 @@ def rater_tables(
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
     layout = lay_out(len(scored), inputs=scored.groups)
     how = {"kind": kind, "resampling": resampling, "layout": layout}
+    columns = ("n", "agreement", "ceiling", "corrected")
     corrected = [
-        ({"aspect": aspect, "metric": name}, correct_agreement(metrics.values(name, aspect), table, **how))
+        pick(correct_agreement(metrics.values(name, aspect), table, **how), columns, aspect=aspect, metric=name)
         for aspect, table in scored.raters.items()
         for name in metrics.scores
     ]
@@ -288,8 +282,7 @@ def rater_tables(
         f"Correlations ({kind.title()}) with the mean rating. corrected: divided by the ceiling (Spearman's "
         "correction for attenuation); it may exceed 1 by chance. Intervals: 95 %, percentile, drawn over inputs."
     )
-    columns = ("n", "agreement", "ceiling", "corrected")
     return (
         among_table("Agreement among raters", scored.raters, layout, kind, resampling),
-        tabulate("Agreement with perfectly reliable ratings", corrected_caption, corrected, columns),
+        tabulate("Agreement with perfectly reliable ratings", corrected_caption, corrected),
     )

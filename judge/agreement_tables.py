@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from judge.tables import Row, Table, collect_reasons, tabulate
+from judge.tables import Row, Table, collect_reasons, pick, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
@@ -18,6 +17,7 @@ from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
+SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
 
 
 def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
@@ -31,9 +31,7 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
     groups = list(dict.fromkeys((row.set, row.aspect, row.grouping) for row in rows))
     found = []
     for row in sorted(rows, key=lambda row: (groups.index((row.set, row.aspect, row.grouping)), *_rank(row))):
-        cells = {name: getattr(row, name) for name in AGREEMENT_CELLS}
-        if has_groupings:
-            cells |= {"grouping": row.grouping, "groups": row.groups}
+        cells = pick(row, (*AGREEMENT_CELLS, *(("grouping", "groups") if has_groupings else ())))
         found.append({**cells, "reason": collect_reasons(cells)})
     return Table("Agreement with ratings", caption, found, key=AGREEMENT)
 
@@ -58,8 +56,8 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
         "people as they do among themselves can stand in for one of them. No judge agrees with more of these labels "
         "than what most people say, which includes their own."
     )
-    named = (({**names, "judge": each.name}, each) for names, each in found)
-    return tabulate("Agreement with single people", caption, named, ("n", "accuracy", "kappa", "weighted_kappa"))
+    rows = (pick(each, SINGLE_CELLS, **names, judge=each.name) for names, each in found)
+    return tabulate("Agreement with single people", caption, rows)
 
 
 def among_table(
@@ -70,15 +68,13 @@ def among_table(
     resampling: Resampling = USUAL,
 ) -> Table:
     """The agreement of the raters of each aspect, from their ratings of shape (raters, units)."""
-    rows: list[tuple[dict[str, Any], None]] = []
+    rows: list[Row] = []
     for aspect, table in raters.items():
         scale = name_scale(table)
-        found = {
-            "alpha": krippendorff_alpha(table, scale, resampling, layout=layout),
-            "between_raters": correlate_raters(table, kind, resampling, layout=layout),
-            "ceiling": find_ceiling(table, kind, resampling, layout=layout),
-        }
-        rows.append(({"aspect": aspect, "raters": len(table), "scale": scale, **found}, None))
+        cells = {"aspect": aspect, "raters": len(table), "scale": scale}
+        cells |= {"alpha": krippendorff_alpha(table, scale, resampling, layout=layout)}
+        cells |= {"between_raters": correlate_raters(table, kind, resampling, layout=layout)}
+        rows.append(cells | {"ceiling": find_ceiling(table, kind, resampling, layout=layout)})
     caption = (
         f"alpha is for ratings of this scale, correlations are {kind.title()}'s, the ceiling is Spearman-Brown's. "
         "Intervals: 95 %, percentile, drawn over inputs."

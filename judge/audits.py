@@ -13,7 +13,7 @@ from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
 from judge.scoring import join_signatures
-from judge.tables import Result, Table, tabulate
+from judge.tables import Result, Table, pick, tabulate
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -151,10 +151,7 @@ def cue_table(found: Mapping[str, AspectAudit]) -> Table:
         "few texts make it a little too low."
     )
     rows = [
-        (
-            {"aspect": aspect, "n": cues.n, "explained": cues.explained, "most_by": ", ".join(cues.main_cues) or "–"},
-            cues,
-        )
+        {"aspect": aspect, "n": cues.n, "explained": cues.explained, "most_by": ", ".join(cues.main_cues) or "–"}
         for aspect, audited in found.items()
         if (cues := audited.cues)
     ]
@@ -164,7 +161,7 @@ def cue_table(found: Mapping[str, AspectAudit]) -> Table:
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of correlations between scores and properties of the texts."""
     rows = [
-        ({"aspect": aspect, "property": name, "n": audited.n, "spearman": rho}, rho)
+        {"aspect": aspect, "property": name, "n": audited.n, "spearman": rho}
         for aspect, audited in found.items()
         for name, rho in audited.properties.items()
     ]
@@ -197,12 +194,12 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
 def edit_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of changes of the scores under harmless edits."""
     caption = "Edits that should not change scores, in standard deviations of the scores before the edit."
-    named = [
-        ({"aspect": aspect, "edit": name}, each)
+    rows = [
+        pick(each, ("n", "shift", "size", "changed"), aspect=aspect, edit=name)
         for aspect, audited in found.items()
         for name, each in audited.edits.items()
     ]
-    return tabulate("Harmless edits", caption, named, ("n", "shift", "size", "changed"))
+    return tabulate("Harmless edits", caption, rows)
 
 
 def summary_table(found: Mapping[str, MetricAudit]) -> Table:

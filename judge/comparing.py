@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -13,16 +12,10 @@ import numpy as np
 from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Count, Fraction, Positive, check
 from data.scored import place_outputs
-from judge.comparing_tables import (
-    Margins,
-    answer_which_system,
-    mean_table,
-    powered_table,
-    system_pair_table,
-)
+from judge.comparisons import Margins, SystemsCompared, answer_which_system
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Result, Table, join_names, note_resolution
+from judge.tables import join_names, note_resolution
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
@@ -39,33 +32,6 @@ from meta_eval.systems import (
 )
 
 Incomplete = Literal["refuse", "drop"]
-
-
-@dataclass(frozen=True)
-class SystemsCompared(Result):
-    """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`."""
-
-    signature: str
-    # of every system by metric, best first
-    means: Mapping[str, Sequence[SystemMean]]
-    # of systems by metric
-    pairs: Mapping[str, Pairs]
-    # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
-    powered: Mapping[tuple[str, ...], PoweredEstimate]
-    level: float
-    # by metric, where a margin of equivalence was asked for
-    margins: Margins
-    notes: tuple[str, ...]
-
-    @property
-    def tables(self) -> list[Table]:
-        """Means, pairs, and human means from few ratings."""
-        tables = [
-            mean_table(self.means, self.level),
-            system_pair_table(self.pairs, self.level, self.margins),
-            *(powered_table(what, self.powered) for what in ("mean", "difference")),
-        ]
-        return [table for table in tables if table.rows]
 
 
 def compare(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.faults import InputFaults, SettingFault, fault
-from judge.tables import Row, Table, format_cell, tabulate
+from judge.tables import Row, Table, format_cell, pick, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import share_interval
@@ -148,7 +148,7 @@ def correction_table(found: Corrections) -> Table:
             f"{FEWEST_UNITS} inputs with labels)."
         )
     rows = [
-        ({"judge": name, **{column: cell for column, cell in each.items() if partly or column not in HELPED}}, None)
+        {"judge": name, **{column: cell for column, cell in each.items() if partly or column not in HELPED}}
         for name, systems in found.by_labels.items()
         for each in systems
     ]
@@ -161,10 +161,10 @@ def length_table(found: Mapping[str, Mapping[str, Controlled]], ranks: Mapping[s
         "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, "
         f"or {WINNER}, the preferences themselves. Intervals are over inputs."
     )
-    rows = []
+    columns = ("win_rate", "controlled", "change", "strength", "n")
+    rows: list[Row] = []
     for name, systems in found.items():
         for rank, (system, each) in enumerate(systems.items(), 1):
-            rows.append(
-                ({"by": name, "rank": rank, "rank_as_judged": ranks[name].get(system, 0), "system": system}, each)
-            )
-    return tabulate("At equal lengths", caption, rows, ("win_rate", "controlled", "change", "strength", "n"))
+            as_judged = ranks[name].get(system, 0)
+            rows.append(pick(each, columns, by=name, rank=rank, rank_as_judged=as_judged, system=system))
+    return tabulate("At equal lengths", caption, rows)

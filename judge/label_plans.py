@@ -193,7 +193,7 @@ def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Tab
         if any(other.judge for other in quantities):
             cells |= {"judge": each.judge, "correlation": each.correlation, "verdicts": best.verdicts}
             cells |= {"alone": alone.labels, "cost_alone": alone.cost}
-        rows.append(({name: cells[name] for name in COLUMNS if name in cells} | {"reason": best.reason or ""}, None))
+        rows.append({name: cells[name] for name in COLUMNS if name in cells} | {"reason": best.reason or ""})
     return tabulate("Labels needed", CAPTION, rows), decide(found, goal)
 
 

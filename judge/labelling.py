@@ -12,7 +12,7 @@ import numpy as np
 from core.faults import SettingFault, check_names
 from core.settings import checked_dataclass
 from judge.agreement_tables import describe_chance, single_table
-from judge.tables import Row, Table, format_cell, shorten, tabulate
+from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_interval, share_interval
@@ -33,6 +33,8 @@ from meta_eval.scored_set import ScoredSet
 ALL = "all"  # of systems
 MOST_SHOWN = 20  # disagreements of a judge about an aspect
 LONGEST_TEXT = 200  # characters of a text beside a disagreement
+LABEL_CELLS = ("n", "accuracy", "kappa", "weighted_kappa", "harshness", "missing")
+SHARE_CELLS = ("n_people", "n_judge", "sensitivity", "specificity")
 
 
 @checked_dataclass
@@ -67,21 +69,23 @@ class LabelStudy:
     @property
     def tables(self) -> list[Table]:
         """Agreement, also with single people, corrected means, each label, the confusion, the surest disagreements."""
-        rows = [({"aspect": aspect, "judge": name}, each) for (aspect, name), each in self.agreement.items()]
-        columns = ("n", "accuracy", "kappa", "weighted_kappa", "harshness", "missing")
+        rows = [pick(each, LABEL_CELLS, aspect=aspect, judge=name) for (aspect, name), each in self.agreement.items()]
         single = [({"aspect": aspect}, each) for aspect, found in self.single.items() for each in found]
-        labels = [({**names, "label": f"{own.label:g}"}, own) for names, each in rows for own in each.shares]
+        labels = [
+            pick(own, SHARE_CELLS, aspect=aspect, judge=name, label=f"{own.label:g}")
+            for (aspect, name), each in self.agreement.items()
+            for own in each.shares
+        ]
         confusion: dict[str, list[dict[str, Any]]] = {}
         for (aspect, name), each in self.agreement.items():
             for label, counts in zip(each.labels, each.confusion, strict=True):
                 judged = {f"judged {other:g}": int(n) for other, n in zip(each.labels, counts, strict=True)}
                 confusion.setdefault(aspect, []).append({"judge": name, "people": f"{label:g}", **judged})
-        shares = ("n_people", "n_judge", "sensitivity", "specificity")
         found = [
-            tabulate("Agreement on labels", AGREEMENT_CAPTION, rows, columns),
+            tabulate("Agreement on labels", AGREEMENT_CAPTION, rows),
             single_table(single),
-            tabulate("Mean labels by judges and by people", CORRECTED_CAPTION, [(row, None) for row in self.corrected]),
-            tabulate("Labels one by one", "Intervals: 95 %, over inputs.", labels, shares),
+            tabulate("Mean labels by judges and by people", CORRECTED_CAPTION, self.corrected),
+            tabulate("Labels one by one", "Intervals: 95 %, over inputs.", labels),
             *(
                 Table(f"Labels by people and by judges: {aspect}", "How many texts have each pair of labels.", counts)
                 for aspect, counts in confusion.items()

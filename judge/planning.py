@@ -19,7 +19,7 @@ from data.scored import read_scored
 from judge.inputs import RULE, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
 from judge.preferring import read_given
-from judge.tables import Result, Table, tabulate
+from judge.tables import Result, Table, pick, tabulate
 from meta_eval.planning import (
     SampleSize,
     Spread,
@@ -34,6 +34,7 @@ from meta_eval.scored_set import ScoredSet
 
 Pilot = Source | Preferences
 FEWEST_PILOT_INPUTS = 5
+SIZE_CELLS = ("n", "power", "reason")
 ASSUMED = "every figure rests on assumptions; pilot.path=FILE"
 
 
@@ -87,7 +88,7 @@ def plan(
     >>> plan(within=0.05, correlation=0.8, differences=[0.1]).notes[-1].split(";")[1]
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
-    check_names(settings, {each.name for each in fields(PlanSettings)}, "plan")
+    check_names(settings, [each.name for each in fields(PlanSettings)], "plan")
     return plan_from(read_pilot(pilot), aspect, systems, PlanSettings(**settings), seed)
 
 
@@ -141,31 +142,25 @@ def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> Stud
         for difference in assumptions.differences
         for raters in assumptions.raters
     ]
-    of_systems = [
-        (
-            {"difference": d, "raters": k, "spread": spread.of_mean(k)},
-            n_to_tell_systems(d, spread.of_mean(k), power=power, level=level),
+    of_systems: list[tuple[dict[str, Any], SampleSize]] = []
+    for difference in assumptions.differences:
+        for raters in [1] if spread.raters is None else assumptions.raters:
+            deviation = spread.of_mean(raters)
+            needed = n_to_tell_systems(difference, deviation, power=power, level=level)
+            of_systems.append(({"difference": difference, "raters": raters, "spread": deviation}, needed))
+    wanted = f"power {power:g} at a level of {level:g}, two-sided"
+    paired = f"Inputs that the paired t-test needs for {wanted}. spread: {describe_spread(spread)}."
+    williams = f"Examples that Williams' test needs for {wanted}; for system-level correlations, systems."
+    tables = [
+        tabulate(
+            f"Inputs needed to compare two {what}", caption, [pick(each, SIZE_CELLS, **names) for names, each in rows]
         )
-        for d in assumptions.differences
-        for k in ([1] if spread.raters is None else assumptions.raters)
+        for what, caption, rows in (("systems", paired, of_systems), ("metrics", williams, of_metrics))
     ]
-    wanted, columns = f"power {power:g} at a level of {level:g}, two-sided", ("n", "power", "reason")
-    metrics = tabulate(
-        "Inputs needed to compare two metrics",
-        f"Examples that Williams' test needs for {wanted}; for system-level correlations, systems.",
-        of_metrics,
-        columns,
-    )
-    systems = tabulate(
-        "Inputs needed to compare two systems",
-        f"Inputs that the paired t-test needs for {wanted}. spread: {describe_spread(spread)}.",
-        of_systems,
-        columns,
-    )
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
     return StudyPlan(
         join_settings("plan", assumptions, spread=f"{spread.inputs:g},{of_raters}", seed=seed),
-        [systems, metrics],
+        tables,
         (*note_gaps(spread), f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}."),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,31 +18,20 @@ from data.files import InputFile
 from data.frames import list_items
 from data.preferences import has_outputs, read_preferences
 from data.scored import place_outputs, read_scored
-from judge.agreement_tables import single_table
-from judge.correcting import Corrections, add_labels, correct
+from judge.correcting import add_labels, correct
 from judge.inputs import Columns, Frame, Source, read
 from judge.metrics import load_metric
-from judge.preferring_tables import (
-    agreement_table,
-    among_table,
-    describe_judges,
-    describe_ranking,
-    favour_table,
-    judge_table,
-    pair_table,
-    system_table,
-)
+from judge.preferences import ALL, PreferenceStudy
 from judge.scoring import AnyMetric, add_scores
-from judge.tables import Result, Table, format_cell, note_resolution
+from judge.tables import note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.bootstrap import Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, is_within_margin
-from meta_eval.labels import PEOPLE, SingleAgreement, agree_with_single
+from meta_eval.labels import SingleAgreement, agree_with_single
 from meta_eval.preferences import (
     OUTCOMES,
     PANEL,
-    PreferenceAgreement,
     Preferences,
     Verdicts,
     agree_among,
@@ -50,15 +39,13 @@ from meta_eval.preferences import (
     find_majority,
     in_both_orders,
     list_pairs,
-    position_effect,
     prefer_by_scores,
     settle_orders,
 )
 from meta_eval.scored_set import ScoredSet
-from meta_eval.strengths import PreferenceRanking, rank_by_preferences
+from meta_eval.strengths import rank_by_preferences
 
 GIVEN = Path("preferences")  # names rows in memory in messages
-ALL = "all"
 LONGER, FAMILY = "longer text", "own family"
 Family = Sequence[str] | Mapping[str, Sequence[str]]
 
@@ -69,73 +56,6 @@ class PairJudge(Protocol):
     def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
         """Judges each pair in both orders."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class PreferenceStudy(Result):
-    """Which systems are preferred, and which metrics prefer as people do."""
-
-    signature: str
-    ranking: PreferenceRanking
-    level: float
-    # pairs whose win rates are shown to be within the margin of 1/2
-    equal: frozenset[tuple[str, str]]
-    # how many people, or judges, there are where they are several, and Krippendorff's alpha among them
-    among: Mapping[str, tuple[int, Estimate]]
-    # of the judges and metrics with each person, and of people among themselves, where several are named
-    single: Sequence[SingleAgreement]
-    # by judge or metric, what it favours more than people: `LONGER`, `FAMILY`
-    favours: Mapping[tuple[str, str], Favour]
-    # by metric, and by its pair of systems, or by `ALL` twice
-    agreement: Mapping[tuple[str, str, str], PreferenceAgreement]
-    # of the judge that was asked, and the inputs of its pairs
-    verdicts: Verdicts | None
-    judged_inputs: Sequence[str]
-    # of the ranking, by labels and for lengths
-    corrections: Corrections
-    # what the number of inputs limits
-    resolution: Sequence[str]
-
-    @property
-    def tables(self) -> list[Table]:
-        """Systems, pairs of systems, raters, agreement of metrics, corrections, the judge; those that there are."""
-        found = [
-            system_table(self.ranking),
-            pair_table(self.ranking, self.level, self.equal),
-            among_table(self.among),
-            agreement_table(self.agreement),
-            single_table([({}, each) for each in self.single]),
-            favour_table(self.favours),
-            *self.corrections.tables,
-            judge_table(self.verdicts, self.judged_inputs),
-        ]
-        return [table for table in found if table.rows]
-
-    @property
-    def position(self) -> Estimate | None:
-        """How often the judge prefers the output that it sees first, minus 1/2; None without a judge."""
-        return None if self.verdicts is None else position_effect(self.verdicts.first, self.judged_inputs)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
-        found: list[str] = []
-        if (position := self.position) is not None and (position.low > 0 or position.high < 0):
-            place = "first" if position.value > 0 else "second"
-            found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
-        whole = {name: each for (name, a, _), each in self.agreement.items() if a == ALL}
-        if whole and (most := max(whole.values(), key=lambda each: each.missing)).missing:
-            n = most.n + most.missing
-            found.append(f"{most.missing} of {n} pairs have no output of both systems with a score, or no verdict")
-        for (name, side), each in self.favours.items():
-            if each.effect.low > 0 or each.effect.high < 0:
-                often = "more" if each.effect.value > 0 else "less"
-                found.append(
-                    f"{name} prefers the {side} {often} often than people do: effect {format_cell(each.effect)}"
-                )
-        people = [f"{PEOPLE} agree by kappa {format_cell(each.kappa)}" for each in self.single if each.name == PEOPLE]
-        answer = "; ".join([describe_ranking(self.ranking, self.level), *describe_judges(whole), *people])
-        return (*found, *self.corrections.notes, *self.resolution, answer)
 
 
 def prefer(

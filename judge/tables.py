@@ -267,18 +267,14 @@ def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     return "".join([*(table.to_html() for table in tables), *(f"<p>{escape(note)}</p>" for note in notes)])
 
 
-def tabulate(
-    title: str,
-    caption: str,
-    found: Iterable[tuple[Row, object]],
-    columns: Sequence[str] = (),
-) -> Table:
-    """A table with a row per result: the cells that name it, attributes of the result (`columns`), and why an estimate
-    is undefined, unless the result has a reason.
-    """
-    rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
-    full = [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows]
-    return Table(title, caption, full)
+def tabulate(title: str, caption: str, rows: Iterable[Row]) -> Table:
+    """A table whose rows say why an estimate is undefined; a reason that a row has stays."""
+    return Table(title, caption, [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows])
+
+
+def pick(found: object, columns: Iterable[str], **names: Any) -> dict[str, Any]:
+    """The cells of a row: those that name it, then attributes of what was found."""
+    return {**names, **{column: getattr(found, column) for column in columns}}
 
 
 def _split_estimates(row: Row, ends: Callable[[Estimate], Row]) -> dict[str, Any]:

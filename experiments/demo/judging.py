@@ -18,7 +18,8 @@ from data.scored import read_scored
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from experiments.report.explanations import Line, read_explanation
-from judge.comparing import SystemsCompared, check_comparable, compare
+from judge.comparing import check_comparable, compare
+from judge.comparisons import SystemsCompared
 from judge.inputs import read
 from judge.scoring import score_all
 from mars.metric import MARS

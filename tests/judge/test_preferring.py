@@ -16,7 +16,7 @@ from core.example import Example
 from core.faults import SettingFault
 from data.scored import mark_missing
 from data.sets.judged_pairs import load_pandalm
-from judge.preferring import PreferenceStudy
+from judge.preferences import PreferenceStudy
 from meta_eval.preferences import Verdicts
 from meta_eval.scored_set import ScoredSet
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from judge.tables import Table, format_number, join_names, tabulate
+from judge.tables import Result, Row, Table, format_number, join_names, pick, tabulate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
@@ -27,37 +28,62 @@ POWERED = {  # title and caption by what is estimated
 EQUAL = "equal within: two one-sided t tests, adjusted for all pairs, show that the difference is below the margin. "
 
 
+@dataclass(frozen=True)
+class SystemsCompared(Result):
+    """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`."""
+
+    signature: str
+    # of every system by metric, best first
+    means: Mapping[str, Sequence[SystemMean]]
+    # of systems by metric
+    pairs: Mapping[str, Pairs]
+    # of aspects that are rated in part, by aspect, metric and system the mean rating, and by two systems its difference
+    powered: Mapping[tuple[str, ...], PoweredEstimate]
+    level: float
+    # by metric, where a margin of equivalence was asked for
+    margins: Margins
+    notes: tuple[str, ...]
+
+    @property
+    def tables(self) -> list[Table]:
+        """Means, pairs, and human means from few ratings."""
+        tables = [
+            mean_table(self.means, self.level),
+            system_pair_table(self.pairs, self.level, self.margins),
+            *(powered_table(what, self.powered) for what in ("mean", "difference")),
+        ]
+        return [table for table in tables if table.rows]
+
+
 def mean_table(means: Mapping[str, Sequence[SystemMean]], level: float) -> Table:
     """The means of all systems by metric, best first."""
-    named = [
-        ({"metric": metric, "system": each.system, "cluster": each.cluster}, each)
-        for metric, ranked in means.items()
-        for each in ranked
-    ]
+    columns = ("system", "cluster", "mean", "n")
+    rows = [pick(each, columns, metric=metric) for metric, ranked in means.items() for each in ranked]
     caption = (
         "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. "
         f"Clusters are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by "
         "people."
     )
-    return tabulate("Systems, best first", caption, named, ("mean", "n"))
+    return tabulate("Systems, best first", caption, rows)
 
 
 def system_pair_table(pairs: Mapping[str, Pairs], level: float, margins: Margins) -> Table:
     """The table of all pairs of systems by metric."""
     has_cues = any(each.beyond_cues is not UNCOUNTED for found in pairs.values() for each in found.values())
     columns = ("p_value", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "n")
-    named = []
+    rows: list[Row] = []
     for metric, found in pairs.items():
         for (a, b), each in found.items():
             cells = {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
-            named.append((cells | {"better": judge_pair((a, b), each, level, margins.get(metric))}, each))
+            better = judge_pair((a, b), each, level, margins.get(metric))
+            rows.append(pick(each, columns, **cells, better=better))
     caption = (
         "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a "
         f"metric (step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). "
         f"{EQUAL if margins else ''}win_rate has Tango's score interval (Wilson's where nothing ties), difference "
         f"Student's t interval below {FEWEST_UNITS} inputs."
     )
-    return tabulate("Systems on the same inputs", caption, named, columns)
+    return tabulate("Systems on the same inputs", caption, rows)
 
 
 def judge_pair(systems: tuple[str, str], found: SystemComparison, level: float, margin: float | None) -> str:
@@ -126,13 +152,10 @@ def powered_table(what: str, found: Mapping[tuple[str, ...], PoweredEstimate]) -
     """The table of human means, or differences, from few ratings: by aspect, metric and one system, or two."""
     title, caption = POWERED[what]
     columns = ("aspect", "metric", *(["system"] if what == "mean" else ["system_a", "system_b"]))
-    named = [
-        (
-            dict(zip(columns, names, strict=True))
-            | {"rated": each.rated, "unrated": each.unrated, what: each.estimate, f"{what}_by_ratings": each.classical},
-            each,
-        )
+    rows = [
+        {**dict(zip(columns, names, strict=True)), "rated": each.rated, "unrated": each.unrated}
+        | {what: each.estimate, f"{what}_by_ratings": each.classical, "saved": each.saved}
         for names, each in found.items()
         if len(names) == len(columns)
     ]
-    return tabulate(title, caption.format(fewest=FEWEST_UNITS), named, ("saved",))
+    return tabulate(title, caption.format(fewest=FEWEST_UNITS), rows)

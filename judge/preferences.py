@@ -1,0 +1,183 @@
+"""The tables and sentences about preferences: systems, pairs of systems, judges and what these favour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.agreement_tables import describe_chance, single_table
+from judge.correcting import Corrections
+from judge.tables import Result, Row, Table, format_cell, format_number, join_names, pick, tabulate
+from meta_eval.biases import Favour
+from meta_eval.bootstrap import Estimate
+from meta_eval.labels import PEOPLE, SingleAgreement
+from meta_eval.preferences import PreferenceAgreement, Verdicts, position_effect
+from meta_eval.strengths import PreferenceRanking, PreferredPair
+
+ALL = "all"
+SYSTEMS = (
+    "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
+    "compared pair of k systems counts 1/(k - 1) tie more."
+)
+PAIRS = (
+    "Positive where system_a is preferred. difference: of the strengths, which rest on all pairs; win_rate: on the "
+    "judgements of this pair. p_value: two-sided, by swaps of inputs, adjusted for all pairs (score test of equal "
+    "strengths, step-down of the largest statistic)."
+)
+AMONG = "Of win, tie and loss. Intervals are over inputs."
+AGREEMENT = (
+    "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. macro_f1 is that of the "
+    "output named first in the file. Intervals are over inputs."
+)
+FAVOURS = (
+    "On the n pairs of which one output is longer (in characters), or by a system of the judge's own family; ties "
+    "count half. Intervals are over inputs."
+)
+ASKED = (
+    "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. A panel says in "
+    "each order what most of its judges say."
+)
+SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
+PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
+AGREEMENT_CELLS = ("n", "accuracy", "kappa", "macro_f1", "untied", "missing")
+FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceStudy(Result):
+    """Which systems are preferred, and which metrics prefer as people do."""
+
+    signature: str
+    ranking: PreferenceRanking
+    level: float
+    # pairs whose win rates are shown to be within the margin of 1/2
+    equal: frozenset[tuple[str, str]]
+    # how many people, or judges, there are where they are several, and Krippendorff's alpha among them
+    among: Mapping[str, tuple[int, Estimate]]
+    # of the judges and metrics with each person, and of people among themselves, where several are named
+    single: Sequence[SingleAgreement]
+    # by judge or metric, what it favours more than people: `LONGER`, `FAMILY`
+    favours: Mapping[tuple[str, str], Favour]
+    # by metric, and by its pair of systems, or by `ALL` twice
+    agreement: Mapping[tuple[str, str, str], PreferenceAgreement]
+    # of the judge that was asked, and the inputs of its pairs
+    verdicts: Verdicts | None
+    judged_inputs: Sequence[str]
+    # of the ranking, by labels and for lengths
+    corrections: Corrections
+    # what the number of inputs limits
+    resolution: Sequence[str]
+
+    @property
+    def tables(self) -> list[Table]:
+        """Systems, pairs of systems, raters, agreement of metrics, corrections, the judge; those that there are."""
+        among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in self.among.items()]
+        agreement = [
+            pick(each, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
+            for (name, a, b), each in self.agreement.items()
+        ]
+        favours = [pick(each, FAVOUR_CELLS, judge=name, favoured=side) for (name, side), each in self.favours.items()]
+        found = [
+            tabulate("Systems by preferences", SYSTEMS, [pick(each, SYSTEM_CELLS) for each in self.ranking.systems]),
+            tabulate("Pairs of systems by preferences", PAIRS, self._judge_pairs()),
+            tabulate("Agreement among raters", AMONG, among),
+            tabulate("Agreement with preferences", AGREEMENT, agreement),
+            single_table(({}, each) for each in self.single),
+            tabulate("What the judges favour", FAVOURS, favours),
+            *self.corrections.tables,
+            tabulate("The judge", ASKED, self._count_answers()),
+        ]
+        return [table for table in found if table.rows]
+
+    def _judge_pairs(self) -> Iterator[Row]:
+        """The pairs of systems, each with the verdict of its tests."""
+        for pair in self.ranking.pairs:
+            better = find_better(pair, self.level) or ("not tested" if math.isnan(pair.p_value) else "not separated")
+            if (pair.system_a, pair.system_b) in self.equal:
+                better = f"{better}, equal within the margin"
+            yield pick(pair, PAIR_CELLS, system_a=pair.system_a, system_b=pair.system_b, better=better)
+
+    def _count_answers(self) -> Iterator[Row]:
+        """How the judge answered; of a panel, each of its judges too."""
+        for name, first in (self.verdicts.by_judge if self.verdicts else {}).items():
+            answered = np.asarray(~np.isnan(first).any(axis=1))
+            same = first[answered, 0] == 1 - first[answered, 1]
+            yield {
+                "judge": name,
+                "pairs": len(answered),
+                "unanswered": int((~answered).sum()),
+                "same_in_both_orders": float(same.mean()) if answered.any() else math.nan,
+                "position_effect": position_effect(first, self.judged_inputs),
+            }
+
+    @property
+    def position(self) -> Estimate | None:
+        """How often the judge prefers the output that it sees first, minus 1/2; None without a judge."""
+        return None if self.verdicts is None else position_effect(self.verdicts.first, self.judged_inputs)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
+        found: list[str] = []
+        if (position := self.position) is not None and (position.low > 0 or position.high < 0):
+            place = "first" if position.value > 0 else "second"
+            found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
+        whole = {name: each for (name, a, _), each in self.agreement.items() if a == ALL}
+        if whole and (most := max(whole.values(), key=lambda each: each.missing)).missing:
+            n = most.n + most.missing
+            found.append(f"{most.missing} of {n} pairs have no output of both systems with a score, or no verdict")
+        for (name, side), each in self.favours.items():
+            if each.effect.low > 0 or each.effect.high < 0:
+                often = "more" if each.effect.value > 0 else "less"
+                found.append(
+                    f"{name} prefers the {side} {often} often than people do: effect {format_cell(each.effect)}"
+                )
+        people = [f"{PEOPLE} agree by kappa {format_cell(each.kappa)}" for each in self.single if each.name == PEOPLE]
+        answer = "; ".join([describe_ranking(self.ranking, self.level), *describe_judges(whole), *people])
+        return (*found, *self.corrections.notes, *self.resolution, answer)
+
+
+def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
+    """The systems that the tests separate, in a sentence."""
+    if not any(pair.p_value <= 1 for pair in ranking.pairs):
+        return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
+    better: dict[str, list[str]] = {}
+    separated = [(pair, winner) for pair in ranking.pairs if (winner := find_better(pair, level))]
+    for pair, winner in separated:
+        better.setdefault(winner, []).append(pair.system_b if winner == pair.system_a else pair.system_a)
+    if not better:
+        names = [each.system for each in ranking.systems]
+        p = format_number(min(pair.p_value for pair in ranking.pairs))
+        return f"the tests do not separate {join_names(names)} (p {'at least ' if names[2:] else ''}{p})"
+    order = [each.system for each in ranking.systems]
+    parts = [
+        f"{name} is preferred to {join_names(sorted(better[name], key=order.index))}"
+        for name in order
+        if name in better
+    ]
+    rest = ["the tests do not separate the others"] if len(separated) < len(ranking.pairs) else []
+    return ", ".join([*parts, *rest])
+
+
+def find_better(pair: PreferredPair, level: float) -> str | None:
+    """The preferred system of a pair; None where the test does not separate the two."""
+    if not pair.p_value < level:
+        return None
+    return pair.system_a if pair.difference.value > 0 else pair.system_b
+
+
+def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
+    """Which judges and metrics agree with people better than by chance, in sentences.
+
+    By the interval of kappa, or, below its fewest inputs, by that of the share of judgements without ties.
+    """
+    verdicts: dict[str, list[str]] = {}
+    for name, each in found.items():
+        shown, chance, estimate = "kappa", 0.0, each.kappa
+        if math.isnan(each.kappa.low):
+            shown, chance, estimate = "without ties", 0.5, each.untied
+        verdicts.setdefault(describe_chance(estimate, chance), []).append(f"{name} ({shown} {format_cell(estimate)})")
+    return [f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in verdicts.items()]
