@@ -131,13 +131,8 @@ def study_metrics(
     for aspect in metrics.aspects:
         rated, with_cues = metrics.rated(aspect), shown.rated(aspect)
         comparisons = comparison.expand(rated.layout)
-        rows += measure_aspect(
-            with_cues,
-            aspect,
-            resampling,
-            groupings=list_groupings(rated.layout, comparisons[0].one_grouping),
-            has_cues=has_cues,
-        )
+        groupings = list_groupings(rated.layout, comparisons[0].one_grouping)
+        rows += measure_aspect(with_cues, aspect, resampling, groupings=groupings, has_cues=has_cues)
         for each in comparisons:
             ranking = rank_metrics(rated, aspect, each, resampling)
             found = compare_metrics(rated, ranking, resampling), compare_with_cues(with_cues, ranking, resampling)
@@ -148,6 +143,7 @@ def study_metrics(
         for name, reason in ranking.left_out.items()
     ]
     line = join_settings("meta_eval", comparison, n=len(scored))
+    notes = (*collect_notes(scored.scores), *note_cues(rows), *note_reversed(rows), *left_out, *labels.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
         scored=shown,
@@ -155,14 +151,7 @@ def study_metrics(
         rankings=tuple(rankings),
         raters=rater_tables(scored, metrics, comparison, resampling),
         labels=labels,
-        notes=(
-            *collect_notes(scored.scores),
-            *note_cues(rows),
-            *note_reversed(rows),
-            *left_out,
-            *labels.notes,
-            answer_question(rankings, rows),
-        ),
+        notes=(*notes, answer_question(rankings, rows)),
     )
 
 

@@ -32,7 +32,7 @@ def write_cards(folder: Path, found: Audits) -> None:
     needs = {name: each for name, each in NEEDS.items() if name not in found.metrics}
     for name, each in needs.items():
         kind = resolve_name(read_config(name)["_target_"]).__self__  # a class method makes it
-        write_page(folder / f"{name}.md", [f"# {name}", describe(kind), f"Not audited: it needs {each}."])
+        write_page(folder / f"{name}.md", [f"# {name}", inspect.getdoc(kind) or "", f"Not audited: it needs {each}."])
     rows = [{"metric": name, "needs": each} for name, each in needs.items()]
     described = Table("Not audited", "Metrics that need a model that is not available here.", rows)
     parts = ["# Metric cards", "What each metric of this repository reacts to."]
@@ -42,18 +42,13 @@ def write_cards(folder: Path, found: Audits) -> None:
     write_page(folder / "README.md", parts)
 
 
-def describe(metric: type) -> str:
-    """What a metric measures, its range and its direction, as its class says it."""
-    return inspect.cleandoc(metric.__doc__ or "")
-
-
 def write_card(path: Path, found: MetricAudit) -> None:
     """Writes the card of an audited metric."""
     needs = " and ".join(f"`{field}`" for field in found.metric.requires) or "nothing"
     kind = "synthetic texts" if found.rated.synthetic else "texts"
     parts = [
         f"# {found.name}",
-        describe(type(found.metric)),
+        inspect.getdoc(type(found.metric)) or "",
         f"Needs beside the text: {needs}. Cost: {found.cost:.2g} seconds per text where the card was made.",
         "\n".join(f"- {markdown_text(note)}" for note in (*found.said, found.conclusion)),
         f"## Audit on {found.n} {kind} ({found.rated.name}), seed {found.settings.seed}",

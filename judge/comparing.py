@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations, product
 from typing import Literal
 
 import numpy as np
 
 from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Count, Fraction, Positive, check
+from data.records import require_none
 from data.scored import place_outputs
 from judge.comparisons import Margins, SystemsCompared, answer_which_system
 from judge.inputs import Columns, References, Source, read
@@ -84,35 +85,20 @@ def compare(
         found = compare_pairs(grid.systems, values, resampling, permutations, margins.get(name), level)
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, name, features) if features else found
-    powered: dict[tuple[str, ...], PoweredEstimate] = {}
-    for aspect in partly:
-        for name in grid.scores:
-            powered |= estimate_powered(grid, aspect, name)
+    powered = dict(chain.from_iterable(estimate_powered(grid, *each) for each in product(partly, grid.scores)))
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
     line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
     line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
+    rated = [
+        f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
+        for aspect in partly
+    ]
+    sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
+    few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
+    notes = (*dropped, *collect_notes(scored.scores), *note_missing(grid), *rated, *few)
+    answer = answer_which_system(means, pairs, level, margins)
     return SystemsCompared(
-        signature="|".join([line, *scored.signatures]),
-        means=means,
-        pairs=pairs,
-        powered=powered,
-        level=level,
-        margins=margins,
-        notes=(
-            *dropped,
-            *collect_notes(scored.scores),
-            *note_missing(grid),
-            *(
-                f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
-                for aspect in partly
-            ),
-            *(
-                note
-                for n in dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
-                for note in note_resolution(n, permutations, "permutations", level)
-            ),
-            answer_which_system(means, pairs, level, margins),
-        ),
+        "|".join([line, *scored.signatures]), means, pairs, powered, level, margins, notes=(*notes, answer)
     )
 
 
@@ -135,13 +121,13 @@ def note_missing(grid: Grid) -> Iterator[str]:
             yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
 
 
-def estimate_powered(grid: Grid, aspect: str, name: str) -> dict[tuple[str, ...], PoweredEstimate]:
+def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:
     """The mean rating of each system from its rated part and all its scores, and the difference of each pair."""
     own = [*zip(grid.systems, grid.ratings[aspect], grid.scores[name], strict=True)]
-    found: dict[tuple[str, ...], PoweredEstimate] = {(aspect, name, a): powered_mean(y, f) for a, y, f in own}
+    for a, y, f in own:
+        yield (aspect, name, a), powered_mean(y, f)
     for (a, y_a, f_a), (b, y_b, f_b) in combinations(own, 2):
-        found[aspect, name, a, b] = powered_difference(y_a, y_b, f_a, f_b)
-    return found
+        yield (aspect, name, a, b), powered_difference(y_a, y_b, f_a, f_b)
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
@@ -193,5 +179,4 @@ def check_comparable(scored: ScoredSet, incomplete: Incomplete = "refuse") -> No
                 found = f"{format_value(here)} here and {format_value(there)} in line {scored.locate(earlier)[1]}"
                 rule = f"all systems must answer the same input, but {name} of {format_value(example.group)}"
                 faults.append(fault(*scored.locate(i), f"{rule} is {found}"))
-    if faults:
-        raise InputFaults(faults)
+    require_none((), faults)

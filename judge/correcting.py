@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.faults import InputFaults, SettingFault, fault
+from core.faults import SettingFault, fault
+from data.records import require_none
 from judge.tables import Row, Table, format_cell, pick, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
@@ -86,8 +87,7 @@ def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Pref
             outcomes[places[name, b, a]] = 1 - outcome
         else:
             faults.append(fault(labels.name, 0, f"{given.name} has no verdict on {a} and {b} for the input {name}"))
-    if faults:
-        raise InputFaults(faults)
+    require_none((), faults)
     return replace(given, outcomes=outcomes, judges={JUDGE: given.outcomes, **given.judges})
 
 

@@ -17,7 +17,7 @@ from data.columns import Columns as FrozenColumns
 from data.columns import freeze_columns
 from data.files import FORMS, InputFile
 from data.frames import is_frame, list_items, name_of, to_value
-from data.records import check_id
+from data.records import check_id, require_none
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
 from meta_eval.scored_set import ScoredSet
 
@@ -161,15 +161,10 @@ def _add_references(rows: list[Any], references: References | None, columns: Map
 
 def _number_examples(examples: Sequence[Example]) -> ScoredFile:
     lines, first = range(1, len(examples) + 1), dict[str, int]()
-    repeated = [
-        fault(GIVEN, line, problem)
-        for line, example in zip(lines, examples, strict=True)
-        for problem in check_id(example.id, line, first)
-    ]
-    if repeated:
-        raise InputFaults(repeated)
+    named = zip(lines, examples, strict=True)
+    faults = [fault(GIVEN, line, problem) for line, each in named for problem in check_id(each.id, line, first)]
     places = tuple((GIVEN, line) for line in lines)
-    return ScoredFile(GIVEN.name, tuple(examples), places=places, source=InputFile(GIVEN))
+    return ScoredFile(GIVEN.name, require_none(examples, faults), places=places, source=InputFile(GIVEN))
 
 
 def _to_scores(name: str, given: Any, n: int) -> Scores:

@@ -235,15 +235,9 @@ def _list_disagreements(found: LabelledAspect, name: str) -> list[Mapping[str, A
     texts, gaps = found.rated.examples, np.abs(judged - people)
     at = sorted(np.flatnonzero(gaps > 0), key=lambda i: (-round(sureness[i], 9), -gaps[i]))
     return [
-        {
-            "aspect": found.aspect,
-            "judge": name,
-            "id": texts[i].id,
-            "people": f"{people[i]:g}",
-            "judged": f"{judged[i]:g}",
-            "sureness": float(sureness[i]),
-            "text": shorten(texts[i].full_text, LONGEST_TEXT),
-        }
+        {"aspect": found.aspect, "judge": name, "id": texts[i].id, "people": f"{people[i]:g}"}
+        | {"judged": f"{judged[i]:g}", "sureness": float(sureness[i])}
+        | {"text": shorten(texts[i].full_text, LONGEST_TEXT)}
         for i in at[:MOST_SHOWN]
     ]
 

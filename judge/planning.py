@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +97,21 @@ def plan_from(
     pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str], settings: PlanSettings, seed: int = 0
 ) -> StudyPlan:
     """As `plan`."""
-    if settings.within is not None:
-        return plan_for_labels(settings, pilot, aspect, systems)
-    if isinstance(pilot, Preferences):
-        raise SettingFault("a pilot of preferences plans labels: set within, half of the width of an interval")
-    assumed = Spread(settings.spread_inputs, settings.spread_raters)
-    return plan_study(settings, assumed if pilot is None else find_spread(pilot, aspect, systems), seed)
+    if settings.within is None:
+        if isinstance(pilot, Preferences):
+            raise SettingFault("a pilot of preferences plans labels: set within, half of the width of an interval")
+        assumed = Spread(settings.spread_inputs, settings.spread_raters)
+        return plan_study(settings, assumed if pilot is None else find_spread(pilot, aspect, systems), seed)
+    notes: tuple[str, ...] = ()
+    if pilot is None:
+        quantities, notes = assume(settings), (f"{ASSUMED} measures how labels vary",)
+    elif isinstance(pilot, Preferences):
+        quantities = measure_pairs(pilot, settings.differences)
+    else:
+        quantities = measure_texts(pilot, aspect, systems, settings.differences)
+    table, decision = plan_labels([*quantities], settings)
+    named = "none" if pilot is None else pilot.name
+    return StudyPlan(join_settings("plan", settings, pilot=named, aspect=aspect), [table], (*notes, decision))
 
 
 def read_pilot(pilot: Pilot | None, data: Any = None) -> ScoredSet | Preferences | None:
@@ -118,36 +128,15 @@ def read_pilot(pilot: Pilot | None, data: Any = None) -> ScoredSet | Preferences
     return read_given(rows, {}) if rows and isinstance(rows[0], Mapping) and names_pair(rows[0]) else read(rows)
 
 
-def plan_for_labels(
-    settings: PlanSettings, pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str]
-) -> StudyPlan:
-    """The labels and verdicts for each quantity; raises as `measure_texts`."""
-    notes: tuple[str, ...] = ()
-    if pilot is None:
-        quantities, notes = assume(settings), (f"{ASSUMED} measures how labels vary",)
-    elif isinstance(pilot, Preferences):
-        quantities = measure_pairs(pilot, settings.differences)
-    else:
-        quantities = measure_texts(pilot, aspect, systems, settings.differences)
-    table, decision = plan_labels([*quantities], settings)
-    named = "none" if pilot is None else pilot.name
-    return StudyPlan(join_settings("plan", settings, pilot=named, aspect=aspect), [table], (*notes, decision))
-
-
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
     """The inputs that Williams' test and the paired t-test need, for each difference and number of raters."""
     power, level = assumptions.power, assumptions.level
-    of_metrics = [
-        size_for_metrics(assumptions, difference, raters, seed)
-        for difference in assumptions.differences
-        for raters in assumptions.raters
-    ]
+    differences, raters = assumptions.differences, assumptions.raters
+    of_metrics = [size_for_metrics(assumptions, *each, seed) for each in product(differences, raters)]
     of_systems: list[tuple[dict[str, Any], SampleSize]] = []
-    for difference in assumptions.differences:
-        for raters in [1] if spread.raters is None else assumptions.raters:
-            deviation = spread.of_mean(raters)
-            needed = n_to_tell_systems(difference, deviation, power=power, level=level)
-            of_systems.append(({"difference": difference, "raters": raters, "spread": deviation}, needed))
+    for difference, k in product(differences, [1] if spread.raters is None else raters):
+        needed = n_to_tell_systems(difference, spread.of_mean(k), power=power, level=level)
+        of_systems.append(({"difference": difference, "raters": k, "spread": spread.of_mean(k)}, needed))
     wanted = f"power {power:g} at a level of {level:g}, two-sided"
     paired = f"Inputs that the paired t-test needs for {wanted}. spread: {describe_spread(spread)}."
     williams = f"Examples that Williams' test needs for {wanted}; for system-level correlations, systems."

@@ -44,7 +44,7 @@ from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
 T = TypeVar("T")
-QUANTILES = (0, 0.25, 0.5, 0.75, 1)
+QUANTILES = {"min": 0.0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "max": 1.0}
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 
 
@@ -312,11 +312,11 @@ def score_tables(first: Sequence[Example], values: Mapping[str, NDArray[np.float
     summary: list[dict[str, Any]] = []
     for aspect, each in values.items():
         known = each[~np.isnan(each)]
-        found = [known.mean(), *np.quantile(known, QUANTILES)] if known.size else [math.nan] * (1 + len(QUANTILES))
-        named = zip(
-            ("mean", "min", "lower_quartile", "median", "upper_quartile", "max"), map(float, found), strict=True
+        quantiles = np.quantile(known if known.size else math.nan, [*QUANTILES.values()]).tolist()
+        mean = float(known.mean()) if known.size else math.nan
+        summary.append(
+            {"aspect": aspect, "n": known.size, "mean": mean, **dict(zip(QUANTILES, quantiles, strict=True))}
         )
-        summary.append({"aspect": aspect, "n": known.size, **dict(named)})
     return [
         Table("First rows", "The first examples and their scores.", rows),
         Table("Distribution", "Of the known scores of each aspect.", summary),

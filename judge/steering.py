@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from core.settings import Count, NonNegative, Seed, Several, Text, check
 from core.signature import MODEL_LIBRARIES, signature
-from judge.tables import Result, Table
+from judge.tables import Result, Table, pick
 
 if TYPE_CHECKING:
     from models.causal import CausalLM
@@ -29,6 +29,7 @@ STEPS_CAPTION = (
     "probability that the text with the candidate has the attribute. after: the probability under guidance, from which "
     "the token marked in `chosen` was drawn. Candidates that are among the first before or after are shown."
 )
+ATTRIBUTES = ("attribute", "attribute_unguided")
 TAIL = 30  # characters of the text so far
 SHOWN = 3  # first candidates of a step before guidance, and after it
 
@@ -69,13 +70,7 @@ class SteeredTexts(Result):
     def tables(self) -> list[Table]:
         """A row per text, and the candidates of each step of the first text."""
         rows = [
-            {
-                "prompt": each.prompt,
-                "text": each.text,
-                "unguided": each.unguided_text,
-                "attribute": each.attribute,
-                "attribute_unguided": each.attribute_unguided,
-            }
+            pick(each, ATTRIBUTES, prompt=each.prompt, text=each.text, unguided=each.unguided_text)
             for each in self.texts
         ]
         steps = list_steps(self.texts[0].prompt, self.texts[0].guided)

@@ -35,10 +35,6 @@ def audit(
         found = audit_metrics(sets, metrics, settings, run.cues, run.stages)
     if folder is not None:
         write_cards(folder, found)
-    return Outcome(
-        signature=found.signature,
-        tables=found.tables,
-        notes=found.notes,
-        files=[] if folder is None else [folder / "README.md"],
-        synthetic=any(each.rated.synthetic for each in found.metrics.values()),
-    )
+    files = [] if folder is None else [folder / "README.md"]
+    synthetic = any(each.rated.synthetic for each in found.metrics.values())
+    return Outcome(found.signature, tables=found.tables, notes=found.notes, files=files, synthetic=synthetic)

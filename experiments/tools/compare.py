@@ -1,6 +1,7 @@
 """Comparison of systems on the same inputs, by any metric and with few human ratings (`judge compare`)."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from core.scores import Metric
@@ -25,16 +26,10 @@ def compare(
     with run.timed("scoring"):
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("comparisons"):
+        how = {"permutations": permutations, "level": level, "margin": margin, **asdict(resampling)}
         found = comparing.compare(
-            scored,
-            cues=run.cues,
-            resamples=resampling.resamples,
-            permutations=permutations,
-            level=level,
-            margin=margin,
-            incomplete="drop",  # the file was checked as `incomplete` says
-            seed=resampling.seed,
-        )
+            scored, cues=run.cues, incomplete="drop", **how
+        )  # as `incomplete` says it was checked
     plots = {}
     for name, ranked in found.means.items():
         best, gaps = ranked[0].system, {}

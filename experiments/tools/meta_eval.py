@@ -35,10 +35,5 @@ def meta_eval(
         title = f"{of.statistic} with {each.aspect} ({of.one_grouping}), 95 % over inputs"
         intervals[f"{of.statistic}_{each.aspect}_{of.one_grouping}"] = each.agreement, title
     ratings = {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects}
-    return Outcome(
-        signature=study.signature,
-        tables=study.tables,
-        plots=plot_intervals(intervals) | ratings,
-        scored=[study.scored],
-        notes=study.notes,
-    )
+    plots = plot_intervals(intervals) | ratings
+    return Outcome(study.signature, tables=study.tables, plots=plots, scored=[study.scored], notes=study.notes)

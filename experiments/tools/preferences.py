@@ -1,6 +1,7 @@
 """Preferences of people or of a chat model: systems ranked, and metrics that prefer as they do (`judge prefer`)."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from core.faults import SettingFault
@@ -28,30 +29,16 @@ def preferences(
 ) -> Outcome:
     """Ranks systems by preferences, as `judge.prefer` says; `files` are preferences and the systems' outputs."""
     if not isinstance(files, tuple):
-        raise SettingFault(
-            "data must be preferences: data.path=FILE, or data=pandalm or alpaca_eval with data.root=FOLDER"
-        )
+        rule = "data must be preferences: data.path=FILE, or data=pandalm or alpaca_eval with data.root=FOLDER"
+        raise SettingFault(rule)
     given, outputs = files
     if metrics and outputs is None:
         raise SettingFault("metrics score texts: pass the systems' outputs by data.outputs=FILE")
     with run.timed("scoring"):
         scored = None if outputs is None else add_kept_scores(outputs, metrics, run.stages)
     with run.timed("preferences"):
-        found = preferring.prefer(
-            given,
-            outputs=scored,
-            judge=metric,
-            human_labels=human_labels,
-            family=family or (),
-            resamples=resampling.resamples,
-            seed=resampling.seed,
-            level=level,
-            margin=margin,
-        )
+        how = {"family": family or (), "level": level, "margin": margin, **asdict(resampling)}
+        found = preferring.prefer(given, outputs=scored, judge=metric, human_labels=human_labels, **how)
     strengths = {each.system: each.strength for each in found.ranking.systems}
-    return Outcome(
-        signature=found.signature,
-        tables=found.tables,
-        plots=plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")}),
-        notes=found.notes,
-    )
+    plots = plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
+    return Outcome(found.signature, tables=found.tables, plots=plots, notes=found.notes)

@@ -29,9 +29,9 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
         write_meta(found, output)
     figures: dict[str, float] = {"examples": len(found), "unscored": found.unscored, "truncated": found.truncated}
     return Outcome(
-        signature=found.signature,
-        figures=figures | {f"mean {row['aspect']}": row["mean"] for row in found.tables[-1].rows},
+        found.signature,
         tables=found.tables,
+        figures=figures | {f"mean {row['aspect']}": row["mean"] for row in found.tables[-1].rows},
         shown=[ScoredSet(file.source.path.name, found.examples, found.first)],
         notes=found.notes,
         files=[] if printed else [output],

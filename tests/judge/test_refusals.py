@@ -49,6 +49,10 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.score(["a"], [Bleu(order=2), Bleu(order=2)]), "two are called bleu2"),
     (lambda: judge.agree(ROWS, resample=3), "resample is not a setting of agree (did you mean resamples"),
     (
+        lambda: judge.plan(withn=1),
+        "withn is not a setting of plan (did you mean within?); allowed: within, costs, texts",
+    ),
+    (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),
         "incomplete must be 'refuse' or 'drop', but is 'skip'",
     ),
