@@ -140,6 +140,12 @@ def vocabularies(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def formats(shared_data: Path) -> Path:
+    """The folder of files of other tools beside the real data; skips where there is none."""
+    return beside(shared_data, "formats")
+
+
+@pytest.fixture(scope="session")
 def released_ctrleval(shared_data: Path) -> Path:
     """The folder of scores by the released program of CTRLEval beside the real data; skips where there is none."""
     return beside(shared_data, "golden/ctrl_eval")

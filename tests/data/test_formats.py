@@ -18,7 +18,6 @@ from data.formats.recognition import recognise
 from data.preferences import read_judged, read_preferences
 from data.scored import read_scored
 
-REAL = Path(__file__).parents[3] / "shared" / "formats"
 GEN = {"gen_args_0": {"arg_0": "Q", "arg_1": {"until": []}}}
 
 
@@ -403,18 +402,16 @@ preference/llamafactory_kto_en_demo.json promptfoo/nicheIQ_results.json
 ragas/Using-Ragas-with-Elasticsearch_ragas_evaluation_results.csv ragas/sample_annotated_summary.json
 wmt/mqm_ted_ende.tsv
 """.split()  # noqa: SIM905
-real = pytest.mark.skipif(not REAL.is_dir(), reason="the sample files of other tools are not here")
 
 
-@real
 @pytest.mark.parametrize("name", [*NAMES, "wmt/evalset/wmt24-mini"])
-def test_real_files(name: str) -> None:
-    found = recognise(REAL / name)
+def test_real_files(name: str, formats: Path) -> None:
+    found = recognise(formats / name)
     assert found is not None
     if found.texts:
-        assert len(read_scored(REAL / name)) == len(found.texts)
+        assert len(read_scored(formats / name)) == len(found.texts)
     if found.pairs:
-        assert len(read_preferences(REAL / name)) == len(found.pairs)
+        assert len(read_preferences(formats / name)) == len(found.pairs)
 
 
 ODD = (None, -1.5, True, "", "x", [], {}, [1], {"a": 1}, [None], [[]], [{}], float("nan"), 10**30)
@@ -443,10 +440,9 @@ def mangle(content: str, form: str, rng: random.Random) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows) if form == ".jsonl" else json.dumps(rows)
 
 
-@real
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mangled_file_is_read_or_refused_in_words(name: str, tmp_path: Path) -> None:
-    rng, file = random.Random(name), REAL / name
+def test_a_mangled_file_is_read_or_refused_in_words(name: str, formats: Path, tmp_path: Path) -> None:
+    rng, file = random.Random(name), formats / name
     path = tmp_path / file.name
     for _ in range(15):
         if file.suffix == ".eval":
@@ -464,28 +460,27 @@ def test_a_mangled_file_is_read_or_refused_in_words(name: str, tmp_path: Path) -
         assert "cannot be read" not in said
 
 
-@real
-def test_figures_of_real_files() -> None:
+def test_figures_of_real_files(formats: Path) -> None:
     """Those that the tools published, or that their files hold a second time."""
-    asdiv = next((REAL / "lm_eval" / "asdiv").glob("*/samples*"))
+    asdiv = next((formats / "lm_eval" / "asdiv").glob("*/samples*"))
     scored = read_scored(asdiv)
     assert {each.system for each in scored.examples} == {"meta-llama/Meta-Llama-3-8B-Instruct"}
     assert scored.values("acc", "").mean() == pytest.approx(0.92)
     rates = {"alpaca-7b": 0.01, "gpt-3.5-turbo-1106": 6.19, "FuseChat-Gemma-2-9B-Instruct": 52.55}
     for model, rate in rates.items():
-        folder = REAL / "alpaca_eval" / "results" / model / "weighted_alpaca_eval_gpt4_turbo"
+        folder = formats / "alpaca_eval" / "results" / model / "weighted_alpaca_eval_gpt4_turbo"
         given, outputs = read_judged(folder / "annotations.json")
         assert given is not None
         assert outputs is not None
         assert round(100 * float(np.mean(given.of(model))), 2) == rate
         assert len(outputs) == 80
-    mqm, average = (REAL / "wmt" / f"mqm_ted_ende{end}.tsv" for end in ("", ".avg_seg_scores"))
+    mqm, average = (formats / "wmt" / f"mqm_ted_ende{end}.tsv" for end in ("", ".avg_seg_scores"))
     rows = [line.rsplit(maxsplit=2) for line in average.read_text().splitlines()[1:]]
     means = {(system, segment): float(score) for system, score, segment in rows}
     found = {(each.system, each.group): each.ratings["mqm"] for each in read_scored(mqm).examples}
     assert found == pytest.approx(means)
-    esa = (REAL / "wmt/evalset/wmt24-mini/human-scores/en-cs.esa.sys.score").read_text().split("\n")[:-1]
+    esa = (formats / "wmt/evalset/wmt24-mini/human-scores/en-cs.esa.sys.score").read_text().split("\n")[:-1]
     published = {system: float(mean) for system, mean in (line.split("\t") for line in esa) if system != "refA"}
-    folder = read_scored(REAL / "wmt" / "evalset" / "wmt24-mini")
+    folder = read_scored(formats / "wmt" / "evalset" / "wmt24-mini")
     rated = {name: [e.ratings["esa"] for e in folder.examples if e.system == name and e.ratings] for name in published}
     assert {name: float(np.mean(each)) for name, each in rated.items()} == pytest.approx(published)

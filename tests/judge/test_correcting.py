@@ -1,6 +1,5 @@
 """Rankings corrected for a judge that favours one system, by labels of some pairs and for lengths."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,9 @@ import pytest
 
 import judge
 from core.faults import InputFaults, SettingFault
+from data.sets.judged_pairs import load_alpaca_eval
 from judge.correcting import JUDGE, WINNER
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
 PAIRS = [("x", "y"), ("y", "z"), ("z", "x")]
 
 
@@ -84,18 +83,11 @@ def test_a_label_of_an_unknown_pair_is_refused():
         judge.prefer(verdicts, human_labels=[people[0] | {"system_a": "w", "system_b": "x", "winner": "w"}])
 
 
-@pytest.mark.skipif(not (REAL / "alpaca_eval").is_dir(), reason="AlpacaEval is not here")
-def test_length_control_of_alpaca_eval():
-    found = judge.prefer(judge_set("alpaca_eval"), resamples=50)
+def test_length_control_of_alpaca_eval(shared_data):
+    found = judge.prefer(load_alpaca_eval(shared_data)[0], resamples=50)
     systems = found.corrections.by_length[WINNER]
     assert next(iter(systems)) == "FuseChat-Gemma-2-9B-Instruct"
     table = {row["system"]: (row["rank"], row["rank_as_judged"]) for row in found.tables[-1].rows}
     assert list(systems)[2] == "gpt4_1106_preview"
     assert table["gpt4_1106_preview"] == (3, 3)
     assert table["alpaca-7b_concise"][0] < table["alpaca-7b_concise"][1]
-
-
-def judge_set(name: str):
-    from data.sets.judged_pairs import load_alpaca_eval, load_pandalm
-
-    return {"alpaca_eval": load_alpaca_eval, "pandalm": load_pandalm}[name](REAL)[0]

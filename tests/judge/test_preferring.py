@@ -20,8 +20,6 @@ from judge.preferences import PreferenceStudy
 from meta_eval.preferences import Verdicts
 from meta_eval.scored_set import ScoredSet
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
-
 
 class Reader:
     """Prefers the longer text, but picks the first one without reading in this share of questions."""
@@ -191,10 +189,9 @@ def test_judges_of_a_file_are_a_panel_too() -> None:
     assert alpha.value < 0.2
 
 
-@pytest.mark.skipif(not (REAL / "pandalm").is_dir(), reason="the set with verdicts of judges is not here")
-def test_judges_of_pandalm_as_counted_from_the_file() -> None:
-    rows = [json.loads(line) for line in (REAL / "pandalm" / "pairs.jsonl").read_text().splitlines()]
-    given, texts = load_pandalm(REAL)
+def test_judges_of_pandalm_as_counted_from_the_file(shared_data: Path) -> None:
+    rows = [json.loads(line) for line in (shared_data / "pandalm" / "pairs.jsonl").read_text().splitlines()]
+    given, texts = load_pandalm(shared_data)
     found = judge.prefer(given, outputs=texts, resamples=100)
     people = [statistics.mode(row["people"]) for row in rows]
     for name in ("gpt-3.5-turbo", "pandalm-7b"):

@@ -1,7 +1,5 @@
 """Rates and strengths from few labels and many verdicts of a judge, held against all labels of PandaLM."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from meta_eval.prediction_powered import powered_mean, powered_rate, powered_str
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import rank_by_preferences
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
 NAN = np.nan
 
 
@@ -60,12 +57,11 @@ def draw(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (REAL / "pandalm").is_dir(), reason="PandaLM is not here")
 @pytest.mark.parametrize("judge", ["gpt-3.5-turbo", "pandalm-7b"])
 @pytest.mark.parametrize("labels", [40, 100, 200])
-def test_corrected_figures_of_pandalm_cover(judge, labels):
+def test_corrected_figures_of_pandalm_cover(shared_data, judge, labels):
     """All pairs are the truth; pairs are drawn with replacement, and so many of those of a system have labels."""
-    given, rng, covered, widths = load_pandalm(REAL)[0].by_majority(), np.random.default_rng(0), {}, {}
+    given, rng, covered, widths = load_pandalm(shared_data)[0].by_majority(), np.random.default_rng(0), {}, {}
     for system in given.systems:
         own = given.take(~np.isnan(given.of(system)))
         y, f = own.of(system), own.judges[judge]
@@ -84,9 +80,8 @@ def test_corrected_figures_of_pandalm_cover(judge, labels):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (REAL / "pandalm").is_dir(), reason="PandaLM is not here")
-def test_corrected_strengths_of_pandalm_cover():
-    given, rng = load_pandalm(REAL)[0].by_majority(), np.random.default_rng(0)
+def test_corrected_strengths_of_pandalm_cover(shared_data):
+    given, rng = load_pandalm(shared_data)[0].by_majority(), np.random.default_rng(0)
     truth = {each.system: each.strength.value for each in rank_by_preferences(given, Resampling(resamples=1)).systems}
     inside = dict.fromkeys(given.systems, 0)
     for _ in range(1000):
@@ -96,9 +91,8 @@ def test_corrected_strengths_of_pandalm_cover():
     assert all(930 <= count <= 970 for count in inside.values())
 
 
-@pytest.mark.skipif(not (REAL / "pandalm").is_dir(), reason="PandaLM is not here")
-def test_strengths_with_all_labels_are_those_of_people():
-    given = load_pandalm(REAL)[0].by_majority()
+def test_strengths_with_all_labels_are_those_of_people(shared_data):
+    given = load_pandalm(shared_data)[0].by_majority()
     ranked = {each.system: each.strength for each in rank_by_preferences(given, Resampling(resamples=400)).systems}
     for name, each in powered_strengths(given, given.judges["pandalm-7b"]).items():
         assert each.value == pytest.approx(ranked[name].value)

@@ -1,7 +1,5 @@
 """Length-controlled win rates: known truths, a bootstrap as oracle, and the published ones of AlpacaEval 2."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -13,8 +11,6 @@ from meta_eval.intervals import share_interval
 from meta_eval.length_control import control_length
 from meta_eval.preferences import Preferences
 from tests.data.sets.small_files import read_leaderboard
-
-REAL = Path(__file__).parents[3] / "shared" / "data"
 
 
 def simulate(rng: np.random.Generator, inputs: int, slope: float = 1.5) -> tuple[Preferences, np.ndarray]:
@@ -102,10 +98,9 @@ def test_intervals_of_systems_beside_a_baseline_cover():
     assert 0.91 <= inside / 1000 <= 0.97
 
 
-@pytest.mark.skipif(not (REAL / "alpaca_eval").is_dir(), reason="AlpacaEval is not here")
-def test_published_figures_of_alpaca_eval():
+def test_published_figures_of_alpaca_eval(shared_data):
     """Of 27 models: win rates and standard errors, and length-controlled win rates, in percent."""
-    given, published = load_alpaca_eval(REAL)[0], read_leaderboard(REAL)
+    given, published = load_alpaca_eval(shared_data)[0], read_leaderboard(shared_data)
     assert given.lengths is not None
     found = control_length(given, given.lengths)
     names = [name for name in given.systems if "standard_error" in published[name] and found[name].n <= 805]

@@ -1,5 +1,6 @@
 """Every metric of the repository with small random models, for the properties that all metrics share."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -181,6 +182,15 @@ class Toys:
         chat = LocalChat(self.save(rater(seed, side, template)))
         chat.name = chat.depends["model"] = "toy"
         return LLMJudge(chat, ("coherence",))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with `in.jsonl`, for the command line in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
+    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
+    return tmp_path
 
 
 @pytest.fixture(scope="module")

@@ -126,21 +126,18 @@ FILES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+def write(here: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Writes the files of another person's folder, beside a package; returns the option that names the folder."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AWS_SECRET", "planted-secret")
-    monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
-    monkeypatch.syspath_prepend(tmp_path / "mine")
+    monkeypatch.syspath_prepend(here / "mine")
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a socket was opened"))
-    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
-    (tmp_path / "mine" / "planted_package").mkdir(parents=True)
-    (tmp_path / "mine" / "planted_package" / "__init__.py").touch()
-    (tmp_path / "outside.yaml").write_text("seed: 7\n", encoding="utf-8")
+    (here / "mine" / "planted_package").mkdir(parents=True)
+    (here / "mine" / "planted_package" / "__init__.py").touch()
+    (here / "outside.yaml").write_text("seed: 7\n", encoding="utf-8")
 
     def write_files(files: Mapping[str, str]) -> tuple[str, str]:
         for name, text in files.items():
-            path = tmp_path / "mine" / name
+            path = here / "mine" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         return "--config-dir", "mine"
@@ -153,7 +150,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     [*((what, ()) for what in FILES if what not in OF_A_SWEEP), *((what, ("-m",)) for what in FILES)],
 )
 def test_a_file_does_not_say_what_is_the_command_lines(
-    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, options: tuple[str, ...]
+    write: Write, here: Path, capsys: pytest.CaptureFixture[str], what: str, options: tuple[str, ...]
 ) -> None:
     files, settings = FILES[what]
     assert main([*write(files), *options, *settings]) == 2
@@ -161,6 +158,6 @@ def test_a_file_does_not_say_what_is_the_command_lines(
     assert said.strip()
     assert "Traceback" not in said
     assert "planted-secret" not in said
-    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "mine", "outside.yaml"}
+    assert {path.name for path in here.iterdir()} == {"in.jsonl", "mine", "outside.yaml"}
     assert "planted_package" not in sys.modules
     assert "HTTPS_PROXY" not in os.environ

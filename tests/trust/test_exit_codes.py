@@ -1,7 +1,6 @@
 """A name or a place that cannot be written is bad input before anything is scored, and says so in one line."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,11 @@ SCORE = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "logger=none")
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input and a ring of links; no stage can be made, so that nothing is scored."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
-    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
-    (tmp_path / "ring").symlink_to("ring")
-    (tmp_path / "link.jsonl").symlink_to("in.jsonl")
-    os.mkfifo(tmp_path / "pipe.jsonl")
+def links(here: Path) -> None:
+    """A ring of links, a link and a pipe in the working folder."""
+    (here / "ring").symlink_to("ring")
+    (here / "link.jsonl").symlink_to("in.jsonl")
+    os.mkfifo(here / "pipe.jsonl")
 
 
 @pytest.mark.parametrize(

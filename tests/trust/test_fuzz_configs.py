@@ -173,7 +173,6 @@ def draw_files(rng: random.Random) -> dict[str, str]:
 def run_folders(n: int, place: Path) -> Counter[int]:
     """Runs so many random folders; returns the counts of exit codes."""
     rng, codes = random.Random(SEED), Counter[int]()
-    (place / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
     (place / "outside.yaml").write_text("network: true\n", encoding="utf-8")
     given = ["+exp=score", "data.path=in.jsonl", "logger=none", "output=outputs/out.jsonl"]
     assert main([*given, "metric=word_count"]) == 0  # libraries fill their caches
@@ -199,13 +198,9 @@ def run_folders(n: int, place: Path) -> Counter[int]:
 
 
 @pytest.mark.parametrize("n", [40, pytest.param(2000, marks=pytest.mark.slow)])
-def test_a_random_folder_runs_no_code_and_writes_nothing_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
-    (tmp_path / "outputs").mkdir()
+def test_a_random_folder_runs_no_code_and_writes_nothing_elsewhere(here: Path, n: int) -> None:
+    (here / "outputs").mkdir()
     began = time.monotonic()
-    codes = run_folders(n, tmp_path)
+    codes = run_folders(n, here)
     print(f"seed {SEED}: {n} folders, exit codes {dict(codes)}, {time.monotonic() - began:.0f} s")
     assert min(codes[0], codes[2]) > n / 20

@@ -4,7 +4,6 @@ import csv
 import json
 import logging
 import re
-import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -30,19 +29,17 @@ LINK, SCRIPT, FORMULA = '=HYPERLINK("http://x")', "<script>alert(1)</script>", "
 
 
 @pytest.fixture
-def run_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+def run_in(here: Path) -> Callable[..., int]:
     """Runs a command line in a folder with a hostile file `in.jsonl`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
     lines = [
         {"id": f"{CONTROL}{i}{system}", "text": "w " * (i % 5 + 1) + CONTROL, "system": system + CONTROL}
         | {"group": f"{CONTROL}{i}", "ratings": {FORMULA: i % 4, f"=1+1{CONTROL}": i % 3, SCRIPT: i % 5}}
         for i in range(12)
         for system in (LINK, f"{SCRIPT}[red]")
     ]
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    (here / "in.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return lambda *settings: main(
-        ["--config-dir", str(tmp_path), *settings, "data.path=in.jsonl", "metrics=[word_count]", "run_dir=here"]
+        ["--config-dir", str(here), *settings, "data.path=in.jsonl", "metrics=[word_count]", "run_dir=here"]
     )
 
 

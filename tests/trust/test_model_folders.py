@@ -279,3 +279,4 @@ def test_a_note_is_a_short_text(copy: Callable[[str], Path]) -> None:
     folder = copy("gpt2")
     (folder / NOTE).write_text(f"{'ä' * 500}\n", encoding="utf-8")
     assert read_note(folder) == ("ä" * 500,)
+    assert read_note("openai-community/gpt2") == ()

@@ -15,15 +15,12 @@ TOUCH = "touch planted"
 
 
 @pytest.fixture
-def refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def refuse(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Runs a command line that must end with 2 and write nothing; returns its message."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
 
     def run(*arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
         assert main(arguments) == 2
-        assert {path.name for path in tmp_path.iterdir()} <= {"in.jsonl", "mine"}
+        assert {path.name for path in here.iterdir()} <= {"in.jsonl", "mine"}
         return capsys.readouterr().err
 
     return run

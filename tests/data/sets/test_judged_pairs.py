@@ -11,7 +11,6 @@ import pytest
 from data.sets.judged_pairs import JUDGES, load_alpaca_eval, load_pandalm
 from tests.data.sets.small_files import read_leaderboard
 
-REAL = Path(__file__).parents[4] / "shared" / "data"
 LABELS = [(1, 2, 1), (0, 0, 2), (1, 2, 0)]  # of three people: a, a tie, no majority
 
 
@@ -72,14 +71,13 @@ def test_verdicts_of_the_archive_of_alpaca_eval(tmp_path: Path) -> None:
     assert given.lengths.tolist() == [[6, 4]]
 
 
-@pytest.mark.skipif(not (REAL / "pandalm").is_dir(), reason="the sets with verdicts of judges are not here")
-def test_published_figures() -> None:
+def test_published_figures(shared_data: Path) -> None:
     """Accuracies on 712 pairs as counted directly; the published win rates of 27 models."""
-    verdicts, texts = load_pandalm(REAL)
+    verdicts, texts = load_pandalm(shared_data)
     judged = verdicts.by_majority()
     assert (len(judged), len(texts)) == (712, 535)  # of two answers of a system to one instruction the first
     right = {name: int((judged.outcomes == found).sum()) for name, found in judged.judges.items()}
     assert right == {"gpt-3.5-turbo": 505, "pandalm-7b": 488}
-    given, published = load_alpaca_eval(REAL)[0], read_leaderboard(REAL)
+    given, published = load_alpaca_eval(shared_data)[0], read_leaderboard(shared_data)
     rates = {name: 100 * float(np.nanmean(given.of(name))) for name in given.systems[:1] + given.systems[2:]}
     assert rates == pytest.approx({name: published[name]["win_rate"] for name in rates}, abs=1e-5)
