@@ -12,10 +12,12 @@ from transformers import AutoTokenizer, BertForSequenceClassification, PreTraine
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore, find_layers
 from baselines.bleurt import Bleurt, Regressor
+from baselines.dis_score import DisScore
 from baselines.mover_score import MoverScore
 from baselines.pairs import to_quality
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import SentenceMover
+from baselines.uni_eval import UniEval
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import NO_TOKENS, Metric
@@ -112,14 +114,9 @@ def test_perplexity_is_the_plain_mean(gpt: CausalLM) -> None:
 def test_infilling_perplexity_is_the_plain_mean(t5: Seq2SeqLM) -> None:
     """Source: the mask and the end of the text, where the tokenizer writes one; target: the mask, the text."""
     found = InfillingPerplexity(infiller(t5), "toy").score(EXAMPLES[:1]).values["quality"][0]
-    mask = t5.tokenizer.convert_tokens_to_ids("<extra_id_0>")
-    text = t5.tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"]
-    source = t5.tokenizer("<extra_id_0>")["input_ids"]
-    with torch.no_grad():
-        given = torch.tensor([[0, mask, *text[:-1]]])  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue, reportArgumentType]
-        log_p = t5.model(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0].log_softmax(-1)
-    expected = np.mean([log_p[i + 1, token].item() for i, token in enumerate(text)])  # pyright: ignore[reportArgumentType, reportCallIssue]
-    assert found == pytest.approx(expected, abs=1e-5)
+    text: Any = t5.tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"]
+    mask: Any = t5.tokenizer.convert_tokens_to_ids("<extra_id_0>")
+    assert found == pytest.approx(plain_log_p(t5, "<extra_id_0>", [mask, *text])[1:].mean(), abs=1e-5)
 
 
 def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
@@ -136,20 +133,22 @@ def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
         replace(short, truncation="window")
 
 
-def plain_t5(lm: Seq2SeqLM, source: str, target: str) -> float:
-    read, written = (lm.tokenizer(text)["input_ids"] for text in (source, target))
+def plain_log_p(lm: Seq2SeqLM, source: str, target: list[int]) -> np.ndarray:
+    """Of each token of the target."""
+    read: Any = lm.tokenizer(source)["input_ids"]
     with torch.no_grad():
-        given = torch.tensor([[0, *written[:-1]]])  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue, reportArgumentType]
+        given = torch.tensor([[0, *target[:-1]]])
         log_p = lm.model(input_ids=torch.tensor([read]), decoder_input_ids=given).logits[0].log_softmax(-1)
-    return float(np.mean([log_p[i, token].item() for i, token in enumerate(written)]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return log_p[range(len(target)), target].numpy()
 
 
 def test_bartscore_is_the_plain_mean(t5: Seq2SeqLM) -> None:
     text = EXAMPLES[0].text
+    target: Any = t5.tokenizer(text)["input_ids"]
     found = BartScore(t5, "toy").score(EXAMPLES[:1]).values["quality"][0]
-    assert found == pytest.approx(plain_t5(t5, "where is the cat?", text), abs=1e-5)
+    assert found == pytest.approx(plain_log_p(t5, "where is the cat?", target).mean(), abs=1e-5)
     prefixed = BartScore(t5, "toy", source="prefix").score([Example("p", text, prefix="the")])
-    assert prefixed.values["quality"][0] == pytest.approx(plain_t5(t5, "the", text), abs=1e-5)
+    assert prefixed.values["quality"][0] == pytest.approx(plain_log_p(t5, "the", target).mean(), abs=1e-5)
 
 
 def greedy(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, float]:
@@ -256,3 +255,67 @@ def test_bleurt_reads_a_text_after_each_reference(bert: Path, tmp_path: Path) ->
 )
 def test_bertscore_reads_the_layer_that_its_library_tuned(model: str, layers: int) -> None:
     assert find_layers(model, 24) == layers
+
+
+REVIEWS = [("the food was good",), ("the film was bad",)]
+REVIEWED = [
+    Example("a", text="the food", label="x"),
+    Example("b", text="it was good", label="y"),
+    Example("c", text="bad film"),
+]
+
+
+def test_three_aspects_come_from_two_discriminators(tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"min_count": 1, "embedding_dim": 4, "hidden_dim": 4}
+    new_bilstm(REVIEWS, **sizes).save_pretrained(tmp_path / "quality")
+    new_bilstm(REVIEWS, labels=["x", "y"], **sizes).save_pretrained(tmp_path / "label")
+    metric = DisScore.from_pretrained(tmp_path / "quality", tmp_path / "label")
+    found = metric.score(REVIEWED)
+    quality = DiscriminatorScore.from_pretrained(tmp_path / "quality").score(REVIEWED)
+    label = LabelDiscriminatorScore.from_pretrained(tmp_path / "label").score(REVIEWED)
+    for aspect, expected in (("coherence", quality), ("consistency", quality), ("attribute_relevance", label)):
+        np.testing.assert_array_equal(found.values[aspect], expected.values["quality"])
+    assert [bool(reason) for reason in found.reasons] == [False, False, True]
+    assert found.signature == metric.signature == f"{quality.signature} + {label.signature}"
+    with pytest.raises(InputFaults, match="must be the folder of a trained discriminator"):
+        DisScore.from_pretrained(tmp_path / "none", tmp_path / "label")
+
+
+QUESTION = "question: coherent? </s> response: {response} </s> history: {history}"
+DIALOGUES = [
+    Example("a", turns=("hello there", "how are you", "Yes, fine")),
+    Example("b", turns=("No", "it rains {today}")),
+]
+
+
+@pytest.fixture(scope="module")
+def dialogue_t5() -> Seq2SeqLM:
+    texts = ["question: coherent? response: hello there how are you", "history: Yes No it rains {today}"]
+    return TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1).build(texts, (), seed=0)
+
+
+def probability_of_yes(lm: Seq2SeqLM, text: str) -> float:
+    tokens: Any = [lm.tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in ("Yes", "No")]
+    yes, no = (float(np.exp(plain_log_p(lm, text, [token])[0])) for token in tokens)
+    return yes / (yes + no)
+
+
+def test_uni_eval_is_the_mean_probability_of_yes(dialogue_t5: Seq2SeqLM) -> None:
+    found = UniEval(dialogue_t5, "toy", {"coherence": QUESTION}).score(DIALOGUES)
+    second = probability_of_yes(dialogue_t5, QUESTION.format(response="how are you", history="hello there"))
+    third = probability_of_yes(dialogue_t5, QUESTION.format(response="Yes, fine", history="hello there\nhow are you"))
+    rain = probability_of_yes(dialogue_t5, QUESTION.format(response="it rains {today}", history="No"))
+    assert found.values["coherence"] == pytest.approx([(second + third) / 2, rain], abs=1e-6)
+    assert found.explanations[0]["coherence"] == [
+        ["how are you", pytest.approx(second, abs=1e-4)],
+        ["Yes, fine", pytest.approx(third, abs=1e-4)],
+    ]
+    assert found.truncated == 0
+
+
+def test_uni_eval_counts_or_refuses_what_is_cut(dialogue_t5: Seq2SeqLM) -> None:
+    needed = len(dialogue_t5.tokenizer(QUESTION.format(response="it rains {today}", history="No"))["input_ids"])
+    short = UniEval(dialogue_t5, "toy", {"coherence": QUESTION}, max_length=needed - 2)
+    assert list(short.score(DIALOGUES[1:]).dropped_tokens) == [2]
+    with pytest.raises(ExampleFaults, match="at most"):
+        replace(short, truncation="error").score(DIALOGUES[1:])

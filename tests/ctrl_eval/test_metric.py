@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, InputFaults
+from ctrl_eval import released
 from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
@@ -45,7 +46,7 @@ def golden_examples(shared_data: Path, golden: dict[str, Any]) -> list[Example]:
     return [Example(str(i), label=label, prefix=prefix, text=text) for i, (label, prefix, text, *_) in enumerate(rows)]
 
 
-def released(golden: dict[str, Any], shared_data: Path, **settings: Any) -> CTRLEval:
+def load_released(golden: dict[str, Any], shared_data: Path, **settings: Any) -> CTRLEval:
     return CTRLEval.from_pretrained(
         golden["folder"] / "model",
         iwf=shared_data / "ctrleval/iwf_full.txt",
@@ -64,7 +65,7 @@ def test_the_released_program_gives_the_same(
             shutil.copy(golden["folder"] / "model" / file, tmp_path / "model")
         write_pegasus(golden["folder"] / "model", tmp_path / "model")
         golden = {**golden, "folder": tmp_path}
-    metric = released(golden, shared_data, token_budget=300, prompts="sentiment")
+    metric = load_released(golden, shared_data, token_budget=300, prompts="sentiment")
     found = metric.score(golden_examples)
     assert "|iwf=released_afffe2376a0e517b|" in found.signature
     for aspect in ASPECTS:
@@ -322,3 +323,42 @@ def test_of_a_t5_by_from_pretrained(tiny: CTRLEval, tmp_path: Path) -> None:
         np.testing.assert_allclose(
             loaded.score(EXAMPLES).values[aspect], tiny.score(EXAMPLES).values[aspect], atol=1e-5
         )
+
+
+def test_a_model_under_the_published_name_must_have_the_published_values(
+    golden: dict[str, Any],
+    golden_examples: list[Example],
+    shared_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """google/pegasus-large, with a stand-in of one layer."""
+    example = min(golden_examples, key=lambda example: len(example.text))
+    values = {aspect: golden[aspect][int(example.id)] for aspect in ASPECTS}
+    metric = load_released(golden, shared_data, kept=tmp_path)
+    named = replace(metric, described={"model": released.NAME})
+    lm = metric.infiller.lm
+    config = lm.model.config
+    monkeypatch.setattr(released, "EXAMPLE", example)
+    assert named.score([example]).unscored == 0  # of another shape: nothing is checked
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(released, "SHAPE", {"d_model": config.d_model, "vocab_size": config.vocab_size})
+    monkeypatch.setattr(released, "VALUES", values)
+    assert named.score([example]).unscored == 0
+    (kept,) = tmp_path.glob("*/values.tsv")
+    assert "coherence+consistency+attribute_relevance" in kept.read_text("utf-8")
+    monkeypatch.setattr(released, "VALUES", {**values, "consistency": values["consistency"] + 2e-3})
+    rule = r"google/pegasus-large: the released README's example must have consistency -.*: report this with torch "
+    with pytest.raises(InputFaults, match=rule) as found:
+        named.score([example])
+    assert len(found.value.faults) == 1
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the values are kept")
+
+    monkeypatch.setattr(Seq2SeqLM, "log_probabilities", fail)
+    with pytest.raises(InputFaults):
+        named.score([example])
+    assert not released.is_released(released.NAME, config, "bfloat16")
+    with pytest.raises(AssertionError, match="the values are kept"):
+        metric.score([example])  # a folder's own name: no check

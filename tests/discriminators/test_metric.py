@@ -1,6 +1,7 @@
-"""The score of a discriminator: what it says about turns, in which spelling, and what it refuses."""
+"""The score of a discriminator: what it says about turns and sentences, in which spelling, and what it refuses."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from core.example import Example
 from core.faults import ExampleFaults
 from discriminators.discriminator import new_bilstm
+from discriminators.explanations import explain_parts
 from discriminators.metric import DiscriminatorScore
+from discriminators.segments import Segments
 
 DIALOGUES = (("red cat", "blue dog", "green sun"), ("moon tree", "dog"))
 JUDGE = new_bilstm(DIALOGUES, tokens="words", min_count=1, embedding_dim=8, hidden_dim=8)
@@ -42,3 +45,28 @@ def test_a_discriminator_scores_in_the_spelling_that_it_learned(tmp_path: Path, 
     scores = metric.score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])
     assert (np.ptp(scores.values["quality"]) < 1e-9) == (spelling == "normal")
     assert [turn for turn, _ in scores.explanations[0]["parts"]] == [*RAW]
+
+
+def count_good(texts: Sequence[Segments]) -> tuple[np.ndarray, np.ndarray]:
+    """The number of `good` in all segments; NaN for a text that says nothing."""
+    found = [" ".join(segments).count("good") if "".join(segments).strip() else np.nan for segments in texts]
+    return np.array(found, float), np.zeros(len(texts), int)
+
+
+def test_a_sentence_adds_the_logit_that_is_lost_without_it() -> None:
+    texts = [("good source.", "A good, good cat. A dog. 好月。good"), ("only good",), ("good source.", "good")]
+    assert explain_parts(count_good, texts, "sentence") == [
+        {"parts": [["A good, good cat.", 2.0], ["A dog.", 0.0], ["好月。", 0.0], ["good", 1.0]]},
+        {"parts": [["only good", 1.0]]},
+        {"parts": [["good", 2.0]]},
+    ]
+
+
+def test_a_turn_adds_the_logit_that_is_lost_without_it() -> None:
+    texts = [("good cat", "dog", "good, good"), ("good",), ("good", " "), (" ", "")]
+    assert explain_parts(count_good, texts, "turn") == [
+        {"parts": [["good cat", 1.0], ["dog", 0.0], ["good, good", 2.0]]},
+        {"parts": [["good", 1.0]]},
+        {"parts": [["good", 1.0], [" ", 0.0]]},
+        {"parts": []},
+    ]

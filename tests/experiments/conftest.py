@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
-from matplotlib.figure import Figure
 
+from experiments.report.plots import save_figure
 from experiments.run import main
 
 TOY = Path(__file__).parent / "toy"
@@ -28,16 +28,6 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.syspath_prepend(TOY)
     with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
         yield lambda *arguments: main([*ALLOWED, *arguments])
-
-
-@pytest.fixture
-def leave_out_plots(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Later runs write empty plots: this saves time where the same plots are drawn and seen elsewhere."""
-
-    def save_nothing(figure: Figure, path: Path) -> None:
-        path.touch()
-
-    return lambda: monkeypatch.setattr("experiments.report.plots.save_figure", save_nothing)
 
 
 class Ended(NamedTuple):
@@ -61,10 +51,15 @@ def run(run_here: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Cal
 
 @pytest.fixture
 def finish(run: Callable[..., Ended], tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Runs a command to its end in a run folder; returns its results."""
+    """Runs a command to its end in a run folder; returns its results.
 
-    def run_to_the_end(*arguments: str, folder: str = "here") -> dict[str, Any]:
-        ended = run(*arguments, f"run_dir={tmp_path}/{folder}")
+    Without `plots` these files are empty, which saves time where the same plots are drawn elsewhere.
+    """
+
+    def run_to_the_end(*arguments: str, folder: str = "here", plots: bool = True) -> dict[str, Any]:
+        draw = save_figure if plots else lambda figure, path: path.touch()
+        with patch("experiments.report.plots.save_figure", draw):
+            ended = run(*arguments, f"run_dir={tmp_path}/{folder}")
         assert ended.returncode == 0, ended.stderr
         return json.loads((tmp_path / folder / "results.json").read_text("utf-8"))
 

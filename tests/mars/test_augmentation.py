@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import BertTokenizer
 
 from core.faults import ExampleFaults
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.masking import Blank, Kept, Template
+from mars.naive import NaiveAugmenter
 from mars.planning import TIE, plan_states
 from mars.references import Augmentation, Augmented, Job
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
+from models.masked import MaskedLM, most_likely_at_masks
+from models.tiny import TinyBert
 from tests.toy_models import refuse_large_batches
 
 WORDS = [
@@ -295,3 +299,90 @@ def test_damaged_weights_are_named(lm: CausalLM) -> None:
         weight.fill_(torch.nan)
         with pytest.raises(ValueError, match="differ by nan"):
             augment(lm, [Job("", (Blank(1),))])
+
+
+@pytest.fixture(scope="module")
+def writable(lm: CausalLM) -> WritableTokens:
+    return WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
+
+
+def test_special_tokens_and_line_breaks_are_banned(lm: CausalLM, writable: WritableTokens) -> None:
+    may = writable.allowed(b"", 9)
+    banned = [*lm.tokenizer.all_special_ids, lm.tokenizer.convert_tokens_to_ids("<title>")]
+    banned += lm.tokenizer("\n\r\t\x0b\x00", add_special_tokens=False)["input_ids"]
+    assert not may[banned].any()
+    assert may[lm.tokenizer(" The cat", add_special_tokens=False)["input_ids"]].all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_way_through_the_allowed_tokens_is_a_text(writable: WritableTokens, seed: int) -> None:
+    """Byte tokens are preferred, so that characters are begun all the time."""
+    rng = random.Random(seed)
+    length = rng.randint(1, 7)
+    tokens: list[int] = []
+    pending = b""
+    for m in range(length):
+        may = writable.allowed(pending, length - m - 1).nonzero().flatten().tolist()
+        high = [token for token in may if writable.bytes[token][0] >= 0x80]
+        tokens.append(rng.choice(high or may))
+        pending = writable.pending(pending, tokens[-1])
+        if not pending:
+            assert writable.text(tokens).isprintable() or not writable.text(tokens).isascii()
+    assert pending == b""
+    assert len(writable.text(tokens).splitlines()) == 1
+
+
+def test_without_all_bytes_no_character_is_begun(counting: CausalLM) -> None:
+    writable = WritableTokens(counting.tokenizer, 5)
+    assert writable.most == 0
+    assert writable.allowed(b"", 3).tolist() == [False, True, True, True, True]  # 0 is the end of a text
+
+
+def test_a_larger_output_layer_is_banned_beyond_the_tokenizer(counting: CausalLM) -> None:
+    assert WritableTokens(counting.tokenizer, 8).allowed(b"", 3).tolist() == [False] + [True] * 4 + [False] * 3
+
+
+def test_other_tokenizers_are_refused() -> None:
+    words = BertTokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "猫": 5})
+    with pytest.raises(ValueError, match="needs a byte-level BPE"):
+        WritableTokens(words, 6)
+
+
+LEARNED = ["the cat sat on the mat.", "the dog ran in the park."]
+
+
+@pytest.fixture(scope="module")
+def masked() -> MaskedLM:
+    built = TinyBert(300, 16, 2, 1, 32, max_length=24).build(LEARNED, (), seed=2)
+    built.model.eval()
+    return built
+
+
+def test_masks_stand_where_words_stood(masked: MaskedLM) -> None:
+    job = Job("A dog.", (Kept("the"), Blank(2), Kept(" sat.")))
+    (found,) = NaiveAugmenter(masked).augment([job])
+    ids = {text: masked.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("A dog.", "the", " sat.")}
+    mask = masked.special("mask")
+    row = masked.framed(ids["A dog."], [*ids["the"], mask, mask, *ids[" sat."]])
+    (expected,) = most_likely_at_masks(masked, [row])
+    assert list(found.fills[0].tokens) == expected
+    assert found.text == f"the {str(masked.tokenizer.decode(expected)).strip()} sat."
+    assert found.fills[0].perplexities == ()
+    assert found.kl == 0
+
+
+def test_context_counts_only_where_it_is_used_and_its_end_is_cut(masked: MaskedLM) -> None:
+    jobs = [Job("the dog ran in the park. " * 3, (Blank(1), Kept(" sat."))), Job("", (Blank(1), Kept(" sat.")))]
+    with_context, without = (NaiveAugmenter(masked, use_context=used).augment(jobs) for used in (True, False))
+    assert without[0] == without[1]
+    assert without[0].dropped_context == 0
+    assert with_context[0].dropped_context > 0
+    assert with_context[1].text == without[1].text
+    assert NaiveAugmenter(masked).depends != NaiveAugmenter(masked, use_context=False).depends
+
+
+def test_all_references_that_are_too_long_are_named(masked: MaskedLM) -> None:
+    long = Job("", (Blank(1), Kept(" the cat sat on the mat." * 4)))
+    with pytest.raises(ExampleFaults, match="reads 24 tokens at once") as faults:
+        NaiveAugmenter(masked).augment([long, Job("", (Blank(1),)), long])
+    assert [i for i, _ in faults.value.at] == [0, 2]

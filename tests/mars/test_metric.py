@@ -13,7 +13,7 @@ from core.example import Example
 from core.faults import ExampleFaults
 from mars.masking import Blank, Kept, count_corpus
 from mars.metric import MARS
-from mars.references import Augmented, AugmentedReference, Fill, Job, RefusedReference
+from mars.references import Augmented, AugmentedReference, Fill, Job, RefusedReference, load_or_augment
 from mars.score import ratio_weights
 from models.tiny import TinyBert, TinyCausal
 
@@ -234,3 +234,47 @@ def test_small_real_models_score_anything_and_find_their_references_again(tmp_pa
     assert changed.signature != scores.signature
     naive = MARS.from_pretrained(str(tmp_path / "masked"), augmenter="naive", ratios=(0.0, 0.5)).score(ODD)
     assert naive.reasons == (None,) * len(ODD)
+
+
+class Counting:
+    """Fills blanks with the context and remembers how often it was asked."""
+
+    def __init__(self, model: str = "a") -> None:
+        self.model = model
+        self.asked: list[Job] = []
+
+    @property
+    def depends(self) -> dict[str, Any]:
+        return {"model": self.model, "use_context": True}
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        if long := [(i, "too long") for i, job in enumerate(jobs) if job.context == "long"]:
+            raise ExampleFaults(long)
+        self.asked += jobs
+        return [
+            Augmented(f"{job.context}\u2028 fill", (Fill(" fill", (3,), (1.5, float("inf"))),), 0.25, 1, 2)
+            for job in jobs
+        ]
+
+
+def job(context: str, words: int = 1) -> Job:
+    return Job(context, (Blank(words), Kept(" end")))
+
+
+def test_equal_jobs_are_done_once_and_found_again(tmp_path: Path) -> None:
+    jobs = [job("x"), job("y"), job("x"), job("x", words=2)]
+    first = Counting()
+    made = load_or_augment(first, jobs, tmp_path)
+    assert first.asked == [jobs[0], jobs[1], jobs[3]]
+    again = Counting()
+    assert load_or_augment(again, [*reversed(jobs)], tmp_path) == [*reversed(made)]
+    assert again.asked == []
+
+
+def test_what_the_model_cannot_read_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
+    made = load_or_augment(Counting(), [job("x"), job("long"), job("y")], tmp_path)
+    assert made[1] == "too long"
+    assert [isinstance(one, Augmented) for one in made] == [True, False, True]
+    again = Counting()
+    assert load_or_augment(again, [job("long"), job("y")], tmp_path) == made[1:]
+    assert again.asked == []

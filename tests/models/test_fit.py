@@ -1,4 +1,4 @@
-"""What all trainings share: the learning rate beside a library's, and the rows that processes share."""
+"""What all trainings share: the learning rate, Muon and the loss beside those of libraries, and shares of a batch."""
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from models.batching import NOT_LEARNED, Task
 from models.fit import learning_rate_factor, share_of_batch
+from models.muon import Muon
 from models.tiny import TinyCausal, TinyT5
 from models.training import LanguageModelSchedule, LanguageModelTraining
 
@@ -50,3 +51,27 @@ def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothin
     assert torch.cat([first["ids"], second["ids"]]).tolist() == batch["ids"].tolist()
     assert (idle["labels"].tolist(), idle["weights"].tolist(), len(idle["ids"])) == ([NOT_LEARNED], [0.0], 1)
     assert {int(share["learned"]) for share in (first, second, idle)} == {2}
+
+
+def draw_parameters(seed: int = 0) -> list[torch.nn.Parameter]:
+    generator = torch.Generator().manual_seed(seed)
+    shapes = [(8, 8), (24, 8), (8, 24)]
+    return [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in shapes]
+
+
+def test_the_rule_of_muon_is_that_of_torch() -> None:
+    ours, theirs = draw_parameters(), draw_parameters()
+    optimizers = (
+        Muon(ours, lr=0.01, weight_decay=0.1),
+        torch.optim.Muon(theirs, lr=0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+    )
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(4):
+        for mine, other in zip(ours, theirs, strict=True):
+            mine.grad = torch.randn(mine.shape, generator=generator)
+            other.grad = mine.grad.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    for mine, other, start in zip(ours, theirs, draw_parameters(), strict=True):
+        moved = (mine - start).norm()
+        assert (mine - other).norm() < 0.02 * moved  # torch's products are rounded to bfloat16's 8 bits

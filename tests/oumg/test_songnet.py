@@ -1,4 +1,4 @@
-"""The generator: symbols stand one column ahead, caches and padding change nothing, it keeps forms, it learns."""
+"""The generator of poems: symbols stand one column ahead, caches change nothing, it keeps forms and learns; ranks."""
 
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from transformers import LogitsProcessor, TopKLogitsWarper
 from models.training import LanguageModelSchedule, train_language_model
 from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
-from oumg.poetry import FormConstraint, generate_poems
+from oumg.poetry import FormConstraint, ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, SongNetPlan, generation_inputs, poem_nll, row_symbols
 from tests.toy_models import QUIET
 
@@ -116,3 +116,45 @@ def test_the_nll_of_a_poem_is_that_of_its_characters_one_by_one(songnet: SongNet
         log_probabilities = songnet.model(**inputs).logits[0].detach().log_softmax(-1)
         expected = -sum(float(log_probabilities[len(prompt) + i - 1, token]) for i, token in enumerate(ids))
         assert nll == pytest.approx(expected, rel=1e-4)
+
+
+def nothing(rows: int) -> torch.Tensor:
+    return torch.zeros(rows, 0, dtype=torch.long)
+
+
+def test_ranks_of_ten_tokens() -> None:
+    order = torch.tensor([3, 9, 0, 7, 1, 4, 8, 2, 6, 5])  # likeliest first
+    scores = torch.empty(1, 10).scatter_(1, order[None], torch.linspace(5.0, -4.0, 10)[None])
+    after = ShiftedRanks(2)(nothing(1), scores)
+    assert sorted(after[0].isfinite().nonzero().flatten().tolist()) == [5, 6]
+    # One logit apart: e / (1 + e) and 1 / (1 + e).
+    torch.testing.assert_close(after[0, [6, 5]].exp(), torch.tensor([0.7310586, 0.2689414]))
+
+
+def test_a_forced_token_stays() -> None:
+    scores = torch.zeros(2, 10)
+    scores[0] = -torch.inf
+    scores[0, 3] = 0.0
+    after = ShiftedRanks(2)(nothing(2), scores)
+    assert torch.equal(after[0], scores[0])
+    assert int(after[1].isfinite().sum()) == 2
+    assert torch.equal(ShiftedRanks(99)(nothing(1), scores[:1]), scores[:1])
+
+
+def test_ranks_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"with k = 3 need 15 possible tokens, but a row has 10: k can be at most 2"):
+        ShiftedRanks(3)(nothing(2), torch.zeros(2, 10))
+    with pytest.raises(ValueError, match="k must be greater than or equal to 1, but is 0"):
+        ShiftedRanks(0)
+
+
+def test_both_generators_keep_the_form_and_choose_other_characters() -> None:
+    songnet = SongNetPlan(16, 1, 2, max_length=64).build(["春花秋月何时了往事知多少小楼昨夜"], seed=0)
+    form = Form.of("春花秋，月何。")
+    first: list[set[int]] = []
+    for content in (ShiftedRanks(2), TopKLogitsWarper(2)):
+        poems = generate_poems(songnet, [("花月", form)] * 6, lambda content=content: content, seed=0, batch_size=4)
+        assert all(keeps_form(poem, form) for poem in poems)
+        first.append({songnet.encode(poem)[0] for poem in poems})
+    assert all(len(of_rank) <= 2 for of_rank in first)  # of two ranks after one prompt
+    assert first[0].isdisjoint(first[1])

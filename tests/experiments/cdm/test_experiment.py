@@ -63,7 +63,7 @@ CORPUS = Corpus("toy", EXAMPLES, EXAMPLES, (), synthetic=True)
 
 
 def test_main_job_leaves_results_and_is_found_again(
-    run: Callable[..., Any], finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
+    run: Callable[..., Any], finish: Callable[..., Any], tmp_path: Path
 ) -> None:
     command = ("+exp=cdm_dialogue", *TOY.split(), f"outputs={tmp_path}")
     results = finish(*command, folder="first")
@@ -78,9 +78,7 @@ def test_main_job_leaves_results_and_is_found_again(
     stages = list_stages(tmp_path)
     kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler"}
     assert {name.rsplit("-", 1)[0] for name in stages} == kinds
-
-    leave_out_plots()
-    assert finish(*command, folder="second")["table"] == results["table"]
+    assert finish(*command, folder="second", plots=False)["table"] == results["table"]
     assert list_stages(tmp_path) == stages
 
     rated = rated_dialogues(12, seed=0)
@@ -99,12 +97,9 @@ def test_main_job_leaves_results_and_is_found_again(
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
 
 
-def test_sentences_keep_their_concepts(
-    finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
-) -> None:
-    leave_out_plots()
+def test_sentences_keep_their_concepts(finish: Callable[..., Any], tmp_path: Path) -> None:
     chosen = ("model.rules=[mesgar]", "model.spelling=normal", "model.negatives.sampling.gamma=0.5")
-    results = finish("+exp=cdm_commongen", *TOY.split(), *chosen, f"outputs={tmp_path}")
+    results = finish("+exp=cdm_commongen", *TOY.split(), *chosen, f"outputs={tmp_path}", plots=False)
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
     assert {"mesgar_bilstm", "cdm_generative_bilstm"} < {row["metric"] for row in agreement}
     (folder,) = (tmp_path / "stages").glob("negatives-????????????????")

@@ -38,9 +38,7 @@ def written(folder: Path) -> list[tuple[str, ...]]:
     return [tuple(poem.text for poem in read_examples(path)) for path in found]
 
 
-def test_g1_against_g2_and_against_itself(
-    finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
-) -> None:
+def test_g1_against_g2_and_against_itself(finish: Callable[..., Any], tmp_path: Path) -> None:
     command = ("+exp=oumg_poetry", *TOY, "g1_k=4", "g2_k=3", f"outputs={tmp_path}")
     relative, forms = tables(finish(*command))
     assert [(row["system_1"], row["system_2"]) for row in relative] == [("G1", "G2"), ("G1", "G1 again")]
@@ -58,17 +56,13 @@ def test_g1_against_g2_and_against_itself(
     decoders = sorted(str(each["decoder"]) for each in kept)
     assert decoders == ["{'shifted_ranks': 3}", "{'top_k': 4}", "{'top_k': 4}"]
     before = list_stages(tmp_path)
-    leave_out_plots()
-    assert tables(finish(*command, folder="second")) == (relative, forms)
+    assert tables(finish(*command, folder="second", plots=False)) == (relative, forms)
     assert list_stages(tmp_path) == before
 
 
-def test_guided_against_unguided(
-    finish: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
-) -> None:
-    leave_out_plots()
+def test_guided_against_unguided(finish: Callable[..., Any], tmp_path: Path) -> None:
     command = ("+exp=guided_poetry", *TOY, "guide_k=6", "model.guides.bilstm.prefixes=3", f"outputs={tmp_path}")
-    results = finish(*command, "alpha=0")
+    results = finish(*command, "alpha=0", plots=False)
     (row,), forms = tables(results)
     assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
     assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
@@ -77,7 +71,7 @@ def test_guided_against_unguided(
     assert len(written(tmp_path)) == 3
     assert len({*written(tmp_path)}) == 2  # of one half, and twice the same of the other
 
-    (row,), forms = tables(finish(*command, "guide=bilstm", "rule=fudge", "alpha=8", folder="guided"))
+    (row,), forms = tables(finish(*command, "guide=bilstm", "rule=fudge", "alpha=8", folder="guided", plots=False))
     assert (row["guide"], row["rule"], row["alpha"]) == ("bilstm", "fudge", 8.0)
     assert row["ties"] < 1
     assert forms["guided"]["form_kept"] == 1.0

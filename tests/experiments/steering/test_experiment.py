@@ -55,17 +55,14 @@ def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> 
     assert [r["chosen"] for r in steps].count("←") == 2
 
 
-def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
-    finish: Run, tmp_path: Path, lm: CausalLM, leave_out_plots: Callable[[], None]
-) -> None:
-    leave_out_plots()
+def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(finish: Run, tmp_path: Path, lm: CausalLM) -> None:
     lm.save_pretrained(tmp_path / "writer")
     settings = [s for s in TOY if "generator" not in s]
     more = (f"generator={tmp_path}/writer", "model.dtype=bfloat16", "rule=fudge", "labels=[science,politics]")
     bilstm = (*(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")), "guide=bilstm")
     few = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2")
     command = ("+exp=guided_text", "data=builtin_news", *settings, *more, *SMALL.split(), *bilstm, *few)
-    rows = finish(*command, "sampling.prompts=[the cat,a dog]", folder="run")["table"]
+    rows = finish(*command, "sampling.prompts=[the cat,a dog]", folder="run", plots=False)["table"]
     assert [r["label"] for r in rows] == ["all", "all", *["science", "politics"] * 2]
     assert {r["rule"] for r in rows} == {"fudge"}
     assert {path.name for path in (tmp_path / "run/models").iterdir()} == {

@@ -15,13 +15,12 @@ from judge.label_plans import PlanSettings
 from judge.planning import count_ratings, size_for_metrics
 from meta_eval.planning import SampleSize, williams_power
 
-Here = Callable[..., int]
+Finish = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-def test_more_raters_and_larger_differences_need_fewer_inputs(run_here: Here, tmp_path: Path) -> None:
-    assert run_here("+exp=plan", "differences=[0.1,0.2]", "raters=[1,4]", "run_dir=here") == 0
-    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+def test_more_raters_and_larger_differences_need_fewer_inputs(finish: Finish) -> None:
+    table = finish("+exp=plan", "differences=[0.1,0.2]", "raters=[1,4]")["table"]
     metrics = {(row["difference"], row["raters"]): row for row in table if "metric_a" in row}
     systems = {(row["difference"], row["raters"]): row for row in table if "spread" in row}
     for rows in (metrics, systems):
@@ -40,20 +39,14 @@ def test_the_reason_names_the_impossible_correlation() -> None:
     assert (math.isnan(needed.n), needed.reason) == (True, said)
 
 
-def write_pilot(path: Path) -> None:
-    """Differences of a and b on five inputs by two raters: (1, 3), (2, 4), (6, 8), (2, 4), (4, 6)."""
-    with path.open("w") as file:
-        for group, values in zip("vwxyz", ((1, 3), (2, 4), (6, 8), (2, 4), (4, 6)), strict=True):
-            for system, ratings in (("a", values), ("b", (0, 0))):
-                line = {"text": "t", "system": system, "group": group, "ratings": {"overall": list(ratings)}}
-                file.write(json.dumps(line) + "\n")
-
-
-def test_a_pilot_gives_the_spread(run_here: Here, tmp_path: Path) -> None:
-    """Raters differ by 2 on each input: variance 2 within. Means 2, 3, 7, 3, 5: variance 4, of which 2/2 is theirs."""
-    write_pilot(tmp_path / "in.jsonl")
-    assert run_here("+exp=plan", "pilot.path=in.jsonl", "raters=[1,2]", "differences=[0.5]", "run_dir=here") == 0
-    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
+    """Two raters' differences of a and b on five inputs: they differ by 2 on each input: variance 2 within. Means 2, 3,
+    7, 3, 5: variance 4, of which 2/2 is theirs."""
+    rated = zip("vwxyz", ([1, 3], [2, 4], [6, 8], [2, 4], [4, 6]), strict=True)
+    rows = [(group, system, each) for group, by in rated for system, each in (("a", by), ("b", [0, 0]))]
+    lines = [{"text": "t", "group": group, "system": s, "ratings": {"overall": each}} for group, s, each in rows]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    table = finish("+exp=plan", "pilot.path=in.jsonl", "raters=[1,2]", "differences=[0.5]")["table"]
     spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
 
@@ -70,7 +63,7 @@ def test_the_last_line_counts_ratings() -> None:
     )
 
 
-def test_labels_are_planned_from_pairs(run_here: Here, tmp_path: Path) -> None:
+def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., int], tmp_path: Path) -> None:
     """A judge that is right about 3 of 4 pairs: r = .5 of wins and losses, which vary by 1/4."""
     verdicts = [("ab"[i % 2], "ab"[(i + i // 2 % 4 // 3) % 2]) for i in range(80)]
     rows = [
@@ -78,9 +71,8 @@ def test_labels_are_planned_from_pairs(run_here: Here, tmp_path: Path) -> None:
         for i, (winner, judged) in enumerate(verdicts)
     ]
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    settings = ("within=0.1", "differences=0.1,0.2", "run_dir=here")
-    assert run_here("plan", "in.jsonl", *settings, "costs=1,0.02") == 0
-    results = json.loads((tmp_path / "here" / "results.json").read_text())
+    settings = ("plan", "in.jsonl", "within=0.1", "differences=0.1,0.2")
+    results = finish(*settings, "costs=1,0.02")
     kappa, rate, smaller, larger = results["table"]
     assert (kappa["quantity"], kappa["value"]) == ("kappa", pytest.approx(0.5))
     assert (rate["quantity"], rate["value"], rate["correlation"]) == ("win rate", 0.5, pytest.approx(0.5))
@@ -91,7 +83,7 @@ def test_labels_are_planned_from_pairs(run_here: Here, tmp_path: Path) -> None:
         f"Get {kappa['labels']} labels for the kappa to within 0.1; {rate['labels']} labels and"
     )
     for wrong in ("costs=0,1", "costs=1,0", "costs=1", "within=0"):
-        assert run_here("plan", "in.jsonl", *settings, wrong) == 2
+        assert run_here(*settings, wrong, "run_dir=here") == 2
     assert run_here("plan", "in.jsonl", "run_dir=here") == 2
 
 
