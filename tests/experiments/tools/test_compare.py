@@ -37,7 +37,7 @@ def test_systems_and_few_ratings(finish: Finish, tmp_path: Path) -> None:
     assert (clear["p_value"], clear["better"]) == (1 / 200, "b")
     assert clear["difference"] == pytest.approx((quality[0] - quality[1]).mean(), abs=0.15)
     assert clear["difference_interval"][1] < 0
-    assert (pairs["m", "a", "c"]["better"], pairs["word_count", "a", "b"]["ties"]) == ("–", 60)
+    assert (pairs["m", "a", "c"]["better"], pairs["word_count", "a", "b"]["ties"]) == ("not separated", 60)
     means = {(row["metric"], row["system"]): row for row in table if "mean_by_ratings" in row}
     helped = means["m", "b"]
     assert (helped["rated"], helped["unrated"]) == (30, 30)
