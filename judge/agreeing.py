@@ -72,7 +72,8 @@ def agree(
 
     Args:
         source: rated texts, as `judge.read` takes them with `columns`, or its result.
-        metrics: to run, beside those whose scores are there (`judge.load_metric`).
+        metrics: to run, beside those whose scores are there (`judge.load_metric`); one with several aspects counts as
+            several metrics.
         cues: whether agreement stands beside that of cheap cues.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (labels, thresholds).
@@ -84,55 +85,25 @@ def agree(
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
     [('ours', 8, 1.0)]
     """
-    known = {"comparison": Comparison, "resampling": Resampling, "labelling": Labelling}
-    names = {each.name: kind for kind, made in known.items() for each in fields(made)}
-    check_names(settings, names, "agree")
-    comparison, resampling, labelling = (
-        made(**{name: value for name, value in settings.items() if names[name] == kind}) for kind, made in known.items()
-    )
+    homes = {each.name: kind for kind in (Comparison, Resampling, Labelling) for each in fields(kind)}
+    check_names(settings, homes, "agree")
+    own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in homes.values()}
+    comparison, resampling = Comparison(**own[Comparison]), Resampling(**own[Resampling])
+    labelling = Labelling(**own[Labelling])
     examples = read(source, columns=columns)
     check_rated(examples)
     scored = add_scores(examples, metrics)
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
-    return study_metrics(scored, comparison, resampling, labelling, has_cues=cues)
-
-
-def check_rated(scored: ScoredSet) -> None:
-    """Raises InputFaults where no example is rated, and for rated ones without a system or group that others have."""
-    if not scored.aspects:
-        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        found = f"found none in {len(scored)} examples{hint_column('ratings.ASPECT', scored.examples[0])}"
-        raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
-    rated = [i for i, each in enumerate(scored.examples) if each.ratings]
-    for name in ("system", "group"):
-        lacking = [i for i in rated if getattr(scored.examples[i], name) is None]
-        if 0 < len(lacking) < len(rated):
-            raise InputFaults(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
-
-
-def study_metrics(
-    scored: ScoredSet,
-    comparison: Comparison,
-    resampling: Resampling,
-    labelling: Labelling,
-    *,
-    has_cues: bool = True,
-) -> MetricStudy:
-    """The agreement of every metric with every rated aspect of the set, and a test of every pair of metrics.
-
-    A metric with several aspects counts as several metrics. Raises SettingFault for a metric of `lower_is_better` that
-    is not there.
-    """
-    metrics = negate(scored, comparison.lower_is_better).split_aspects()
-    labels = study_labels(metrics, labelling, resampling)
-    shown = add_cheap_cues(metrics, resampling.seed) if has_cues else metrics
+    split = negate(scored, comparison.lower_is_better).split_aspects()
+    labels = study_labels(split, labelling, resampling)
+    shown = add_cheap_cues(split, resampling.seed) if cues else split
     rows, rankings = [], []
-    for aspect in metrics.aspects:
-        rated, with_cues = metrics.rated(aspect), shown.rated(aspect)
+    for aspect in split.aspects:
+        rated, with_cues = split.rated(aspect), shown.rated(aspect)
         comparisons = comparison.expand(rated.layout)
         groupings = list_groupings(rated.layout, comparisons[0].one_grouping)
-        rows += measure_aspect(with_cues, aspect, resampling, groupings=groupings, has_cues=has_cues)
+        rows += measure_aspect(with_cues, aspect, resampling, groupings=groupings, has_cues=cues)
         for each in comparisons:
             ranking = rank_metrics(rated, aspect, each, resampling)
             found = compare_metrics(rated, ranking, resampling), compare_with_cues(with_cues, ranking, resampling)
@@ -149,10 +120,23 @@ def study_metrics(
         scored=shown,
         rows=tuple(rows),
         rankings=tuple(rankings),
-        raters=rater_tables(scored, metrics, comparison, resampling),
+        raters=rater_tables(scored, split, comparison, resampling),
         labels=labels,
         notes=(*notes, answer_question(rankings, rows)),
     )
+
+
+def check_rated(scored: ScoredSet) -> None:
+    """Raises InputFaults where no example is rated, and for rated ones without a system or group that others have."""
+    if not scored.aspects:
+        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
+        found = f"found none in {len(scored)} examples{hint_column('ratings.ASPECT', scored.examples[0])}"
+        raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
+    rated = [i for i, each in enumerate(scored.examples) if each.ratings]
+    for name in ("system", "group"):
+        lacking = [i for i in rated if getattr(scored.examples[i], name) is None]
+        if 0 < len(lacking) < len(rated):
+            raise InputFaults(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
 
 
 def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:

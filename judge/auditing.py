@@ -21,8 +21,9 @@ from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
+from judge.engines import score_all
 from judge.inputs import Columns, Source, read
-from judge.scoring import AnyMetric, load_several, score_all
+from judge.scoring import AnyMetric, load_several
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues

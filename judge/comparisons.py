@@ -116,30 +116,25 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
     against = {other: pairs[best, other] if (best, other) in pairs else pairs[other, best] for other in others}
     if any(math.isnan(each.p_value) for each in against.values()):
         return f"nothing is tested: {next(iter(against.values())).reason}"
-    beaten = [other for other, each in against.items() if each.p_value < level]
-    rest = [other for other in others if other not in beaten]
-    parts = []
-    if beaten:
-        p = format_number(max(against[other].p_value for other in beaten))
-        parts.append(f"{best} scores higher than {join_names(beaten)} (p {'at most ' if beaten[1:] else ''}{p})")
-        if alike := [other for other in beaten if _is_counted(against[other])]:
-            parts.append(f"cheap cues may explain all of its difference from {join_names(alike)}")
-        if small := [other for other in beaten if against[other].is_equal]:
-            parts.append(f"{best} is within {margin:g} of {join_names(small)}")
-    alike = [other for other in rest if against[other].ties == against[other].n]
-    equal = [other for other in rest if against[other].is_equal]
-    unsure = [other for other in rest if other not in (*alike, *equal)]
-    if alike:
-        parts.append(f"{best} and {join_names(alike)} score the same on every input")
-    if equal:
-        parts.append(f"{best} and {join_names(equal)} are equal within {margin:g}")
-    if unsure:
-        p = format_number(min(against[other].p_value for other in unsure))
-        number = f"{'at least ' if unsure[1:] else ''}{p}"
-        parts.append(f"the tests do not separate {best} from {join_names(unsure)} (p {number})")
-    if left := [each.system for each in ranked if not each.n]:
-        parts.append(f"{join_names(left)} cannot be compared")
-    return ", and ".join(parts)
+    p_values = {other: each.p_value for other, each in against.items()}
+    beaten = [other for other in others if p_values[other] < level]
+    counted = [other for other in beaten if _is_counted(against[other])]
+    alike = [other for other in others if other not in beaten and against[other].ties == against[other].n]
+    equal = [other for other in others if against[other].is_equal]
+    unsure = [other for other in others if other not in (*beaten, *alike, *equal)]
+    most = format_number(max((p_values[other] for other in beaten), default=0))
+    least = format_number(min((p_values[other] for other in unsure), default=0))
+    within = f"within {margin or 0:g}"
+    said = (
+        (f"{best} scores higher than ", beaten, f" (p {'at most ' if beaten[1:] else ''}{most})"),
+        ("cheap cues may explain all of its difference from ", counted, ""),
+        (f"{best} is {within} of ", [other for other in equal if other in beaten], ""),
+        (f"{best} and ", alike, " score the same on every input"),
+        (f"{best} and ", [other for other in equal if other not in beaten], f" are equal {within}"),
+        (f"the tests do not separate {best} from ", unsure, f" (p {'at least ' if unsure[1:] else ''}{least})"),
+        ("", [each.system for each in ranked if not each.n], " cannot be compared"),
+    )
+    return ", and ".join(f"{before}{join_names(names)}{after}" for before, names, after in said if names)
 
 
 def _is_counted(found: SystemComparison) -> bool:

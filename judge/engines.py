@@ -16,12 +16,13 @@ from typing import Any
 
 from core.example import Example
 from core.extras import named_extras
-from core.faults import ExampleFaults, InputFaults, SettingFault
-from core.scores import Announcing, CorpusMetric, Metric
+from core.faults import ExampleFaults, InputFaults, SettingFault, fault
+from core.scores import Announcing, CorpusMetric, Metric, Scores
 from core.settings import Count, NonNegative, check
 from data.files import InputFile, iterate_examples
 from data.scored import encode_scores
 from judge.metrics import build
+from meta_eval.scored_set import ScoredSet
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
@@ -46,6 +47,14 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
         return encode_scores(metric.score(examples))
     except ExampleFaults as faults:
         raise faults.located(file, [line for line, _ in chunk]) from None
+
+
+def score_all(examples: ScoredSet, metric: Metric) -> Scores:
+    """The scores of all examples. Raises InputFaults, by file and line, for examples that the metric refuses."""
+    try:
+        return metric.score(examples.examples)
+    except ExampleFaults as faults:
+        raise InputFaults(fault(*examples.locate(i), what) for i, what in faults.at) from None
 
 
 def prepare(metrics: Mapping[str, Metric], file: InputFile) -> dict[str, Metric]:

@@ -90,28 +90,22 @@ def plan(
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
     check_names(settings, [each.name for each in fields(PlanSettings)], "plan")
-    return plan_from(read_pilot(pilot), aspect, systems, PlanSettings(**settings), seed)
-
-
-def plan_from(
-    pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str], settings: PlanSettings, seed: int = 0
-) -> StudyPlan:
-    """As `plan`."""
-    if settings.within is None:
-        if isinstance(pilot, Preferences):
+    given, how = read_pilot(pilot), PlanSettings(**settings)
+    if how.within is None:
+        if isinstance(given, Preferences):
             raise SettingFault("a pilot of preferences plans labels: set within, half of the width of an interval")
-        assumed = Spread(settings.spread_inputs, settings.spread_raters)
-        return plan_study(settings, assumed if pilot is None else find_spread(pilot, aspect, systems), seed)
+        assumed = Spread(how.spread_inputs, how.spread_raters)
+        return plan_study(how, assumed if given is None else find_spread(given, aspect, systems), seed)
     notes: tuple[str, ...] = ()
-    if pilot is None:
-        quantities, notes = assume(settings), (f"{ASSUMED} measures how labels vary",)
-    elif isinstance(pilot, Preferences):
-        quantities = measure_pairs(pilot, settings.differences)
+    if given is None:
+        quantities, notes = assume(how), (f"{ASSUMED} measures how labels vary",)
+    elif isinstance(given, Preferences):
+        quantities = measure_pairs(given, how.differences)
     else:
-        quantities = measure_texts(pilot, aspect, systems, settings.differences)
-    table, decision = plan_labels([*quantities], settings)
-    named = "none" if pilot is None else pilot.name
-    return StudyPlan(join_settings("plan", settings, pilot=named, aspect=aspect), [table], (*notes, decision))
+        quantities = measure_texts(given, aspect, systems, how.differences)
+    table, decision = plan_labels([*quantities], how)
+    named = "none" if given is None else given.name
+    return StudyPlan(join_settings("plan", how, pilot=named, aspect=aspect), [table], (*notes, decision))
 
 
 def read_pilot(pilot: Pilot | None, data: Any = None) -> ScoredSet | Preferences | None:

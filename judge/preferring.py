@@ -77,7 +77,7 @@ def prefer(
 
     Args:
         source: a file, rows or a DataFrame with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps
-            `rater`; None if the judge is asked for the preferences. `columns` is that of `judge.read`.
+            `rater`; None if the judge is asked, about all pairs of systems on all inputs. `columns` as in `judge.read`.
         outputs: the systems' outputs, with `system`, `group` and perhaps `scores`; `metrics` run on them.
         judge: a judge of pairs, or `llm_judge` with its `settings`.
         human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems;
@@ -97,16 +97,72 @@ def prefer(
     if isinstance(source, str | Path) and has_outputs(file := InputFile.of(source, columns=columns)):
         source, outputs = file, read_scored(file) if outputs is None else outputs
     given = read_given(source, columns or {})
-    scored = None if outputs is None else read(outputs)
-    if scored is not None:
-        place_outputs(scored)
-        scored = add_scores(scored, metrics)
-    elif metrics:
+    if outputs is None and metrics:
         raise SettingFault("metrics score texts: outputs must hold those of the systems")
-    asked: Any = load_metric(judge, **settings) if isinstance(judge, str) else judge
+    texts = ScoredSet("", (), {}) if outputs is None else read(outputs)
+    places = place_outputs(texts)
+    texts = add_scores(texts, metrics).split_aspects()
+    asking: Any = load_metric(judge, **settings) if isinstance(judge, str) else judge
     resampling = Resampling(resamples=resamples, seed=seed)
-    known = human_labels if isinstance(human_labels, int) else read_given(human_labels, {})
-    return study_preferences(given, scored, asked, resampling, level, margin, family, known)
+    labels = human_labels if isinstance(human_labels, int) else read_given(human_labels, {})
+    check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
+    if outputs is None and (given is None or asking is not None):
+        raise SettingFault("outputs must hold the systems' outputs: a judge reads them")
+    if asking is not None and not callable(getattr(asking, "compare", None)):
+        raise SettingFault("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
+    if given is None and asking is None:
+        raise SettingFault("preferences, or a judge that gives them, are needed, found neither")
+    if given is not None and labels is not None:
+        given = add_labels(given, labels, seed)
+    asked = list_pairs(texts) if given is None else given.by_majority()
+    verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
+    first = {} if verdicts is None else verdicts.by_judge
+    judges = {**{name: settle_orders(each) for name, each in first.items()}, **asked.judges}
+    signatures = [*texts.signatures]
+    if verdicts is not None and given is not None:
+        signatures.append(verdicts.signature)
+    elif verdicts is not None:
+        asked = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
+        asked = asked if labels is None else add_labels(asked, labels, seed)
+    found = {} if given is None and labels is None else dict(judges)  # to hold against people
+    single_judges = [each for name, each in judges.items() if name != PANEL]
+    if len(single_judges) > 2 and found:  # of two, most say a tie wherever they differ
+        found.setdefault(PANEL, find_majority(np.stack(single_judges)))
+    for name, each in texts.scores.items():
+        found[name] = prefer_by_scores(asked, places, next(iter(each.values.values())))
+    if np.isnan(asked.outcomes).all():
+        reason = verdicts.reasons[0] if verdicts else ""
+        raise InputFaults([fault(asked.name, 0, f"the judge gave no answer: {reason}")])
+    if found and all(np.isnan(outcomes).all() for outcomes in found.values()):
+        rule = f"the judged systems and inputs must be in {texts.name}"
+        raise InputFaults([fault(asked.name, 0, f"{rule}, but no pair of outputs is")])
+    lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
+    people = ranked.by_rater()
+    line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
+    line += "" if margin is None else f"|margin={margin:g}"
+    line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
+    return PreferenceStudy(
+        signature="|".join([line, *signatures]),
+        ranking=rank_by_preferences(ranked, resampling, level),
+        level=level,
+        equal=frozenset() if margin is None else find_equal(ranked, margin, level),
+        among={
+            who: (len(table), agree_among(np.stack([*table]), asked.layout, resampling))
+            for who, table in (("people", people), ("judges", single_judges))
+            if len(table) > 1
+        },
+        single=list_single(people, found, asked, resampling),
+        favours=find_favours(asked, found, lengths, family, resampling),
+        agreement={
+            (name, *pair): agree_on_preferences(asked.take(kept), outcomes[kept], resampling)
+            for name, outcomes in found.items()
+            for pair, kept in _split(asked).items()
+        },
+        verdicts=verdicts,
+        judged_inputs=asked.inputs,
+        corrections=correct(asked, found, lengths),
+        resolution=note_resolution(ranked.layout.input_count, resamples, "resamples", level),
+    )
 
 
 def read_given(source: Any, columns: Columns) -> Preferences | None:
@@ -121,86 +177,16 @@ def read_given(source: Any, columns: Columns) -> Preferences | None:
     return read_preferences(InputFile(GIVEN, freeze_columns(columns), records=rows))
 
 
-def study_preferences(
-    given: Preferences | None,
-    outputs: ScoredSet | None,
-    judge: PairJudge | None,
-    resampling: Resampling,
-    level: float,
-    margin: float | None,
-    family: Family,
-    labels: Preferences | int | None,
-) -> PreferenceStudy:
-    """As `prefer`, of what was read. Without preferences the judge reads all pairs of systems on all inputs."""
-    check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
-    if outputs is None and (given is None or judge is not None):
-        raise SettingFault("outputs must hold the systems' outputs: a judge reads them")
-    if judge is not None and not callable(getattr(judge, "compare", None)):
-        raise SettingFault("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
-    if given is None and judge is None:
-        raise SettingFault("preferences, or a judge that gives them, are needed, found neither")
-    if labels is not None and given is not None:
-        given = add_labels(given, labels, resampling.seed)
-    texts = ScoredSet("", (), {}) if outputs is None else outputs.split_aspects()
-    places, asked = place_outputs(texts), list_pairs(texts) if given is None else given.by_majority()
-    verdicts = None if judge is None else ask_judge(judge, asked, texts, places)
-    judges = dict(asked.judges)
-    own = {} if verdicts is None else {name: settle_orders(first) for name, first in verdicts.by_judge.items()}
-    signatures = [*texts.signatures]
-    if verdicts is not None and given is None:
-        asked = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
-        if labels is not None:
-            asked = add_labels(asked, labels, resampling.seed)
-            judges = own
-    elif verdicts is not None:
-        judges = {**own, **judges}
-        signatures.append(verdicts.signature)
-    single_judges = {name: each for name, each in (own | judges).items() if name != PANEL}
-    if len(single_judges) > 2 and judges:  # of two, most say a tie wherever they differ
-        judges[PANEL] = judges.get(PANEL, find_majority(np.stack([*single_judges.values()])))
-    found = dict(judges)
-    for name, each in texts.scores.items():
-        found[name] = prefer_by_scores(asked, places, next(iter(each.values.values())))
-    if np.isnan(asked.outcomes).all():
-        reason = verdicts.reasons[0] if verdicts else ""
-        raise InputFaults([fault(asked.name, 0, f"the judge gave no answer: {reason}")])
-    if found and all(np.isnan(outcomes).all() for outcomes in found.values()):
-        rule = f"the judged systems and inputs must be in {texts.name}"
-        raise InputFaults([fault(asked.name, 0, f"{rule}, but no pair of outputs is")])
-    agreement = {
-        (name, *pair): agree_on_preferences(asked.take(kept), outcomes[kept], resampling)
-        for name, outcomes in found.items()
-        for pair, kept in _split(asked).items()
-    }
-    lengths = find_lengths(asked, texts, places)
-    ranked = asked if given is None else given
-    people = ranked.by_rater()
-    single: list[SingleAgreement] = []
-    if len(people) > 1:
-        columns, twice = in_both_orders(np.stack([*found.values(), *people]), asked.layout)
-        by_name = dict(zip(found, columns, strict=False))
-        single = agree_with_single(columns[len(found) :], by_name, OUTCOMES, twice, resampling)
-    line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
-    line += "" if margin is None else f"|margin={margin:g}"
-    line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
-    return PreferenceStudy(
-        signature="|".join([line, *signatures]),
-        ranking=rank_by_preferences(ranked, resampling, level),
-        level=level,
-        equal=frozenset() if margin is None else find_equal(ranked, margin, level),
-        among={
-            who: (len(table), agree_among(np.stack([*table]), asked.layout, resampling))
-            for who, table in (("people", people), ("judges", [*single_judges.values()]))
-            if len(table) > 1
-        },
-        single=[replace(each, n=each.n // 2) for each in single],
-        favours=find_favours(asked, found, lengths, family, resampling),
-        agreement=agreement,
-        verdicts=verdicts,
-        judged_inputs=asked.inputs,
-        corrections=correct(asked, found, lengths),
-        resolution=note_resolution(ranked.layout.input_count, resampling.resamples, "resamples", level),
-    )
+def list_single(
+    people: Floats, found: Mapping[str, Floats], asked: Preferences, resampling: Resampling
+) -> list[SingleAgreement]:
+    """The agreement with each of several people, whose outcomes have the shape (people, n)."""
+    if len(people) < 2:
+        return []
+    columns, twice = in_both_orders(np.stack([*found.values(), *people]), asked.layout)
+    by_name = dict(zip(found, columns, strict=False))
+    single = agree_with_single(columns[len(found) :], by_name, OUTCOMES, twice, resampling)
+    return [replace(each, n=each.n // 2) for each in single]
 
 
 def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tuple[str, str]]:

@@ -16,28 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, SettingFault, fault
-from core.scores import CorpusMetric, Metric, Scores
+from core.faults import InputFaults, SettingFault, fault
+from core.scores import Metric, Scores
 from core.stages import Stages
 from data.files import InputFile
-from data.scored import ScoredFile, encode_scores, join_name, list_rows, score_records
+from data.scored import ScoredFile, join_name, list_rows, score_records
 from data.text_files import open_atomically
 from judge.agreement_tables import among_table
-from judge.engines import Engine, LocalEngine
+from judge.engines import Engine, LocalEngine, score_all
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricFunction, load_metric
-from judge.streaming import (
-    KEPT,
-    STAGE,
-    VERSION,
-    Progress,
-    ScorableFile,
-    check_output,
-    check_scorable,
-    keep_scores,
-    read_kept,
-    write_scores,
-)
+from judge.streaming import Progress, ScorableFile, check_output, check_scorable, keep_scores, write_scores
 from judge.tables import Result, Table, shorten
 from meta_eval.grouping import lay_out
 from meta_eval.scored_set import ScoredSet
@@ -220,37 +209,10 @@ def load_several(metric: AnyMetric | Sequence[AnyMetric], settings: Mapping[str,
     return found
 
 
-def score_all(examples: ScoredSet, metric: Metric) -> Scores:
-    """The scores of all examples. Raises InputFaults, by file and line, for examples that the metric refuses."""
-    try:
-        return metric.score(examples.examples)
-    except ExampleFaults as faults:
-        raise InputFaults(fault(*examples.locate(i), what) for i, what in faults.at) from None
-
-
 def add_scores(examples: ScoredSet, metrics: AnyMetric | Sequence[AnyMetric]) -> ScoredSet:
     """The set with its scores, then those of the metrics."""
     found = {name: score_all(examples, each) for name, each in load_several(metrics, {}).items()}
     return replace(examples, scores={**examples.scores, **found})
-
-
-def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
-    """The file with its scores, then those of the metrics, which are kept as `judge score` keeps them.
-
-    Raises InputFaults by file and line.
-    """
-    found = dict(file.scores)
-    sha256 = file.source.sha256() if metrics else ""
-    for name, metric in metrics.items():
-        prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
-
-        def build(folder: Path, prepared: Metric = prepared) -> None:
-            (folder / KEPT).write_text(encode_scores(score_all(file, prepared)), encoding="utf-8", newline="\n")
-
-        depends = {"input": sha256, "signature": prepared.signature}
-        kept = stages.get(STAGE, depends, build, version=VERSION)
-        found[name] = Scores.join(list(read_kept(kept)), prepared.signature)
-    return replace(file, scores=found)
 
 
 def name_metrics(metrics: Mapping[str, T], metric: T | None, name: str | None) -> dict[str, T]:

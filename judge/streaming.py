@@ -18,14 +18,14 @@ from typing import IO, Any
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.scores import Field, Metric, Scores, required_fields
+from core.scores import CorpusMetric, Field, Metric, Scores, required_fields
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages
 from data.files import InputFile, Source, iterate_examples, to_record
-from data.scored import WRITTEN, decode_scores, list_rows, score_records, write_score_rows
+from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
-from judge.engines import Chunk, Engine
+from judge.engines import Chunk, Engine, score_all
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +156,25 @@ def keep_scores(
 
     depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
     return dict(zip(names, stages.get_several(STAGE, depends, build, version=VERSION), strict=True))
+
+
+def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
+    """The file with its scores, then those of the metrics, which are kept as `judge score` keeps them.
+
+    Raises InputFaults by file and line.
+    """
+    found = dict(file.scores)
+    sha256 = file.source.sha256() if metrics else ""
+    for name, metric in metrics.items():
+        prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
+
+        def build(folder: Path, prepared: Metric = prepared) -> None:
+            (folder / KEPT).write_text(encode_scores(score_all(file, prepared)), encoding="utf-8", newline="\n")
+
+        depends = {"input": sha256, "signature": prepared.signature}
+        kept = stages.get(STAGE, depends, build, version=VERSION)
+        found[name] = Scores.join(list(read_kept(kept)), prepared.signature)
+    return replace(file, scores=found)
 
 
 def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> dict[str, list[Scores]]:

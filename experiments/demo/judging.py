@@ -20,8 +20,8 @@ from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from experiments.report.explanations import Line, read_explanation
 from judge.comparing import check_comparable, compare
 from judge.comparisons import SystemsCompared
+from judge.engines import score_all
 from judge.inputs import read
-from judge.scoring import score_all
 from mars.metric import MARS
 from meta_eval.scored_set import ScoredSet
 

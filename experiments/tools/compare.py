@@ -9,7 +9,7 @@ from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import plot_intervals
 from judge import comparing
-from judge.scoring import add_kept_scores
+from judge.streaming import add_kept_scores
 from meta_eval.intervals import Resampling
 
 

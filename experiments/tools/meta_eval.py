@@ -1,14 +1,15 @@
 """Meta-evaluation: how well metrics agree with human ratings, and which metric is better (`judge agree`)."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import plot_intervals, scores_against_ratings
-from judge.agreeing import study_metrics
+from judge import agreeing
 from judge.labelling import Labelling
-from judge.scoring import add_kept_scores
+from judge.streaming import add_kept_scores
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison
 
@@ -28,7 +29,8 @@ def meta_eval(
     with run.timed("scoring"):
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("agreement"):
-        study = study_metrics(scored, comparison, resampling, labelling, has_cues=run.cues)
+        how = {**asdict(comparison), **asdict(resampling), **asdict(labelling)}
+        study = agreeing.agree(scored, cues=run.cues, **how)
     intervals = {}
     for each in study.rankings:
         of = each.comparison

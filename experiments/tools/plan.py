@@ -1,10 +1,11 @@
 """Planning: how many inputs, systems, raters and labels a study needs (`judge plan`)."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from experiments.contracts import Outcome, Run
+from judge import planning
 from judge.label_plans import PlanSettings
-from judge.planning import plan_from
 from meta_eval.preferences import Preferences
 from meta_eval.scored_set import ScoredSet
 
@@ -18,5 +19,5 @@ def plan(
 ) -> Outcome:
     """Plans studies that compare two metrics or two systems, or with `within` the labels that are needed."""
     with run.timed("power"):
-        found = plan_from(pilot, aspect, systems, settings, run.seed)
+        found = planning.plan(pilot, aspect, systems, seed=run.seed, **asdict(settings))
     return Outcome(found.signature, tables=found.tables, notes=found.notes)

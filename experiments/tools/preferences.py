@@ -11,7 +11,7 @@ from experiments.contracts import Outcome, Run
 from experiments.report.plots import plot_intervals
 from judge import preferring
 from judge.preferring import Family
-from judge.scoring import add_kept_scores
+from judge.streaming import add_kept_scores
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
 

@@ -22,8 +22,7 @@ from data.text_files import standard_input
 from experiments.contracts import Run
 from experiments.tools.score import score
 from judge.engines import LocalEngine
-from judge.scoring import add_kept_scores
-from judge.streaming import check_scorable
+from judge.streaming import add_kept_scores, check_scorable
 from tests.experiments.conftest import show_nothing
 
 Here = Callable[..., int]
