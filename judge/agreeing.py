@@ -32,6 +32,14 @@ from meta_eval.scored_set import ScoredSet
 
 PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
 PAIR_CELLS += ("n", "difference", "p_value", "reason")
+PAIRS = (
+    "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
+    "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
+)
+AGAINST_CUES = (
+    f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
+    "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
+)
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,17 @@ class MetricStudy(Result):
     @property
     def tables(self) -> list[Table]:
         """The ranking, agreement, the pairs of metrics, the raters and the labels."""
-        agreement, ranking = tabulate_agreement(self.rows), ranking_table(self.rankings)
-        found = [ranking, agreement, *pair_tables(self), *self.raters, *self.labels.tables]
+        against = [pick(pair, PAIR_CELLS) for each in self.rankings for pair in each.against_cues]
+        pairs = [pick(pair, PAIR_CELLS) for each in self.rankings for pair in each.pairs]
+        caption = PAIRS.format(level=self.rankings[0].comparison.level)
+        found = [
+            ranking_table(self.rankings),
+            tabulate_agreement(self.rows),
+            tabulate("Is one metric better?", caption, pairs),
+            tabulate("Is a metric better than counting?", f"{caption} {AGAINST_CUES}", against),
+            *self.raters,
+            *self.labels.tables,
+        ]
         return [table for table in found if table.rows]
 
 
@@ -217,25 +234,6 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
         f"{level:g}, adjusted for all pairs."
     )
     return tabulate("Ranking", caption, rows)
-
-
-def pair_tables(study: MetricStudy) -> list[Table]:
-    """The tables of all pairs of ranked metrics, and of each of them and the cheap cues, where there are any."""
-    level = study.rankings[0].comparison.level
-    caption = (
-        "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole "
-        "inputs, adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: "
-        f"below {level:g}."
-    )
-    cues = (
-        f"{caption} {CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to "
-        "the ratings of this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
-    )
-    named = (
-        ("Is one metric better?", caption, [pair for each in study.rankings for pair in each.pairs]),
-        ("Is a metric better than counting?", cues, [pair for each in study.rankings for pair in each.against_cues]),
-    )
-    return [tabulate(title, text, [pick(pair, PAIR_CELLS) for pair in pairs]) for title, text, pairs in named]
 
 
 def rater_tables(

@@ -14,8 +14,7 @@ import numpy as np
 
 from core.example import Example
 from core.faults import ExampleFaults, SettingFault
-from core.scores import Field as FieldName
-from core.scores import Metric
+from core.scores import Field, Metric
 from core.selection import has_field
 from core.signature import join_settings
 from core.stages import Stages, fingerprint
@@ -99,8 +98,7 @@ def audit_metric(
         both = {name: (each, np.array([of[aspect] for of in after[name]])) for name, each in perturbed.items()}
         aspects[aspect] = audit_aspect(examples, values, both, cues, resampling)
     line = join_settings("audit", settings, set=rated.name, n=len(examples), cues=has_cues)
-    name = scored.signature.split("|")[0]
-    signature = f"{line}|{scored.signature}"
+    name, signature = scored.signature.split("|")[0], f"{line}|{scored.signature}"
     return MetricAudit(aspects, metric, rated, signature, name, settings, len(examples), cost, scored.notes)
 
 
@@ -136,7 +134,7 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
     return {aspect: scores.tolist() for aspect, scores in found.items()}
 
 
-def draw(examples: Sequence[Example], requires: Sequence[FieldName], count: int, seed: int) -> list[int]:
+def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, seed: int) -> list[int]:
     """Draws at most `count` of the examples that have the required fields, or of all if none has; in order."""
     complete = [i for i, example in enumerate(examples) if all(has_field(example, each) for each in requires)]
     among = complete or range(len(examples))
@@ -165,10 +163,9 @@ def audit_aspect(
     shape (strengths, n).
     """
     layout = ScoredSet("texts", tuple(examples), {}).layout
-    measured = dict(zip(cues.names, cues.values.T, strict=True)) if cues else {}
     properties = {
         name: grouped_estimate(spearman, scores, values, layout, resampling=resampling)
-        for name, values in measured.items()
+        for name, values in (zip(cues.names, cues.values.T, strict=True) if cues else ())
         if np.ptp(values)
     }
     damages: dict[str, DamageAudit] = {}

@@ -21,6 +21,13 @@ from meta_eval.scored_set import ScoredSet
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
 LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
+EXPLAINED = (
+    "The squared Spearman correlation of the scores with their prediction by cheap cues, cross-fitted by input; few "
+    "texts make it a little too low."
+)
+PROPERTIES = "Spearman's rho of scores with cheap cues of the texts."
+EDITED = "Edits that should not change scores, in standard deviations of the scores before the edit."
+EDIT_CELLS = ("n", "shift", "size", "changed")
 
 
 @checked_dataclass
@@ -114,9 +121,29 @@ class MetricAudit:
     @property
     def tables(self) -> list[Table]:
         """What the scores depend on, and how damage and edits change them."""
-        has_cues = all(each.cues for each in self.aspects.values())
-        cues = [cue_table(self.aspects), property_table(self.aspects)] if has_cues else []
-        return [*cues, damage_table(self.aspects, self.strengths), edit_table(self.aspects)]
+        aspects = self.aspects.items()
+        cues = [
+            {"aspect": aspect, "n": cues.n, "explained": cues.explained, "most_by": ", ".join(cues.main_cues) or "–"}
+            for aspect, each in aspects
+            if (cues := each.cues)
+        ]
+        properties = [
+            {"aspect": aspect, "property": name, "n": each.n, "spearman": rho}
+            for aspect, each in aspects
+            for name, rho in each.properties.items()
+        ]
+        edits = [
+            pick(edit, EDIT_CELLS, aspect=aspect, edit=name)
+            for aspect, each in aspects
+            for name, edit in each.edits.items()
+        ]
+        tables = [
+            tabulate("What cheap cues explain", EXPLAINED, cues),
+            tabulate("What the scores depend on", PROPERTIES, properties),
+            damage_table(self.aspects, self.strengths),
+            tabulate("Harmless edits", EDITED, edits),
+        ]
+        return tables if len(cues) == len(aspects) else tables[2:]
 
 
 @dataclass(frozen=True)
@@ -144,30 +171,6 @@ class Audits(Result):
         return (*dict.fromkeys(said), " ".join(each.conclusion for each in self.metrics.values()))
 
 
-def cue_table(found: Mapping[str, AspectAudit]) -> Table:
-    """The table of what cheap cues explain."""
-    caption = (
-        "The squared Spearman correlation of the scores with their prediction by cheap cues, cross-fitted by input; "
-        "few texts make it a little too low."
-    )
-    rows = [
-        {"aspect": aspect, "n": cues.n, "explained": cues.explained, "most_by": ", ".join(cues.main_cues) or "–"}
-        for aspect, audited in found.items()
-        if (cues := audited.cues)
-    ]
-    return tabulate("What cheap cues explain", caption, rows)
-
-
-def property_table(found: Mapping[str, AspectAudit]) -> Table:
-    """The table of correlations between scores and properties of the texts."""
-    rows = [
-        {"aspect": aspect, "property": name, "n": audited.n, "spearman": rho}
-        for aspect, audited in found.items()
-        for name, rho in audited.properties.items()
-    ]
-    return tabulate("What the scores depend on", "Spearman's rho of scores with cheap cues of the texts.", rows)
-
-
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
     """The table of falls of the scores under damage."""
     rows = [
@@ -189,17 +192,6 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
         "wins_over_damage Tango's score interval."
     )
     return Table("Damage", caption, rows)
-
-
-def edit_table(found: Mapping[str, AspectAudit]) -> Table:
-    """The table of changes of the scores under harmless edits."""
-    caption = "Edits that should not change scores, in standard deviations of the scores before the edit."
-    rows = [
-        pick(each, ("n", "shift", "size", "changed"), aspect=aspect, edit=name)
-        for aspect, audited in found.items()
-        for name, each in audited.edits.items()
-    ]
-    return tabulate("Harmless edits", caption, rows)
 
 
 def summary_table(found: Mapping[str, MetricAudit]) -> Table:

@@ -13,7 +13,7 @@ from core.faults import InputFaults, SettingFault, check_names, fault, format_va
 from core.settings import Count, Fraction, Positive, check
 from data.records import require_none
 from data.scored import place_outputs
-from judge.comparisons import Margins, SystemsCompared, answer_which_system
+from judge.comparisons import Margins, SystemsCompared
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import join_names, note_resolution
@@ -95,11 +95,8 @@ def compare(
     ]
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
-    notes = (*dropped, *collect_notes(scored.scores), *note_missing(grid), *rated, *few)
-    answer = answer_which_system(means, pairs, level, margins)
-    return SystemsCompared(
-        "|".join([line, *scored.signatures]), means, pairs, powered, level, margins, notes=(*notes, answer)
-    )
+    limits = (*dropped, *collect_notes(scored.scores), *note_missing(grid), *rated, *few)
+    return SystemsCompared("|".join([line, *scored.signatures]), means, pairs, powered, level, margins, limits)
 
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.tables import Result, Row, Table, format_number, join_names, pick, tabulate
@@ -13,11 +13,22 @@ from meta_eval.step_down import MOST_ENUMERATED
 from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
 
 Margins = Mapping[str, float]  # by metric
+MEANS = (
+    "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. Clusters "
+    "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people."
+)
+MEAN_CELLS = ("system", "cluster", "mean", "n")
+PAIRS = (
+    "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a metric "
+    f"(step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). {{equal}}win_rate has Tango's score "
+    f"interval (Wilson's where nothing ties), difference Student's t interval below {FEWEST_UNITS} inputs."
+)
+EQUAL = "equal within: two one-sided t tests, adjusted for all pairs, show that the difference is below the margin. "
 POWERED = {  # title and caption by what is estimated
     "mean": (
         "Human means from few ratings",
         "Prediction-powered (PPI++), with 95 % t intervals, which are approximate for skewed ratings; those helped by "
-        "scores need {fewest} ratings.",
+        f"scores need {FEWEST_UNITS} ratings.",
     ),
     "difference": (
         "Human differences from few ratings",
@@ -25,7 +36,6 @@ POWERED = {  # title and caption by what is estimated
         "input.",
     ),
 }
-EQUAL = "equal within: two one-sided t tests, adjusted for all pairs, show that the difference is below the margin. "
 
 
 @dataclass(frozen=True)
@@ -42,48 +52,49 @@ class SystemsCompared(Result):
     level: float
     # by metric, where a margin of equivalence was asked for
     margins: Margins
-    notes: tuple[str, ...]
+    # what limits the comparison
+    limits: Sequence[str]
 
     @property
     def tables(self) -> list[Table]:
         """Means, pairs, and human means from few ratings."""
+        means = [pick(each, MEAN_CELLS, metric=metric) for metric, ranked in self.means.items() for each in ranked]
+        pairs = PAIRS.format(equal=EQUAL if self.margins else "")
         tables = [
-            mean_table(self.means, self.level),
-            system_pair_table(self.pairs, self.level, self.margins),
-            *(powered_table(what, self.powered) for what in ("mean", "difference")),
+            tabulate("Systems, best first", MEANS.format(level=self.level), means),
+            tabulate("Systems on the same inputs", pairs, self._list_pairs()),
+            *(tabulate(*said, self._list_powered(what)) for what, said in POWERED.items()),
         ]
         return [table for table in tables if table.rows]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the comparison; then which system is better by which metrics, and how surely, in one sentence."""
+        by_answer: dict[str, list[str]] = {}
+        for metric, ranked in self.means.items():
+            answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
+            by_answer.setdefault(answer, []).append(metric)
+        said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
+        return (*self.limits, f"{said[:1].upper()}{said[1:]}.")
 
-def mean_table(means: Mapping[str, Sequence[SystemMean]], level: float) -> Table:
-    """The means of all systems by metric, best first."""
-    columns = ("system", "cluster", "mean", "n")
-    rows = [pick(each, columns, metric=metric) for metric, ranked in means.items() for each in ranked]
-    caption = (
-        "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. "
-        f"Clusters are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by "
-        "people."
-    )
-    return tabulate("Systems, best first", caption, rows)
+    def _list_pairs(self) -> Iterator[Row]:
+        """All pairs of systems by metric."""
+        has_cues = any(each.beyond_cues is not UNCOUNTED for found in self.pairs.values() for each in found.values())
+        columns = ("p_value", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "n")
+        for metric, found in self.pairs.items():
+            for (a, b), each in found.items():
+                cells = {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
+                better = judge_pair((a, b), each, self.level, self.margins.get(metric))
+                yield pick(each, columns, **cells, better=better)
 
-
-def system_pair_table(pairs: Mapping[str, Pairs], level: float, margins: Margins) -> Table:
-    """The table of all pairs of systems by metric."""
-    has_cues = any(each.beyond_cues is not UNCOUNTED for found in pairs.values() for each in found.values())
-    columns = ("p_value", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "n")
-    rows: list[Row] = []
-    for metric, found in pairs.items():
-        for (a, b), each in found.items():
-            cells = {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
-            better = judge_pair((a, b), each, level, margins.get(metric))
-            rows.append(pick(each, columns, **cells, better=better))
-    caption = (
-        "Positive where system_a scores higher. p_value: randomisation, two-sided, adjusted for all pairs under a "
-        f"metric (step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). "
-        f"{EQUAL if margins else ''}win_rate has Tango's score interval (Wilson's where nothing ties), difference "
-        f"Student's t interval below {FEWEST_UNITS} inputs."
-    )
-    return tabulate("Systems on the same inputs", caption, rows)
+    def _list_powered(self, what: str) -> Iterator[Row]:
+        """Human means, or differences, from few ratings: by aspect, metric and one system, or two."""
+        columns = ("aspect", "metric", *(["system"] if what == "mean" else ["system_a", "system_b"]))
+        for names, each in self.powered.items():
+            if len(names) == len(columns):
+                cells = {"rated": each.rated, "unrated": each.unrated, what: each.estimate}
+                cells |= {f"{what}_by_ratings": each.classical, "saved": each.saved}
+                yield {**dict(zip(columns, names, strict=True)), **cells}
 
 
 def judge_pair(systems: tuple[str, str], found: SystemComparison, level: float, margin: float | None) -> str:
@@ -95,17 +106,6 @@ def judge_pair(systems: tuple[str, str], found: SystemComparison, level: float, 
     if math.isnan(found.p_value):
         return "not tested"
     return f"equal {within}" if within else "not separated"
-
-
-def answer_which_system(
-    means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs], level: float, margins: Margins
-) -> str:
-    """Which system is better by which metrics, and how surely, in one sentence."""
-    by_answer: dict[str, list[str]] = {}
-    for metric, ranked in means.items():
-        by_answer.setdefault(_answer_by_metric(ranked, pairs[metric], level, margins.get(metric)), []).append(metric)
-    said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
-    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, margin: float | None) -> str:
@@ -141,16 +141,3 @@ def _is_counted(found: SystemComparison) -> bool:
     """Whether nothing of the difference is shown beyond cheap cues, which make it smaller."""
     beyond = found.beyond_cues
     return beyond.low <= 0 <= beyond.high and abs(beyond.value) < abs(found.difference.value)
-
-
-def powered_table(what: str, found: Mapping[tuple[str, ...], PoweredEstimate]) -> Table:
-    """The table of human means, or differences, from few ratings: by aspect, metric and one system, or two."""
-    title, caption = POWERED[what]
-    columns = ("aspect", "metric", *(["system"] if what == "mean" else ["system_a", "system_b"]))
-    rows = [
-        {**dict(zip(columns, names, strict=True)), "rated": each.rated, "unrated": each.unrated}
-        | {what: each.estimate, f"{what}_by_ratings": each.classical, "saved": each.saved}
-        for names, each in found.items()
-        if len(names) == len(columns)
-    ]
-    return tabulate(title, caption.format(fewest=FEWEST_UNITS), rows)

@@ -18,7 +18,16 @@ from meta_eval.prediction_powered import powered_rate, powered_strengths
 from meta_eval.preferences import JUDGE, Preferences
 
 WINNER = "winner"  # names the preferences themselves
-HELPED = ("corrected", "worth")  # columns where only some pairs have labels
+PARTLY = (
+    " rank, corrected, strength: of all {pairs} pairs, from {labels} labels and the verdicts (prediction-powered; "
+    "valid for any judge if the labelled pairs are a random sample; intervals need "
+    f"{FEWEST_UNITS} inputs with labels)."
+)
+LENGTHS = (
+    "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, or "
+    f"{WINNER}, the preferences themselves. Intervals are over inputs."
+)
+LENGTH_CELLS = ("win_rate", "controlled", "change", "strength", "n")
 
 
 @dataclass(frozen=True)
@@ -37,8 +46,18 @@ class Corrections:
 
     @property
     def tables(self) -> list[Table]:
-        """Those that there are."""
-        found = [correction_table(self), length_table(self.by_length, self.ranks_as_judged)]
+        """The systems of each judge as it ranks them and as people do, and at equal lengths; those that there are."""
+        by_labels = [{"judge": name, **each} for name, systems in self.by_labels.items() for each in systems]
+        by_length = [
+            pick(each, LENGTH_CELLS, by=name, rank=rank, rank_as_judged=ranks.get(system, 0), system=system)
+            for name, ranks in self.ranks_as_judged.items()
+            for rank, (system, each) in enumerate(self.by_length.get(name, {}).items(), 1)
+        ]
+        partly = PARTLY.format(pairs=self.pairs, labels=self.labels) if self.labels < self.pairs else ""
+        found = [
+            tabulate("Systems by judges and by people", f"Intervals are over inputs.{partly}", by_labels),
+            tabulate("At equal lengths", LENGTHS, by_length),
+        ]
         return [table for table in found if table.rows]
 
     @property
@@ -112,9 +131,11 @@ def correct(given: Preferences, judges: Mapping[str, Floats], lengths: Floats | 
 
 
 def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapping[str, int]) -> list[Row]:
-    """A row for each system, by its corrected strength; `corrected` is its win rate with the judge's help."""
+    """A row for each system, by its corrected strength; `corrected` is its win rate with the judge's help, where only
+    some pairs have labels.
+    """
     judged, strengths = replace(given, outcomes=verdicts), powered_strengths(given, verdicts)
-    ranks, rows = _rank(strengths), []
+    ranks, rows, is_partly = _rank(strengths), [], np.isnan(given.outcomes).any()
     for system in sorted(given.systems, key=lambda each: ranks[each]):
         own, own_verdicts = given.compares(system), judged.of(system)
         by_judge, seen = Estimate.undefined("the judge gave no verdict"), ~np.isnan(own_verdicts)
@@ -122,7 +143,8 @@ def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapp
             by_judge = share_interval(own_verdicts[seen], restrict(given.layout, seen))
         rate = powered_rate(given.of(system)[own], own_verdicts[own], restrict(given.layout, own))
         cells = {"rank": ranks[system], "rank_by_judge": ranks_by_judge.get(system, 0), "system": system}
-        rows.append({**cells, "by_judge": by_judge, **rate.cells, "strength": strengths[system]})
+        helped = rate.cells if is_partly else {"labels": rate.rated, "by_people": rate.classical}
+        rows.append({**cells, "by_judge": by_judge, **helped, "strength": strengths[system]})
     return rows
 
 
@@ -135,36 +157,3 @@ def _rank_verdicts(given: Preferences, outcomes: Floats) -> dict[str, int]:
 def _rank(strengths: Mapping[str, Estimate]) -> dict[str, int]:
     order = sorted(strengths, key=lambda each: -np.nan_to_num(strengths[each].value, nan=-np.inf))
     return {system: i for i, system in enumerate(order, 1)}
-
-
-def correction_table(found: Corrections) -> Table:
-    """The systems of each judge: as it ranks them, and as people do."""
-    partly = found.labels < found.pairs
-    caption = "Intervals are over inputs."
-    if partly:
-        caption += (
-            f" rank, corrected, strength: of all {found.pairs} pairs, from {found.labels} labels and the verdicts "
-            "(prediction-powered; valid for any judge if the labelled pairs are a random sample; intervals need "
-            f"{FEWEST_UNITS} inputs with labels)."
-        )
-    rows = [
-        {"judge": name, **{column: cell for column, cell in each.items() if partly or column not in HELPED}}
-        for name, systems in found.by_labels.items()
-        for each in systems
-    ]
-    return tabulate("Systems by judges and by people", caption, rows)
-
-
-def length_table(found: Mapping[str, Mapping[str, Controlled]], ranks: Mapping[str, Mapping[str, int]]) -> Table:
-    """The win rates at equal lengths, the strongest system first."""
-    caption = (
-        "Logistic regression on the difference of lengths, as in AlpacaEval 2. Ranks are by strengths. by: the judge, "
-        f"or {WINNER}, the preferences themselves. Intervals are over inputs."
-    )
-    columns = ("win_rate", "controlled", "change", "strength", "n")
-    rows: list[Row] = []
-    for name, systems in found.items():
-        for rank, (system, each) in enumerate(systems.items(), 1):
-            as_judged = ranks[name].get(system, 0)
-            rows.append(pick(each, columns, by=name, rank=rank, rank_as_judged=as_judged, system=system))
-    return tabulate("At equal lengths", caption, rows)

@@ -27,7 +27,7 @@ from judge.engines import Engine, LocalEngine, score_all
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricFunction, load_metric
 from judge.streaming import Progress, ScorableFile, check_output, check_scorable, keep_scores, write_scores
-from judge.tables import Result, Table, shorten
+from judge.tables import Result, Row, Table, shorten
 from meta_eval.grouping import lay_out
 from meta_eval.scored_set import ScoredSet
 
@@ -109,7 +109,20 @@ class ScoredTexts(Result):
     @property
     def tables(self) -> list[Table]:
         """The first examples with their scores, the distribution of all scores, and how far a panel's judges agree."""
-        return [*score_tables(self.examples[:FIRST], self.values), *panel_tables(self.examples, self.values)]
+        values, rows, summary = self.values, list[Row](), list[Row]()
+        for i, example in enumerate(self.examples[:FIRST]):
+            scores = {aspect: float(each[i]) for aspect, each in values.items()}
+            rows.append({"id": example.id, "text": shorten(" ".join(example.full_text.split()), WIDTH), **scores})
+        for aspect, each in values.items():
+            known = each[~np.isnan(each)]
+            figures = known if known.size else np.array([math.nan])
+            quantiles = {name: float(np.quantile(figures, share)) for name, share in QUANTILES.items()}
+            summary.append({"aspect": aspect, "n": known.size, "mean": float(figures.mean()), **quantiles})
+        return [
+            Table("First rows", "The first examples and their scores.", rows),
+            Table("Distribution", "Of the known scores of each aspect.", summary),
+            *panel_tables(self.examples, values),
+        ]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -262,27 +275,6 @@ def join_signatures(signatures: Mapping[str, str]) -> str:
 def collect_notes(scores: Mapping[str, Scores]) -> tuple[str, ...]:
     """What metrics say about their scores, each sentence once."""
     return tuple(dict.fromkeys(note for found in scores.values() for note in found.notes))
-
-
-def score_tables(first: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> list[Table]:
-    """The table of the first examples with their scores, and the distribution of the known scores of each aspect."""
-    rows = []
-    for i, example in enumerate(first):
-        text = " ".join(example.full_text.split())
-        scores = {aspect: float(each[i]) for aspect, each in values.items()}
-        rows.append({"id": example.id, "text": shorten(text, WIDTH), **scores})
-    summary: list[dict[str, Any]] = []
-    for aspect, each in values.items():
-        known = each[~np.isnan(each)]
-        quantiles = np.quantile(known if known.size else math.nan, [*QUANTILES.values()]).tolist()
-        mean = float(known.mean()) if known.size else math.nan
-        summary.append(
-            {"aspect": aspect, "n": known.size, "mean": mean, **dict(zip(QUANTILES, quantiles, strict=True))}
-        )
-    return [
-        Table("First rows", "The first examples and their scores.", rows),
-        Table("Distribution", "Of the known scores of each aspect.", summary),
-    ]
 
 
 def single_ratings(values: Mapping[str, Any]) -> dict[str, str]:
