@@ -8,8 +8,10 @@ alternative (`4 or 5`) is none, and an answer that was cut has one only where it
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 ToValue = Callable[[re.Match[str]], float | None]
@@ -23,19 +25,8 @@ LINE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"(?:[^\n.!?。;]|\.(?=\d))+")  # a dot before a digit is part of a number
 
 WORD = "A-Za-zÀ-ÿА-яЁё"
-RATED = (
-    "rating|rate|score|grade|mark|verdict|result|answer|"
-    "bewertung|punktzahl|wertung|note|antwort|puntuación|puntuacion|calificación|calificacion|nota|respuesta|"
-    "évaluation|réponse|punteggio|voto|valutazione|risposta|pontuação|avaliação|resposta|"
-    "оценка|балл|рейтинг|ответ|ocena|wynik|beoordeling|cijfer|betyg|puan|"
-    "评分|分数|得分|评级|打分|答案|評分|分數|評価|スコア|点数|評点|回答|평점|점수|답변|التقييم|الدرجة|रेटिंग|स्कोर"
-)
-CHOSEN = (
-    "answer|verdict|choice|winner|preference|decision|better one|better text|better|response|result|conclusion|"
-    "judgment|judgement|antwort|entscheidung|wahl|gewinner|respuesta|elección|ganador|réponse|choix|gagnant|risposta|scelta|"
-    "vincitore|resposta|escolha|vencedor|ответ|выбор|победитель|odpowiedź|wybór|antwoord|"
-    "答案|选择|回答|结论|結論|胜者|勝者|選擇|選択|答え|정답|선택|답변|الإجابة|उत्तर"
-)
+SAID = tomllib.loads(Path(__file__).with_name("verdict_words.toml").read_text("utf-8"))
+RATED, CHOSEN, TIE, YES, NO, OR = ("|".join(SAID[name]) for name in ("rated", "chosen", "tie", "yes", "no", "or"))
 ASIDE = r"(?:[ \t]*\([^()\n]{0,60}\)|[ \t]+on a scale (?:of|from) \d+ ?(?:to|-) ?\d+)?"
 SEPARATOR = r"[\"']?[ \t]*(?::|=|->|→|–|—|-|\||>|\])[ \t]*"
 COPULA = r"(?:[ \t]+(?:is|was|would be|ist|est|es|è|é|jest)[ \t]+|[ \t]*(?:は|为|為|是|은|는)[ \t]*)"
@@ -45,19 +36,13 @@ NUMBER = (
     r"(?<![\d.,+-])(?P<value>\d{1,6}(?:[.,]\d{1,6})?)(?![\d%]|[.,]\d)"
     r"(?:[ \t]*(?:/|out of|of|von|sur|de|su|em|из|van|av|z)[ \t]*(?P<most>\d{1,6})(?:\.0)?(?![\d%]|[.,/]\d))?" + UNIT
 )
-TIE = (
-    "a tie|tie|a draw|draw|neither|both|equal|equally good|平局|平手|引き分け|무승부|unentschieden|gleich gut|égalité|"
-    "empate|pareggio|ничья|remis|gelijkspel"
-)
 TEXT = (
     "(?i:(?:the )?(?:text|option|response|answer|assistant|candidate|version|output|texte|texto|testo|текст|"
     "文本|テキスト|텍스트))"
 )
 LETTER = rf"(?:{TEXT}[ \t]*)?(?P<value>(?i:{TIE})|[ABC])(?![{WORD}0-9]|['’]s)"
 CHOICES = {"A": 1.0, "B": 0.0}  # anything else is a tie
-YES = "yes|true|ja|sí|sì|si|oui|да|sim|tak|evet|是的|是|はい|예|네"
-NO = "no|false|nein|non|нет|não|nie|nee|hayır|不是|不|否|いいえ|아니요|아니오"
-IS_YES: dict[str, float] = {**dict.fromkeys(YES.split("|"), 1.0), **dict.fromkeys(NO.split("|"), 0.0)}
+IS_YES: dict[str, float] = {**dict.fromkeys(SAID["yes"], 1.0), **dict.fromkeys(SAID["no"], 0.0)}
 WORDS = rf"(?i:{YES}|{NO})(?![{WORD}0-9])"
 Form = Literal["number", "letter", "word"]
 FORMS: dict[Form, str] = {"number": NUMBER, "letter": LETTER, "word": rf"(?P<value>{WORDS})"}
@@ -89,7 +74,6 @@ GIVEN = re.compile(
 )
 DOUBTED = re.compile(r"\b(?:if|unless|not|cannot|never|almost|could|might|would have)\b|n't\b", re.I)
 BECAUSE = re.compile(rf"(?:because|since|as|weil|da|porque|parce|perché|потому|is better|for)(?![{WORD}])", re.I)
-OR = "or|oder|ou|o|или|或|或者|または|또는"
 BETWEEN = re.compile(rf"[\d.A-Z]{{1,7}}[\])\"' \t]*(?:[,/|]|(?:,[ \t]*)?(?:{OR}))[ \t]*[\[(\"']*", re.I)
 UNSURE = re.compile(rf"\W*(?:\b(?:{OR}|and|und|et|y|but)\b|/)\W*{WORDS}|[^\n]*[.!?。…—–-]\s*{WORDS}", re.I)
 OTHERWISE = re.compile(rf"[\s,(]*(?:{OR}|to|bis|and|/|-|–|—|~|,)\s*(?:maybe |perhaps |text )?(?:\d|[ABC](?!\w))", re.I)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 from core.faults import InputFaults, blame_file, fault
 from core.stages import file_sha256
@@ -31,7 +32,7 @@ class PublicFile:
     sha256: str | None = None
     # the function of `data.sets.originals` that makes the lines of the file, and its arguments besides the folder
     reader: str | None = None
-    arguments: Mapping[str, str | int] = field(default_factory=dict, hash=False)
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     # a file that is read as well, to leave out its texts
     first: str | None = None
 

@@ -57,28 +57,20 @@ def are_unspaced(texts: Sequence[str]) -> bool:
     return 2 * len(UNSPACED.findall(joined)) > sum(map(str.isalpha, joined))
 
 
-def plain_words(text: str) -> list[str]:
-    """Words and numbers, apostrophes inside them, without punctuation, as word vectors list them."""
-    return re.findall(r"\w+(?:['’]\w+)*", text)
-
-
-APOSTROPHES = frozenset("'’＇׳״")
-HYPHENS = frozenset("-‐‑")
-SEPARATORS = frozenset("\u200b\ufeff")  # zero-width space and byte order mark separate words as a space does
-INVISIBLE = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]"
-)  # they change how a sign looks
+SIGNS = {  # of characters that stand for others
+    **dict.fromkeys("'’＇׳״", "'"),
+    **dict.fromkeys("-‐‑", "-"),
+    **dict.fromkeys("\u200b\ufeff", " "),  # zero-width space and byte order mark separate words as a space does
+    "\u200d": "\u200d",
+}
+KINDS = {"L": "x", "Lu": "X", "Lt": "X", "M": "◌", "Cf": "◌", "N": "0", "So": "☺"}  # by category, or its first letter
+# They change how a sign looks.
+INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 
 # Ranges written without spaces between words, whose characters are words of their own: kana, bopomofo, Han.
-IDEOGRAPHS = (
-    (0x3005, 0x3007),
-    (0x3041, 0x312F),
-    (0x31A0, 0x31BF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-)
-MORE_IDEOGRAPHS = ((0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1B000, 0x1B16F), (0x20000, 0x3FFFF))
+IDEOGRAPHS = "\u3005-\u3007\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+MORE_IDEOGRAPHS = "\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}{MORE_IDEOGRAPHS}]")
 
 
 @dataclass(frozen=True)
@@ -104,31 +96,18 @@ class _Shape(dict[int, str]):
 
 
 def _sign(character: str) -> str:
-    code, category = ord(character), unicodedata.category(character)
-    sign = character
-    if character.isspace() or character in SEPARATORS:
-        sign = " "
-    elif character in APOSTROPHES:
-        sign = "'"
-    elif character in HYPHENS:
-        sign = "-"
-    elif character.isascii() and not character.isdigit():
-        sign = character
-    elif any(first <= code <= last for first, last in IDEOGRAPHS + MORE_IDEOGRAPHS) and category[0] in "LNS":
-        sign = "字"
-    elif 0x1F1E6 <= code <= 0x1F1FF:
-        sign = "⚑"
-    elif character == "\u200d":
-        sign = "\u200d"
-    elif category[0] == "M" or category == "Cf" or 0x1F3FB <= code <= 0x1F3FF:  # the last are skin tones
-        sign = "◌"
-    elif category[0] == "L":
-        sign = "X" if category in ("Lu", "Lt") else "x"
-    elif category[0] == "N":
-        sign = "0"
-    elif category == "So":
-        sign = "☺"
-    return sign
+    category = unicodedata.category(character)
+    if character.isspace():
+        return " "
+    if character in SIGNS or (character.isascii() and not character.isdigit()):
+        return SIGNS.get(character, character)
+    if IDEOGRAPH.match(character) and category[0] in "LNS":
+        return "字"
+    if "\U0001f1e6" <= character <= "\U0001f1ff":
+        return "⚑"
+    if "\U0001f3fb" <= character <= "\U0001f3ff":  # skin tones
+        return "◌"
+    return KINDS.get(category, KINDS.get(category[0], character))
 
 
 SHAPE = _Shape()

@@ -27,23 +27,9 @@ Rows: TypeAlias = Iterator[dict[str, Any]]
 
 KINDS = ("index", "src_alpha", "tgt")  # of the original files
 LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
-GROUP_LABELS: Mapping[str, str] = {
-    "comp": "computers",
-    "talk.politics": "politics",
-    "soc.religion": "religion",
-    "talk.religion": "religion",
-    "alt.atheism": "religion",
-    "sci": "science",
-}
 ARCHIVE, ANNOTATIONS = "alpaca_eval.tar.gz", "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
 CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
 SHORTEST, LONGEST = 16, 240  # characters without punctuation
-TABLES = {  # the original table, the system that answers, and the column of the ratings
-    "semeval_mhpg": ("semeval_mhpgm.csv", "mhpg", "reference2"),  # its header is shifted
-    "narrativeqa_mhpg": ("nrqa_mhpgm.csv", "mhpg", "scores"),
-    "msmarco": ("marco_all.csv", None, "scores"),
-    "avsd": ("avsd_all.csv", None, "scores"),
-}
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -157,14 +143,17 @@ def read_ag_news(folder: Path) -> Rows:
             number += 1
 
 
-def read_newsgroups(folder: Path) -> Rows:
-    """The first 200 words of each post of `newsgroups.tar.gz`, without headers, quotations, signature and addresses."""
+def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
+    """The first 200 words of each post of `newsgroups.tar.gz`, without headers, quotations, signature and addresses.
+
+    `labels` has the label of a group by the beginning of its name.
+    """
     with tarfile.open(folder / "newsgroups.tar.gz") as archive:
         members = [m for m in archive.getmembers() if m.isfile() and "/mini_newsgroups/" in m.name]
         for member in sorted(members, key=lambda member: PurePosixPath(member.name)):
             path = PurePosixPath(member.name)
             group = path.parent.name
-            label = next((label for start, label in GROUP_LABELS.items() if group.startswith(start)), None)
+            label = next((label for start, label in labels.items() if group.startswith(start)), None)
             file = archive.extractfile(member)
             if label is None or file is None:
                 continue
@@ -222,12 +211,11 @@ def read_articles(folder: Path) -> Rows:
         }
 
 
-def read_answers(folder: Path, name: str) -> Rows:
+def read_answers(folder: Path, name: str, table: str, system: str | None = None, score: str = "scores") -> Rows:
     """Every row of the original table of a set; those of semeval_mhpg with a passage of the same question and answer.
 
     Of several such passages it is that of the row before, because the rows of a passage stand together.
     """
-    table, system, score = TABLES[name]
     passages: dict[tuple[str, str], list[str | None]] = {}
     if name == "semeval_mhpg":
         asked, answered = (_read_rows(folder / f"mcscript_dev_{kind}.jsonl") for kind in ("questions", "answers"))

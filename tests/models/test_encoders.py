@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig
 
-from data.words import plain_words
+from data.words import RUNS
 from models import encoders
 from models.encoders import (
     CachedEmbedder,
@@ -145,7 +145,7 @@ def test_cached_texts_are_read_once() -> None:
 
 
 def test_word_vectors_by_hand() -> None:
-    vectors = WordVectors({"the": 0, "cat": 1}, np.array([[1, 0], [0, 4]], np.float32), "toy", plain_words)
+    vectors = WordVectors({"the": 0, "cat": 1}, np.array([[1, 0], [0, 4]], np.float32), "toy", RUNS.findall)
     texts = ["the cat!", "cat cat the", "nothing known", ""]
     expected = [[0.5, 2.0], [1 / 3, 8 / 3], [np.nan, np.nan], [np.nan, np.nan]]
     np.testing.assert_allclose(vectors.embed(texts), expected, rtol=1e-6)

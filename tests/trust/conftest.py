@@ -29,7 +29,7 @@ from core.example import Example
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
-from data.words import plain_words
+from data.words import RUNS
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from discriminators.vocabulary import EncoderTokens
@@ -105,7 +105,7 @@ class Toys:
         return replace(made, name="toy", token_budget=budget, **settings)
 
     def sentence_mover(self, budget: int, side: Side, vector: float | None = None, **settings: Any) -> Metric:
-        vectors = WordVectors({"cat": 0}, np.full((1, 2), vector, np.float32), "toy", plain_words)
+        vectors = WordVectors({"cat": 0}, np.full((1, 2), vector, np.float32), "toy", RUNS.findall)
         return SentenceMover(self.sentences(budget, side, **settings) if vector is None else vectors)
 
     def mover_score(self, budget: int, side: Side, encoder: int = 0, corpus: str = "a cat", layers: int = 2) -> Metric:
