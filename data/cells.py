@@ -10,7 +10,7 @@ from data.columns import RATING, SCORE, Columns, find_absent, name_fields
 from data.frames import name_of
 from data.numeric import parse_number
 from data.table_files import LISTS
-from data.text_files import decoder
+from data.text_files import RepeatedKey, decode_json
 
 UTTERANCE_END = "</UTT>"
 NAMES = ("id", "system", "group", "label")
@@ -34,12 +34,30 @@ def check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
     return problems, has_text
 
 
-def parse_cells(record: dict[str, Any]) -> list[str]:
+def read_cells(
+    record: Mapping[str, Any], columns: Columns, is_table: bool = False, is_typed: bool = False
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """A line as values by field, what is passed on, and the problems; those of names only where it is no table's row.
+
+    The cells of a table are texts; typed ones (parquet, rows in memory) may be numbers where names are needed.
+    """
+    naming = name_fields(tuple(record), columns)
+    found, extra = naming.apply(record)
+    problems = [] if is_table else list(naming.problems)  # the header has them
+    if is_typed:
+        problems += _read_typed_cells(found)
+    if is_table:
+        problems += _parse_cells(found)
+        extra = {name: cell for name, cell in extra.items() if cell}
+    problems += [*_gather_columns(found, RATING, "ratings"), *_gather_columns(found, SCORE, "scores")]
+    return found, extra, problems + _check_extra(extra)
+
+
+def _parse_cells(record: dict[str, Any]) -> list[str]:
     """Turns the cells of a row, by field, into the values of a JSON object, and returns the problems.
 
     A cell that cannot be converted stays a text, which then has the wrong type.
     """
-    repeated: list[str] = []
     problems: list[str] = []
     for name, cell in list(record.items()):
         if name.startswith(RATING) and isinstance(cell, str) and cell.lstrip().startswith("["):
@@ -51,33 +69,36 @@ def parse_cells(record: dict[str, Any]) -> list[str]:
             del record[name]
         elif name == "references":
             cells = cell if isinstance(cell, list) else [cell]  # of several columns
-            record[name] = [each for cell in cells for each in _parse_references(cell, repeated, problems)]
+            record[name] = [each for cell in cells for each in _parse_references(cell, problems)]
         elif name in ("turns", "ratings"):
-            record[name] = _parse_json(cell, repeated)
+            record[name] = _parse_json(cell, problems)
             if name == "turns" and record[name] is cell and UTTERANCE_END in cell:
                 record[name] = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END)
-    return problems + [f"a key must occur once, but {format_value(key)} is repeated" for key in repeated]
+    return problems
 
 
-def read_typed_cells(record: dict[str, Any]) -> list[str]:
+def _read_typed_cells(record: dict[str, Any]) -> list[str]:
     """Reads numbers as names, and texts of lists and ratings as those of a table file; returns the problems."""
     record |= {name: name_of(record[name]) for name in NAMES if name in record}
     texts = {name: record[name] for name in (*LISTS, "ratings") if isinstance(record.get(name), str)}
-    problems = parse_cells(texts)
+    problems = _parse_cells(texts)
     record |= texts
     return problems
 
 
-def _parse_json(cell: str, repeated: list[str]) -> Any:
+def _parse_json(cell: str, problems: list[str]) -> Any:
     try:
-        return decoder(repeated)(cell)
+        return decode_json(cell)
+    except RepeatedKey as error:
+        problems.append(str(error))
+        return None
     except (ValueError, RecursionError):
         return cell
 
 
-def _parse_references(cell: str, repeated: list[str], problems: list[str]) -> list[Any]:
+def _parse_references(cell: str, problems: list[str]) -> list[Any]:
     """The elements of a JSON array; any other cell, and one of numbers such as [1], is a text itself."""
-    value = _parse_json(cell, repeated)
+    value = _parse_json(cell, problems)
     if value is cell and JSON_LIST.match(cell):
         problems.append(f'"references" must be a JSON array or one text, found {format_value(cell)}')
     if isinstance(value, list) and (not value or any(not isinstance(each, int | float) for each in value)):
@@ -85,7 +106,7 @@ def _parse_references(cell: str, repeated: list[str], problems: list[str]) -> li
     return [cell]
 
 
-def gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:
+def _gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:
     """Moves the values of columns such as `rating:ASPECT` into one object, here `ratings`; returns the problems.
 
     Columns such as `rating:ASPECT:PERSON` become an object from person to rating.
@@ -114,7 +135,7 @@ def gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]
     return problems + [f'"{whole}" and a column both give {format_value(name)}' for name in parts if name in given]
 
 
-def check_extra(extra: Mapping[str, Any]) -> list[str]:
+def _check_extra(extra: Mapping[str, Any]) -> list[str]:
     """The problems of values that could not be written again as JSON: NaN, halves of surrogate pairs."""
     problems: list[str] = []
     for name, value in extra.items():

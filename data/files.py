@@ -19,20 +19,8 @@ import numpy as np
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
 from core.stages import file_sha256, fingerprint
-from data.cells import check_extra, check_header, gather_columns, json_line, parse_cells, read_typed_cells
-from data.columns import (
-    FIELDS,
-    OUTPUT,
-    PLAIN,
-    RATING,
-    SCORE,
-    Columns,
-    add_nested,
-    count_columns,
-    find_absent,
-    freeze_columns,
-    name_fields,
-)
+from data.cells import check_header, json_line, read_cells
+from data.columns import FIELDS, OUTPUT, PLAIN, Columns, add_nested, count_columns, find_absent, freeze_columns
 from data.formats.found import Found, iterate_objects
 from data.formats.recognition import recognise
 from data.frames import to_value
@@ -288,18 +276,7 @@ def _name_records(
             seen.update(dict.fromkeys(record))
             if problems := count_columns(seen):
                 raise InputFaults([*faults, fault(file.path, line, problems[0])])
-        naming = name_fields(tuple(record), file.columns)
-        found, extra = naming.apply(record)
-        problems = [] if is_table else list(naming.problems)  # the header has them
-        if is_typed:
-            problems += read_typed_cells(found)
-        if is_table:
-            problems += parse_cells(found)
-            extra = {name: cell for name, cell in extra.items() if cell}
-        problems += (
-            gather_columns(found, RATING, "ratings") + gather_columns(found, SCORE, "scores") + check_extra(extra)
-        )
-        yield line, found, extra, problems
+        yield line, *read_cells(record, file.columns, is_table, is_typed)
     if seen and not is_table:
         faults += [fault(file.path, 0, problem) for problem in find_absent(file.columns, list(seen))]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.example import Example, hint_column
 from core.faults import InputFaults, SettingFault, fault, format_value, read_all
 from core.scores import Scores
-from data.cells import gather_columns, json_line, parse_cells
+from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
 from data.files import FORMS, InputFile, Source, iterate_rows, read_objects, to_record
 from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none
@@ -299,7 +299,5 @@ def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
     file = InputFile(path)
     for line, row in read_objects(file, faults):
         if file.form in DELIMITERS:
-            row = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
-            parse_cells(row)
-            gather_columns(row, SCORE, "scores")
+            row, *_ = read_cells({n: cell for n, cell in row.items() if n == "id" or n.startswith(SCORE)}, (), True)
         yield from ((line, dict(found)) for line, found in check_records(path, [(line, row)], SCORE_ROW, faults))

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -174,22 +174,12 @@ def read_texts(path: Path) -> list[str]:
 
 def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The JSON objects of a file, one per line, with their line numbers; `faults` gets one for every other line."""
-    repeated: list[str] = []
-    decode = decoder(repeated)
     for number, line in iterate_lines(path, faults):
-        repeated.clear()
         try:
-            record = decode(line)
-        except json.JSONDecodeError as error:
-            what = f"broken JSON at column {error.colno}: {error.msg}"
-            faults.append(fault(path, number, f"{what}, found {format_value(line[error.pos : error.pos + 20])}"))
+            record = parse_json(path, line, number)
+        except InputFaults as found:
+            faults += found.faults
             continue
-        except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-            faults.append(fault(path, number, f"JSON that cannot be read: {error}"))
-            continue
-        faults += [
-            fault(path, number, f"a key must occur once, but {format_value(key)} is repeated") for key in repeated
-        ]
         if isinstance(record, dict):
             yield number, record
         else:
@@ -205,28 +195,30 @@ def read_json(path: Path) -> Any:
     return parse_json(path, content)
 
 
-def parse_json(path: Path, content: bytes) -> Any:
-    """The document that bytes hold; raises InputFaults unless they are JSON in UTF-8 whose keys occur once."""
-    repeated: list[str] = []
+class RepeatedKey(ValueError):  # noqa: N818, an object of JSON has a key twice
+    """The message names the key."""
+
+
+def _to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise RepeatedKey(f"a key must occur once, but {format_value(key)} is repeated")
+    return record
+
+
+decode_json = json.JSONDecoder(object_pairs_hook=_to_dict).decode  # raises RepeatedKey
+
+
+def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
+    """The document, or the line of this number, that a text or UTF-8 holds; raises InputFaults unless it is JSON."""
     try:
-        document = decoder(repeated)(content.decode("utf-8-sig"))
+        return decode_json(content if isinstance(content, str) else content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        raise InputFaults([fault(path, error.lineno, f"broken JSON at column {error.colno}: {error.msg}")]) from None
-    except (ValueError, RecursionError) as error:
-        raise InputFaults([fault(path, 0, f"JSON that cannot be read: {error}")]) from None
-    if repeated:
-        raise InputFaults([fault(path, 0, f"a key must occur once, but {format_value(repeated[0])} is repeated")])
-    return document
-
-
-def decoder(repeated: list[str]) -> Callable[[str], Any]:
-    """A JSON reader that appends repeated keys of an object to `repeated`."""
-
-    def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        record = dict(pairs)
-        if len(record) != len(pairs):
-            counts = Counter(key for key, _ in pairs)
-            repeated.extend(key for key, n in counts.items() if n > 1)
-        return record
-
-    return json.JSONDecoder(object_pairs_hook=to_dict).decode
+        line, found = max(line, error.lineno), format_value(error.doc[error.pos : error.pos + 20])
+        what = f"broken JSON at column {error.colno}: {error.msg}, found {found}"
+    except RepeatedKey as error:
+        what = str(error)
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        what = f"JSON that cannot be read: {error}"
+    raise InputFaults([fault(path, line, what)])
