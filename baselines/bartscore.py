@@ -44,8 +44,6 @@ class BartScore(PairMetric, ModelMetric):
         texts = [text.strip() for pair in pairs for text in pair]
         ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
         kept = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
-        both = list(zip(kept[::2], kept[1::2], strict=True))
-        rows = self.lm.log_probabilities(
-            [(source, target) for (source, _), (target, _) in both], token_budget=self.token_budget
-        )
-        return np.array([row.mean(dtype=np.float64) for row in rows]), [lost + more for (_, lost), (_, more) in both]
+        cut, lost = zip(*kept, strict=True)
+        rows = self.lm.log_probabilities(list(zip(cut[::2], cut[1::2], strict=True)), token_budget=self.token_budget)
+        return np.array([row.mean(dtype=np.float64) for row in rows]), np.add(lost[::2], lost[1::2]).tolist()

@@ -6,6 +6,7 @@ The authors' checkpoints are for TensorFlow. This reads checkpoints in the Huggi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -64,11 +65,9 @@ class Bleurt(PairMetric, ModelMetric):
     def rate_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[Values, list[int]]:
         firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
         plain: Any = {"split_special_tokens": True, "verbose": False}  # "[SEP]" in a text is plain text
-        whole: Any = self.lm.tokenizer(firsts, seconds, **plain)["input_ids"]
-        rows: Any = self.lm.tokenizer(
-            firsts, seconds, truncation="longest_first", max_length=self.lm.max_length, **plain
-        )
-        lost = [len(before) - len(after) for before, after in zip(whole, rows["input_ids"], strict=True)]
+        tokenize: Any = partial(self.lm.tokenizer, firsts, seconds, **plain)
+        rows = tokenize(truncation="longest_first", max_length=self.lm.max_length)
+        lost = [len(a) - len(b) for a, b in zip(tokenize()["input_ids"], rows["input_ids"], strict=True)]
         return self._outputs(rows["input_ids"], rows["token_type_ids"]), lost
 
     @torch.inference_mode()

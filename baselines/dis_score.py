@@ -24,9 +24,8 @@ class DisScore:
     @classmethod
     def from_pretrained(cls, quality: str | Path, label: str | Path, device: str = "cpu") -> "DisScore":
         """Raises InputFaults for a folder without such a discriminator."""
-        return cls(
-            DiscriminatorScore.from_pretrained(quality, device), LabelDiscriminatorScore.from_pretrained(label, device)
-        )
+        judge = DiscriminatorScore.from_pretrained(quality, device)
+        return cls(judge, LabelDiscriminatorScore.from_pretrained(label, device))
 
     @property
     def signature(self) -> str:

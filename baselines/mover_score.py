@@ -117,9 +117,8 @@ class MoverScore(BaseMetric):
         def read(batch: list[int]) -> list[NDArray[np.float64]]:
             framed = [[*prefix, *rows[i], *suffix] for i in batch]
             inputs = pad_with_mask(framed, self.encoder.tokenizer.pad_token_id, device)  # pyright: ignore[reportArgumentType]
-            states = torch.stack(
-                transformer(**inputs, output_hidden_states=True).hidden_states[-self.layers :]
-            ).double()
+            hidden = transformer(**inputs, output_hidden_states=True).hidden_states
+            states = torch.stack(hidden[-self.layers :]).double()
             means = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
             unit = torch.nn.functional.normalize(means, dim=-1).cpu().numpy()
             return [vectors[len(prefix) : len(prefix) + len(rows[i])] for i, vectors in zip(batch, unit, strict=True)]

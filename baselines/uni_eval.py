@@ -68,7 +68,5 @@ class UniEval(ModelMetric):
 
 def _fill_questions(question: str, example: Example) -> list[str]:
     """The question about each utterance but the first."""
-    turns = example.turns
-    return [
-        fill_template(question, {"response": turns[t], "history": "\n".join(turns[:t])}) for t in range(1, len(turns))
-    ]
+    said = [(turn, "\n".join(example.turns[:t])) for t, turn in enumerate(example.turns)]
+    return [fill_template(question, {"response": turn, "history": history}) for turn, history in said[1:]]

@@ -76,12 +76,11 @@ class Scores:
             if array.ndim != 1:
                 raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
             for i in np.flatnonzero(~np.isfinite(array)).tolist():
+                place = f"{aspect} of example {i}"
                 if np.isinf(array[i]):
-                    raise ValueError(
-                        f"a score must be finite, or NaN with a reason, but {aspect} of example {i} is not"
-                    )
+                    raise ValueError(f"a score must be finite, or NaN with a reason, but {place} is not")
                 if self.reasons[i] is None:
-                    raise ValueError(f"a NaN needs a reason, but {aspect} of example {i} has none")
+                    raise ValueError(f"a NaN needs a reason, but {place} has none")
 
     def __len__(self) -> int:
         return len(self.reasons)

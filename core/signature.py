@@ -29,9 +29,8 @@ def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting
         raise ValueError(f"a setting must not be called {', '.join(reserved)}, but {name!r} has one")
     fields = {key: _shown(key, settings[key]) for key in sorted(settings)}
     fields |= {library: version(library) for library in libraries}
-    return "|".join(
-        [_shown("name", name), *(f"{key}={value}" for key, value in fields.items()), f"v={version(PACKAGE)}"]
-    )
+    fields["v"] = version(PACKAGE)
+    return "|".join([_shown("name", name), *(f"{key}={value}" for key, value in fields.items())])
 
 
 def join_settings(name: str, settings: Any, **further: Setting) -> str:

@@ -123,9 +123,8 @@ def _gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str
             people.setdefault(aspect, {})[person] = value
         elif value is not None or prefix == SCORE:
             plain[name] = value
-    problems = [
-        f'"{RATING}{name}" and "{RATING}{name}:PERSON" both give its ratings' for name in plain if name in people
-    ]
+    both = [name for name in plain if name in people]
+    problems = [f'"{RATING}{name}" and "{RATING}{name}:PERSON" both give its ratings' for name in both]
     parts = {**plain, **people}
     given = record.get(whole) or {}
     if not isinstance(given, Mapping):

@@ -231,9 +231,8 @@ def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]
     >>> apply_reorder([Example("a", text="no, yes!")], seed=0)[0].text
     'yes, no!'
     """
-    return tuple(
-        replace(example, text=_shuffle(example.text, random.Random(f"{seed} {example.id}"))) for example in examples
-    )
+    rngs = [random.Random(f"{seed} {example.id}") for example in examples]
+    return tuple(replace(each, text=_shuffle(each.text, rng)) for each, rng in zip(examples, rngs, strict=True))
 
 
 def apply_retrieve(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:

@@ -77,9 +77,8 @@ class InputFile:
         if isinstance(path, InputFile):
             return path
         if not isinstance(path, str | Path | None):
-            raise SettingFault(
-                "data must be a file of texts: data.path=FILE; sets of other forms are for the experiments"
-            )
+            rule = "data must be a file of texts: data.path=FILE; sets of other forms are for the experiments"
+            raise SettingFault(rule)
         several = [references] if isinstance(references, Path | str) else list(references or ())
         if (path is None) == (text is None):
             raise SettingFault(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")
@@ -220,15 +219,16 @@ def load_examples(
     path: Path,
     to_records: Callable[[Any], Iterable[Mapping[str, Any]]],
     read: Callable[[Path, list[str]], Iterable[tuple[int, Any]]] = read_json_lines,
+    requires: Collection[str] = (),
 ) -> tuple[Example, ...]:
     """The examples of a file in the format of one data set: JSONL, or what `read` finds, with numbers of lines.
 
-    `to_records` makes the fields of examples from a line; an id may be left out.
+    `to_records` makes the fields of examples from a line; an id may be left out. Each example must have `requires`.
 
     Raises InputFaults with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it
     raises ValueError), and what is wrong with the fields.
     """
-    return tuple(example for _, example in locate_examples(path, to_records, read))
+    return tuple(example for _, example in locate_examples(path, to_records, read, requires))
 
 
 def locate_examples(
@@ -237,7 +237,7 @@ def locate_examples(
     read: Callable[[Path, list[str]], Iterable[tuple[int, Any]]],
     requires: Collection[str] = (),
 ) -> Sequence[tuple[int, Example]]:
-    """Like load_examples, with the lines of the examples and with fields that each must have."""
+    """Like load_examples, with the lines of the examples."""
     faults: list[str] = []
     examples: list[tuple[int, Example]] = []
     first_line: dict[str, int] = {}

@@ -85,10 +85,8 @@ def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str
     for (name, *inside), rule, found in broken_rules(error):
         place = f'"{name}"'
         for part in filter(lambda part: part != "", inside):
-            part = (
-                f"number {part + 1}" if isinstance(part, int) else "the key" if part == "[key]" else format_value(part)
-            )
-            place = f"{part} of {place}"
+            named = "the key" if part == "[key]" else format_value(part)
+            place = f"{f'number {part + 1}' if isinstance(part, int) else named} of {place}"
         sentences.append(f"{place} {rule}, found {format_value(found if inside or name in values else None)}")
     return sentences
 
@@ -165,15 +163,13 @@ def check_example(record: Mapping[str, Any], requires: Collection[str]) -> tuple
     if kind is RatedRecord and not at_fault:
         known = {aspect: [n for n in by.values() if n is not None] for aspect, by in values["ratings"].items()}
         values["ratings"] = {aspect: sum(each) / len(each) for aspect, each in known.items() if each}
-    missing = {name: None for name in requires if not _says_something(values.get(name))}
+    missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
     says_something = _says_something(values.get("text")) or _says_something(values.get("turns"))
     if not says_something and not {"text", "turns"} & at_fault:
         found = format_value(record.get("text", record.get("turns")))
         problems.append(f'an example needs "text" or "turns" that say something, found {found}')
-        missing.pop("text", None)
-    problems += [
-        f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing if name not in at_fault
-    ]
+        missing = [name for name in missing if name != "text"]
+    problems += [f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing]
     if "turns" in requires and len(values.get("turns", ())) == 1:
         problems.append(f"a dialogue needs at least two turns, found {format_value(values['turns'])}")
     return values, problems

@@ -88,9 +88,8 @@ def read_scored(
         marked = mark_missing([given.get(name) for _, _, given in rows], f"{name}|scores in {file.path.name}")
         found[name] = replace(marked, notes=file.notes)
     places = tuple((file.path, line) for line, _, _ in rows)
-    read = ScoredFile(
-        file.path.name, examples, found, places=places, raters=_list_raters(places, examples), source=file
-    )
+    raters = _list_raters(places, examples)
+    read = ScoredFile(file.path.name, examples, found, places=places, raters=raters, source=file)
     return add_outputs(read, scores or {})
 
 
@@ -241,10 +240,8 @@ def join_rows(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
         for name, record in by_metric.items()
         for aspect, score in record["scores"].items()
     }
-    joined: dict[str, Any] = {
-        "scores": numbers,
-        "dropped_tokens": max(row["dropped_tokens"] for row in by_metric.values()),
-    }
+    dropped = max(row["dropped_tokens"] for row in by_metric.values())
+    joined: dict[str, Any] = {"scores": numbers, "dropped_tokens": dropped}
     if reasons := [f"{name}: {record['reason']}" for name, record in by_metric.items() if "reason" in record]:
         joined["reason"] = "; ".join(reasons)
     if given := {name: record["explanation"] for name, record in by_metric.items() if "explanation" in record}:
@@ -259,10 +256,7 @@ def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
 
 def encode_scores(scores: Scores) -> str:
     """Scores as a line of JSON, without their signature."""
-    values = {
-        aspect: [None if math.isnan(value) else value for value in each.tolist()]
-        for aspect, each in scores.values.items()
-    }
+    values = {aspect: np.where(np.isnan(each), None, each).tolist() for aspect, each in scores.values.items()}
     named = {name: getattr(scores, name) for name in ("reasons", "dropped_tokens", "explanations", "notes")}
     return json_line({"values": values, **named})
 

@@ -22,17 +22,12 @@ DISPLACED_SHARE = 0.3  # of the texts with two damaged sentences or more, the sh
 DRAWS = 200  # texts drawn for a wanted length; the nearest is taken if none has it
 
 # Shares of the levels of damage for a good and for a careless system; the last level is the worst.
-ABLE = {
-    "coherence": (0, 0, 0, 0, 0, 1, 2, 3),
-    "consistency": (0, 0, 0, 0, 0, 0, 1, 2),
-    "attribute_relevance": (0, 0, 0, 0, 0, 1, 1, 2),
+SHARES = {
+    "coherence": ((0, 0, 0, 0, 0, 1, 2, 3), (0, 1, 1, 2, 2, 3, 3, 3)),
+    "consistency": ((0, 0, 0, 0, 0, 0, 1, 2), (0, 0, 1, 1, 1, 2, 2, 2)),
+    "attribute_relevance": ((0, 0, 0, 0, 0, 1, 1, 2), (0, 1, 1, 1, 2, 2, 2, 2)),
 }
-CARELESS = {
-    "coherence": (0, 1, 1, 2, 2, 3, 3, 3),
-    "consistency": (0, 0, 1, 1, 1, 2, 2, 2),
-    "attribute_relevance": (0, 1, 1, 1, 2, 2, 2, 2),
-}
-WORST = {aspect: shares[-1] for aspect, shares in ABLE.items()}
+WORST = {aspect: good[-1] for aspect, (good, _) in SHARES.items()}
 # The aspects in which each system is good. Every pair of aspects is balanced over the four systems, so that the damage
 # in one aspect says nothing about the damage in another.
 SYSTEMS: Mapping[str, Collection[str]] = {
@@ -205,7 +200,7 @@ def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tup
     fours = [rng.sample(lengths[i : i + len(SYSTEMS)], len(SYSTEMS)) for i in range(0, len(lengths), len(SYSTEMS))]
     dealt: dict[str, list[tuple[int, dict[str, int]]]] = {}
     for column, (system, able) in zip(zip(*fours, strict=True), SYSTEMS.items(), strict=True):
-        shares = [(ABLE if aspect in able else CARELESS)[aspect] for aspect in WORST]
+        shares = [good if aspect in able else careless for aspect, (good, careless) in SHARES.items()]
         levels = [[level for _ in range(0, n, len(each)) for level in rng.sample(each, len(each))] for each in shares]
         rows = zip(column, *levels, strict=False)  # the last eight levels may be more than the texts
         dealt[system] = rng.sample([(length, dict(zip(WORST, row, strict=True))) for length, *row in rows], n)
@@ -266,10 +261,9 @@ def damage_coherence(
     replaced = rng.sample(free, min(damages - displaced, len(free)))
     here = {thing for sentence in sentences for thing in sentence.about}
     for i in replaced:
-        fitting = (s.text for s in donors if s.label == sentences[i].label and here.isdisjoint(s.about))
-        with_foreign = damage.replace_turn(
-            texts, rng, [i], damage.by_word_count(text for text in fitting if text not in texts)
-        )
+        fitting = [s.text for s in donors if s.label == sentences[i].label and here.isdisjoint(s.about)]
+        pool = damage.by_word_count(text for text in fitting if text not in texts)
+        with_foreign = damage.replace_turn(texts, rng, [i], pool)
         assert with_foreign is not None, "every label has sentences about other things"
         texts = with_foreign
     exchanged = rng.sample([i for i in body if i not in replaced], displaced)

@@ -68,9 +68,8 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
     sentences = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
     if rng.random() < PLAN_SHARE:
         sentences.append(sentence(rng.choice(PLANS)))
-    sentences += [
-        sentence(rng.choice(stage[side]), side, opinion=True) for stage, side in zip(stages, sides, strict=True)
-    ]
+    for stage, side in zip(stages, sides, strict=True):
+        sentences.append(sentence(rng.choice(stage[side]), side, opinion=True))
     if {*sides} == {last} and 3 <= len(sentences) <= MOST - 2 and rng.random() < CONCESSION_SHARE:
         other = LABELS[1 - LABELS.index(last)]
         sentences.append(sentence(rng.choice(CONCESSIONS[last]), other, opinion=True))

@@ -20,9 +20,7 @@ class Theme(NamedTuple):
 FILE = read_world("verse")
 RHYMING = "韵"
 PATTERNS: Mapping[str, tuple[str, ...]] = table(FILE["tunes"])
-THEMES: Mapping[str, Theme] = {
-    name: Theme(*(tuple(line.split()) for (line,) in lines)) for (name,), *lines in FILE["themes"]
-}
+THEMES = {name: Theme(*(tuple(line.split()) for (line,) in lines)) for (name,), *lines in FILE["themes"]}
 RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
 MODIFIERS = {"平": words(FILE["modifiers level"]), "仄": words(FILE["modifiers oblique"])}
 PERSON_VERBS = words(FILE["person verbs"])

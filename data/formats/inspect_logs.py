@@ -15,11 +15,9 @@ VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial
 MOST_BYTES = (2**24, 100)  # the unpacked size of a zip: at most this, plus this factor times its own size
 
 
-LOG = layout({"eval": dict[str, Any], "status": Any}, samples=list[Any])
-SAMPLE = layout(
-    {"id": Name, "input": Any, "output": dict[str, Any] | None},
-    **{"epoch": int, **dict.fromkeys(("scores", "attachments", "transcript"), dict[str, Any])},
-)
+LOG = layout({"eval": Row, "status": Any}, samples=list[Any])
+PARTS = {"id": Name, "input": Any, "output": Row | None}
+SAMPLE = layout(PARTS, epoch=int, scores=Row, attachments=Row, transcript=Row)
 
 
 def read_eval(path: Path) -> Found:

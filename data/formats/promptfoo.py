@@ -5,19 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Located, Rows, describe, refuse
+from data.formats.found import Found, Located, Row, Rows, describe, refuse
 from data.numeric import to_number
 from data.records import check_rows, layout
 
 TOOL = "promptfoo results"
 FILE = layout({"results": Any})
-ROWS = layout(
-    {"provider": Any, "prompt": Any, "vars": Any, "success": bool, "score": Any},
-    testIdx=int,
-    promptIdx=int,
-    response=dict[str, Any],
-    namedScores=dict[str, Any],
-)
+RESULT = {"provider": Any, "prompt": Any, "vars": Any, "success": bool, "score": Any}
+ROWS = layout(RESULT, testIdx=int, promptIdx=int, response=Row, namedScores=Row)
 ERROR = 2  # `failureReason` of a call that failed; 1 is a failed assertion
 
 
@@ -36,12 +31,11 @@ def read_rows(rows: Located, path: Path) -> Rows:
 
     A system is a provider, with the prompt where there are several. A call that failed has no text.
     """
-    prompts = {_name_prompt(row) for _, row in rows}
+    prompts = {_name(row["prompt"], "raw") for _, row in rows}
     tests = {key: number for number, key in enumerate(dict.fromkeys(_name_test(row) for _, row in rows))}
     texts = []
     for line, row in rows:
-        provider = row["provider"]
-        name = provider.get("label") or provider.get("id") if isinstance(provider, Mapping) else provider
+        name, prompt = _name(row["provider"], "id"), _name(row["prompt"], "raw")
         output = (row.get("response") or {}).get("output")
         text = output if isinstance(output, str) or output is None else json.dumps(output, ensure_ascii=False)
         named = {key: to_number(score) for key, score in (row.get("namedScores") or {}).items()}
@@ -49,7 +43,7 @@ def read_rows(rows: Located, path: Path) -> Rows:
         values = {
             "text": None if row.get("failureReason") == ERROR else text,
             "context": row["prompt"].get("raw") if isinstance(row["prompt"], Mapping) else None,
-            "system": f"{name} / {_name_prompt(row)}" if len(prompts) > 1 else str(name),
+            "system": f"{name} / {prompt}" if len(prompts) > 1 else name,
             "group": str(test),
             "scores": {"score": to_number(row["score"]), "pass": float(row["success"]), **named},
         }
@@ -61,6 +55,6 @@ def _name_test(row: Mapping[str, Any]) -> str:
     return json.dumps(row["vars"], sort_keys=True) if row.get("testIdx") is None else str(row["testIdx"])
 
 
-def _name_prompt(row: Mapping[str, Any]) -> str:
-    prompt = row["prompt"]
-    return str(prompt.get("label") or prompt.get("raw")) if isinstance(prompt, Mapping) else str(prompt)
+def _name(part: Any, key: str) -> str:
+    """The label of a provider or a prompt, or what `key` holds."""
+    return str(part.get("label") or part.get(key)) if isinstance(part, Mapping) else str(part)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Located, Rows, describe, list_values, refuse
+from data.formats.found import Located, Row, Rows, describe, list_values, refuse
 from data.numeric import is_missing, number_columns, to_number
 from data.records import check_rows, layout
 
@@ -18,9 +18,7 @@ APART = {
     *ROWS.model_fields, *OLDER.model_fields,
 }  # fmt: skip
 SAMPLE = layout({"response": str}, user_input=str)
-JUDGED = layout(
-    {"metric_input": dict[str, Any], "metric_output": Any, "is_accepted": bool}, prompts=dict[str, dict[str, Any]]
-)
+JUDGED = layout({"metric_input": Row, "metric_output": Any, "is_accepted": bool}, prompts=dict[str, Row])
 
 
 def read(rows: Located, path: Path) -> Rows:
@@ -50,9 +48,8 @@ def _list_texts(cell: Any) -> list[str]:
 def is_annotated(document: Mapping[str, Any]) -> bool:
     """Whether a JSON object has lists of judged samples by metric."""
     firsts = [each[0] if isinstance(each, list) and each else None for each in document.values()]
-    return bool(firsts) and all(
-        isinstance(each, dict) and {"metric_output", "is_accepted"} <= each.keys() for each in firsts
-    )
+    are_judged = (isinstance(each, dict) and {"metric_output", "is_accepted"} <= each.keys() for each in firsts)
+    return bool(firsts) and all(are_judged)
 
 
 def read_annotated(document: Mapping[str, Any], path: Path) -> Rows:

@@ -16,7 +16,6 @@ from data.formats import (
     promptfoo,
     ragas,
     wmt,
-    wmt_mqm,
 )
 from data.formats.found import Found, Located, Row, Rows, describe, iterate_objects, list_objects, refuse
 from data.records import Record, check_rows, require_none
@@ -73,8 +72,8 @@ def recognise(path: Path, split: str | None = None) -> Found | None:
             found = inspect_logs.read_eval(path)
         elif form == ".json":
             found = _read_document(path)
-        elif form in DELIMITERS and set(next(iterate_lines(path, []))[1].split("\t")) >= wmt_mqm.KEYS:
-            found = Found.of("WMT MQM errors", wmt_mqm.read(path))
+        elif form in DELIMITERS and set(next(iterate_lines(path, []))[1].split("\t")) >= wmt.ERRORS:
+            found = Found.of("WMT MQM errors", wmt.read_errors(path))
         elif form in (".jsonl", ".parquet", *DELIMITERS):
             found = _read_rows(path, form)
     if found is not None:

@@ -12,7 +12,7 @@ from core.faults import SettingFault, format_value, read_all
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
 from data.download import require_file
-from data.files import locate_examples
+from data.files import load_examples
 from data.numeric import parse_number
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
 from data.sets.public import load_roc_plain
@@ -59,10 +59,8 @@ def ctrleval(
     readers += [partial(_load_plain, root, name, download) for name in plain or ()]
     rated, *found = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
     texts = [example for each in found for example in each]
-    released = partial(require_file, root, IWF, download)
-    return Corpus(
-        rated.name, *split_share(texts, TEXT, held_out_fraction, seed), (rated,), synthetic=False, iwf=released
-    )
+    parts, released = split_share(texts, TEXT, held_out_fraction, seed), partial(require_file, root, IWF, download)
+    return Corpus(rated.name, *parts, (rated,), synthetic=False, iwf=released)
 
 
 def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> ScoredSet:
@@ -96,8 +94,7 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
 
     numbers = count()
     path = require_file(root, PARTS[part][0], download)
-    located = locate_examples(path, to_records, read, ("prefix",))
-    return ScoredSet(f"ctrleval_{part}", tuple(example for _, example in located))
+    return ScoredSet(f"ctrleval_{part}", load_examples(path, to_records, read, ("prefix",)))
 
 
 def _load_plain(root: Path | str, name: str, download: bool) -> list[Example]:

@@ -95,10 +95,9 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     """
     full, sample = ([f"dstc9/dstc9_{form.format(aspect)}.txt" for aspect in ASPECTS] for form in DSTC9_FORMS)
     is_sample = find_file(root, sample[0]) is not None and find_file(root, full[0]) is None
-    scores = (
-        require_file(root, "dstc9/deam_scores_sample.tsv") if is_sample else find_file(root, "dstc9/deam_scores.tsv")
-    )
-    return _load_rated(root, "dstc9", sample if is_sample else full, scores, digits=4, download=download)
+    files, find, part = (sample, require_file, "_sample") if is_sample else (full, find_file, "")
+    scores = find(root, f"dstc9/deam_scores{part}.tsv")
+    return _load_rated(root, "dstc9", files, scores, digits=4, download=download)
 
 
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:

@@ -31,9 +31,8 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     is_joined = path.name == Path(PAIRS).name
     rows = read_json_lines(path, []) if is_joined else enumerate(_join_published(root, path, download), start=1)
     found = Found.of("PandaLM", _list_pairs(rows))
-    return check_preferences(path, found.pairs, []), read_scored(
-        InputFile(path, records=[row for _, row in found.texts])
-    )
+    texts = InputFile(path, records=[row for _, row in found.texts])
+    return check_preferences(path, found.pairs, []), read_scored(texts)
 
 
 def _list_pairs(rows: Rows) -> Rows:

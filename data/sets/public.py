@@ -62,9 +62,8 @@ def load_mocha(name: str, root: Path | str, download: bool = False) -> ScoredSet
         return enumerate(({"id": key, **answer} for key, answer in sets[name].items()), start=1)
 
     def to_records(answer: Mapping[str, Any]) -> Records:
-        return list_answer(
-            {**answer, "references": [answer["reference"]], "system": answer["metadata"]["source"]}, groups
-        )
+        known = {"references": [answer["reference"]], "system": answer["metadata"]["source"]}
+        return list_answer({**answer, **known}, groups)
 
     groups: dict[str, str] = {}
     return ScoredSet(f"mocha_{name}", load_examples(require_file(root, "mocha/dev.json", download), to_records, read))
@@ -186,7 +185,6 @@ def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSe
         return rated
     check(Several[one_of(sorted({example.system or "" for example in rated.examples}))], systems=systems)
     groups = {group: i for i, group in enumerate(dict.fromkeys(example.group for example in rated.examples))}
-    at = sorted(
-        (groups[e.group], systems.index(e.system), i) for i, e in enumerate(rated.examples) if e.system in systems
-    )
+    kept = [(i, example) for i, example in enumerate(rated.examples) if example.system in systems]
+    at = sorted((groups[example.group], systems.index(example.system or ""), i) for i, example in kept)
     return rated.take([i for *_, i in at])
