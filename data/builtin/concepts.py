@@ -11,10 +11,9 @@ from typing import TypeAlias
 from core.example import Example
 from data.builtin import damage
 from data.builtin.damage import Damaged
-from data.builtin.grammar import collect, distinct, drafts, is_reserved, phrases, read_world
+from data.builtin.grammar import collect, distinct, drafts, is_reserved, read_world
 
-FILE = read_world("concepts")
-SENTENCES, FRAMES = phrases(FILE["sentences"]), phrases(FILE["frames"])
+FILE, SAID, _ = read_world("concepts")
 PARTS = ("verb", "agent", "object", "instrument", "place")
 LEVELS = ("sensible", "odd", "senseless")
 
@@ -79,7 +78,7 @@ def write_sentence(event: Event, rng: random.Random, label: str | None = None) -
     """A sentence about an event, after its concepts."""
     concepts = name_concepts(event)
     verb, verbs = event["verb"].split("/")
-    template, frame = rng.choice(SENTENCES), rng.choice(FRAMES)
+    template, frame = rng.choice(SAID["sentences"]), rng.choice(SAID["frames"])
     text = template.format(**{**event, "verb": verb, "verbs": verbs})
     text = f"{frame} {text}" if rng.random() < 0.5 else f"{text} {frame}"
     return Example("", text=text, turns=(concepts, text), label=label, group=concepts)

@@ -6,8 +6,9 @@ and a wrong label in half of the text or in all of it (attribute relevance).
 
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 from core.example import Example, count_words
 from data.builtin import damage
@@ -41,8 +42,7 @@ Opening = tuple[str, str]  # the templates of a prefix and of the rest of its se
 Labels = Callable[[int], Sequence[str]]  # gives the labels of n sentences
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(NamedTuple):
     """The beginning of a text: its prefix, the rest of that sentence (`compose` fills {subject}), and the facts."""
 
     prefix: str
@@ -55,8 +55,7 @@ class Prompt:
         return f"{{{slot}}}" in "".join(self.opening)
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence of a text."""
 
     text: str
@@ -65,8 +64,7 @@ class Sentence:
     naming: bool = False  # whether it names the thing
 
 
-@dataclass(frozen=True)
-class World:
+class World(NamedTuple):
     """How the texts of one built-in corpus are composed."""
 
     name: str  # begins the ids
@@ -219,7 +217,7 @@ def damage_consistency(
         distance = abs(count_words(join_sentences(sentences)) - length)
         if len(sentences) >= LEAST_RATED and distance < least:
             first = prompt.prefix + sentences[0].text.removeprefix(other.prefix)
-            best, least = [replace(sentences[0], text=first), *sentences[1:]], distance
+            best, least = [sentences[0]._replace(text=first), *sentences[1:]], distance
         if least == 0:
             break
     return best

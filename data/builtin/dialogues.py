@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from core.example import Example, count_words
 from data.builtin import damage
 from data.builtin.damage import Damaged, Fact, Turns
-from data.builtin.grammar import Block, collect, distinct, drafts, read_world, table, words
+from data.builtin.grammar import Block, collect, distinct, drafts, read_world, table
 
 LEVELS = 5
 DONORS = 100  # how many further dialogues lend their turns and words to the damages
@@ -57,14 +57,14 @@ class Script(NamedTuple):
 
 def read_topic(name: str) -> Topic:
     """The topic of `worlds/dialogues/NAME.txt`."""
-    world = read_world(f"dialogues/{name}")
+    world, *_ = read_world(f"dialogues/{name}")
     kinds, *rows = ((key, *others) for key, others in table(world["facts"]).items())
     return Topic(kinds, tuple(rows), world["blocks"], world["closings"])
 
 
-SMALL_TALK = read_world("dialogues/small_talk")
+SMALL_TALK, _, WORDS = read_world("dialogues/small_talk")
 OPENINGS, CLOSINGS = SMALL_TALK["openings"], SMALL_TALK["closings"]
-TOPICS: Mapping[str, Topic] = {name: read_topic(name) for name in words(SMALL_TALK["topics"])}
+TOPICS: Mapping[str, Topic] = {name: read_topic(name) for name in WORDS["topics"]}
 LISTS = table(SMALL_TALK["lists"])  # the values of facts that no key implies, by kind
 VALUES: Mapping[str, tuple[str, ...]] = {  # all values that a fact of a kind may have
     "topic": tuple(TOPICS),

@@ -19,15 +19,18 @@ from core.example import Example
 T = TypeVar("T")
 Block: TypeAlias = tuple[tuple[str, ...], ...]  # the alternatives of each line
 Section: TypeAlias = tuple[Block, ...]
+Texts: TypeAlias = dict[str, tuple[str, ...]]  # by section
 
 WORLDS = Path(__file__).parent / "worlds"
 RESERVED_SHARE = 8  # one text in eight is reserved for rated sets
 TEXT = attrgetter("text")
 
 
-def read_world(name: str) -> dict[str, Section]:
-    """The sections of `worlds/NAME.txt` by their names."""
-    return parse_world((WORLDS / f"{name}.txt").read_text(encoding="utf-8"))
+def read_world(name: str) -> tuple[dict[str, Section], Texts, Texts]:
+    """The sections of `worlds/NAME.txt` by their names, with all alternatives and all words of each, in order."""
+    file = parse_world((WORLDS / f"{name}.txt").read_text(encoding="utf-8"))
+    said = {section: phrases(blocks) for section, blocks in file.items()}
+    return file, said, {section: tuple(" ".join(each).split()) for section, each in said.items()}
 
 
 def parse_world(text: str) -> dict[str, Section]:
@@ -49,11 +52,6 @@ def _section(text: str) -> Section:
 def phrases(section: Section) -> tuple[str, ...]:
     """All alternatives of a section, in order."""
     return tuple(phrase for block in section for line in block for phrase in line)
-
-
-def words(section: Section) -> tuple[str, ...]:
-    """All words of a section, in order."""
-    return tuple(" ".join(phrases(section)).split())
 
 
 def table(section: Section) -> dict[str, tuple[str, ...]]:

@@ -6,11 +6,10 @@ topic.
 
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
-from data.builtin.grammar import phrases, pronouns, read_world, words
+from data.builtin.grammar import pronouns, read_world
 
 SUBJECT_SHARE, PLAN_SHARE, SECOND_SHARE, QUOTE_SHARE, ADDITION_SHARE, CROWD_SHARE = 0.7, 0.5, 0.6, 0.6, 0.4, 0.5
 ASIDE_SHARE = 0.2
@@ -32,36 +31,30 @@ class Subject(NamedTuple):
     clauses: tuple[str, ...]
 
 
-FILE = read_world("news")
+FILE, SAID, WORDS = read_world("news")
 OCCASIONS: Mapping[str, Occasion] = {noun: Occasion(*stages) for (noun,), *stages in FILE["occasions"]}
 TOPICS: Mapping[str, tuple[Subject, ...]] = {
     topic: tuple(Subject(name, tuple(clauses)) for name, *clauses in lines) for (topic,), *lines in FILE["topics"]
 }
-SUBJECTS, PLANS, QUOTES, ADDITIONS, ASIDES = (
-    phrases(FILE[name]) for name in ("subjects", "plans", "quotes", "additions", "asides")
-)
-WOMEN, MEN, LAST_NAMES, CITIES, DAYS, MONTHS = (
-    words(FILE[name]) for name in ("women", "men", "last names", "cities", "days", "months")
-)
-SPANS = phrases(FILE["spans"])
+PLANS, QUOTES = SAID["plans"], SAID["quotes"]
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
-    first, last = rng.choice(WOMEN + MEN), rng.choice(LAST_NAMES)
+    first, last = rng.choice(WORDS["women"] + WORDS["men"]), rng.choice(WORDS["last names"])
     return {
-        "city": rng.choice(CITIES),
+        "city": rng.choice(WORDS["cities"]),
         "noun": rng.choice(tuple(OCCASIONS)),
-        "day": rng.choice(DAYS),
+        "day": rng.choice(WORDS["days"]),
         "full": f"{first} {last}",
         "last": last,
-        **pronouns(first, WOMEN),
+        **pronouns(first, WORDS["women"]),
     }
 
 
 def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
     noun = prompt.facts["noun"]
     occasion = OCCASIONS[noun]
-    facts = {**prompt.facts, "span": rng.choice(SPANS), "month": rng.choice(MONTHS)}
+    facts = {**prompt.facts, "span": rng.choice(SAID["spans"]), "month": rng.choice(WORDS["months"])}
     names_subject = prompt.mentions("subject")
     stages = _stages(rng, occasion, names_subject)
     topics = labels(sum(stage is not PLANS for stage in stages) + names_subject)
@@ -76,7 +69,7 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
 
     remaining = iter(topics)
     opening = sentence(prompt.rest, next(remaining) if names_subject else topics[0], carries=names_subject)
-    sentences = [replace(opening, text=prompt.prefix + opening.text, naming=True)]
+    sentences = [opening._replace(text=prompt.prefix + opening.text, naming=True)]
     knows_person = prompt.mentions("full")
     for stage in stages:
         if stage is PLANS:
@@ -88,7 +81,7 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
             sentences.append(sentence(rng.choice(stage), next(remaining)))
     if len(set(topics)) == 1 and len(sentences) < MOST - 1 and rng.random() < ASIDE_SHARE:
         other = rng.choice([topic for topic in TOPICS if topic != topics[0]])
-        sentences.append(sentence(rng.choice(ASIDES), other))
+        sentences.append(sentence(rng.choice(SAID["asides"]), other))
     sentences.append(sentence(rng.choice(occasion.endings), topics[0], carries=False))
     return sentences
 
@@ -96,13 +89,13 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
 def _stages(rng: random.Random, occasion: Occasion, names_subject: bool) -> list[tuple[str, ...]]:
     """The parts between the opening and the ending, in order, with the phrases to choose from."""
     while True:
-        stages = [SUBJECTS] * (not names_subject and rng.random() < SUBJECT_SHARE)
+        stages = [SAID["subjects"]] * (not names_subject and rng.random() < SUBJECT_SHARE)
         stages += [PLANS] * (rng.random() < PLAN_SHARE)
         stages += [occasion.firsts]
         stages += [occasion.seconds] * (rng.random() < SECOND_SHARE)
         if rng.random() < QUOTE_SHARE:
             stages += [QUOTES]
-            stages += [ADDITIONS] * (rng.random() < ADDITION_SHARE)
+            stages += [SAID["additions"]] * (rng.random() < ADDITION_SHARE)
         stages += [occasion.crowds] * (rng.random() < CROWD_SHARE)
         if len(stages) <= MOST - 2:
             return stages
@@ -116,5 +109,5 @@ NEWS = World(
     identity=("city", "noun"),
     compose=_compose,
     label_words={topic: (topic,) for topic in TOPICS},
-    verdicts=phrases(FILE["verdicts"]),
+    verdicts=SAID["verdicts"],
 )

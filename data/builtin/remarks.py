@@ -15,7 +15,7 @@ from core.settings import check
 from data.builtin import damage
 from data.builtin.controlled import Labels, name_label, read_openings, repeat_label
 from data.builtin.damage import Damaged
-from data.builtin.grammar import collect, is_reserved, phrases, read_world, words
+from data.builtin.grammar import collect, is_reserved, read_world
 
 SENTIMENTS: tuple[str, ...] = ("negative", "positive")
 OPENED, FURTHER = 0.5, (0.7, 0.6)  # shares of remarks with an opening, and with a second and a third statement
@@ -32,11 +32,9 @@ class Part(NamedTuple):
     said: Mapping[str, tuple[str, ...]]
 
 
-FILE = read_world("remarks")
-TOPICS = words(FILE["topics"])
+FILE, SAID, WORDS = read_world("remarks")
+TOPICS = WORDS["topics"]
 OPENINGS = [opening for (opening,) in read_openings(FILE["openings"])]
-WHO, RELATIVES, FIRSTS, VERDICTS = (phrases(FILE[name]) for name in ("who", "relatives", "firsts", "verdicts"))
-VISITS = {topic: phrases(FILE[f"{topic} visits"]) for topic in TOPICS}
 PARTS: Mapping[str, tuple[Part, ...]] = {
     topic: tuple(
         Part(name, was, {"positive": tuple(good.split(", ")), "negative": tuple(bad.split(", "))})
@@ -45,13 +43,11 @@ PARTS: Mapping[str, tuple[Part, ...]] = {
     )
     for topic in TOPICS
 }
-NEXTS = {label: phrases(FILE[f"nexts {label}"]) for label in SENTIMENTS}
 ENDINGS = {
-    (topic, label): phrases(FILE[f"endings {label}"]) + phrases(FILE[f"{topic} endings {label}"])
+    (topic, label): SAID[f"endings {label}"] + SAID[f"{topic} endings {label}"]
     for topic in TOPICS
     for label in SENTIMENTS
 }
-LABEL_WORDS = {label: words(FILE[label]) for label in SENTIMENTS}
 
 
 def generate_remarks(
@@ -66,7 +62,7 @@ def generate_remarks(
         remark = replace(_compose(rng, topic, repeat_label(sentiment)), label=sentiment)
         reserved = is_reserved(remark.text)
         if rng.random() < verdicts:
-            remark = name_label(remark, rng, VERDICTS, LABEL_WORDS)
+            remark = name_label(remark, rng, SAID["verdicts"], WORDS)
         return None if reserved else replace(remark, label=sentiment if labels == "sentiment" else topic)
 
     return collect(f"builtin-remark-{seed}", n, draw, exclude)
@@ -105,20 +101,20 @@ def _compose(rng: random.Random, topic: str, sentiments: Labels) -> Example:
     parts = iter(rng.sample(PARTS[topic], 5))
     statements = 1 + sum(rng.random() < share for share in FURTHER)
     first, *others, last = sentiments(statements + 1)
-    sentences = [_say(rng, rng.choice(FIRSTS), first, next(parts), next(parts))]
+    sentences = [_say(rng, rng.choice(SAID["firsts"]), first, next(parts), next(parts))]
     prefix = " ".join(sentences[0].split()[:2])
     if rng.random() < OPENED:
         opening, rest = rng.choice(OPENINGS)
-        prefix = opening.format(who=rng.choice(WHO))
-        sentences.insert(0, prefix + rest.format(visit=rng.choice(VISITS[topic])))
+        prefix = opening.format(who=rng.choice(SAID["who"]))
+        sentences.insert(0, prefix + rest.format(visit=rng.choice(SAID[f"{topic} visits"])))
     for sentiment in others:
         part = next(parts)
-        sentences.append(_say(rng, rng.choice(NEXTS[sentiment]), sentiment, part, part))
+        sentences.append(_say(rng, rng.choice(SAID[f"nexts {sentiment}"]), sentiment, part, part))
     return Example("", text=" ".join([*sentences, rng.choice(ENDINGS[topic, last])]), prefix=prefix)
 
 
 def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: Part) -> str:
     said, also = rng.sample(part.said[sentiment], 2)
-    more, one = rng.choice(other.said[sentiment]), rng.choice(RELATIVES)
+    more, one = rng.choice(other.said[sentiment]), rng.choice(SAID["relatives"])
     slots = {"said": said, "also": also, "other": other.name, "were": other.was, "more": more, "one": one}
     return template.format(Part=part.name.capitalize(), part=part.name, was=part.was, **slots)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
-from data.builtin.grammar import phrases, pronouns, read_world, words
+from data.builtin.grammar import pronouns, read_world
 
 LABELS: tuple[str, ...] = ("negative", "positive")
 PLAN_SHARE, SECOND_SHARE, RELATIVE_SHARE, LATER_SHARE, CONCESSION_SHARE = 0.6, 0.7, 0.6, 0.6, 0.3
@@ -24,56 +24,50 @@ class Kind(NamedTuple):
     parts: Mapping[str, Phrases]
 
 
-FILE = read_world("reviews")
+FILE, SAID, WORDS = read_world("reviews")
 KINDS: Mapping[str, Kind] = {
     noun: Kind(got, tuple(uses), {part: {"positive": (a, b), "negative": (c, d)} for part, a, b, c, d in parts})
     for (noun, got, *uses), *parts in FILE["kinds"]
 }
-PLANS, FIRSTS, LATERS, SPANS = (phrases(FILE[name]) for name in ("plans", "firsts", "laters", "spans"))
-SECONDS, RELATIVES, CONCESSIONS, ENDINGS = (
-    {label: phrases(FILE[f"{name} {label}"]) for label in LABELS}
-    for name in ("seconds", "relatives", "concessions", "endings")
-)
-NAMES, CITIES, MONTHS, WOMEN, MEN = (words(FILE[name]) for name in ("names", "cities", "months", "women", "men"))
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
     noun = rng.choice(tuple(KINDS))
-    kin = rng.choice(WOMEN + MEN)
+    kin = rng.choice(WORDS["women"] + WORDS["men"])
     return {
-        "name": rng.choice(NAMES),
+        "name": rng.choice(WORDS["names"]),
         "noun": noun,
         "got": KINDS[noun].got,
-        "city": rng.choice(CITIES),
-        "month": rng.choice(MONTHS),
+        "city": rng.choice(WORDS["cities"]),
+        "month": rng.choice(WORDS["months"]),
         "kin": kin,
-        **pronouns(kin, WOMEN),
+        **pronouns(kin, WORDS["women"]),
     }
 
 
 def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
     kind = KINDS[prompt.facts["noun"]]
-    facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SPANS)}
+    facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SAID["spans"])}
     opinions = _opinions(kind, rng)
 
     def sentence(template: str, label: str | None = None, *, opinion: bool = False) -> Sentence:
         fact = next(opinions)[label] if opinion and label else ""
         return Sentence(template.format(**facts, fact=fact), (facts["noun"],), label, naming="{name}" in template)
 
-    stages: list[Phrases] = [dict.fromkeys(LABELS, FIRSTS)]
-    stages += [SECONDS] * (rng.random() < SECOND_SHARE)
-    stages += [RELATIVES] * (prompt.mentions("kin") and rng.random() < RELATIVE_SHARE)
-    stages += [dict.fromkeys(LABELS, LATERS)] * (rng.random() < LATER_SHARE)
+    stages = ["firsts"]
+    stages += ["seconds {label}"] * (rng.random() < SECOND_SHARE)
+    stages += ["relatives {label}"] * (prompt.mentions("kin") and rng.random() < RELATIVE_SHARE)
+    stages += ["laters"] * (rng.random() < LATER_SHARE)
     *sides, last = labels(len(stages) + 1)
     sentences = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
     if rng.random() < PLAN_SHARE:
-        sentences.append(sentence(rng.choice(PLANS)))
+        sentences.append(sentence(rng.choice(SAID["plans"])))
     for stage, side in zip(stages, sides, strict=True):
-        sentences.append(sentence(rng.choice(stage[side]), side, opinion=True))
+        sentences.append(sentence(rng.choice(SAID[stage.format(label=side)]), side, opinion=True))
     if {*sides} == {last} and 3 <= len(sentences) <= MOST - 2 and rng.random() < CONCESSION_SHARE:
         other = LABELS[1 - LABELS.index(last)]
-        sentences.append(sentence(rng.choice(CONCESSIONS[last]), other, opinion=True))
-    sentences.append(sentence(rng.choice(ENDINGS[last]), last))
+        sentences.append(sentence(rng.choice(SAID[f"concessions {last}"]), other, opinion=True))
+    sentences.append(sentence(rng.choice(SAID[f"endings {last}"]), last))
     return sentences
 
 
@@ -93,6 +87,6 @@ REVIEWS = World(
     openings=read_openings(FILE["openings"]),
     identity=("name", "noun", "got"),
     compose=_compose,
-    label_words={label: words(FILE[label]) for label in LABELS},
-    verdicts=phrases(FILE["verdicts"]),
+    label_words={label: WORDS[label] for label in LABELS},
+    verdicts=SAID["verdicts"],
 )

@@ -7,29 +7,24 @@ reference cannot rely on shared words.
 import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
 from core.example import Example
 from data.builtin import damage
 from data.builtin.damage import Damaged
-from data.builtin.grammar import collect, distinct, drafts, phrases, pronouns, read_world, words
+from data.builtin.grammar import collect, distinct, drafts, pronouns, read_world
 
 REACTION_SHARE = 0.5  # the share of contexts with a fourth sentence
 ATTEMPTS = 100  # number of worse endings to draw before another right ending is tried
 
 CONTEXT = attrgetter("context")
-FILE = read_world("stories")
+FILE, SAID, WORDS = read_world("stories")
 # Goal -> its aim, which follows "wanted to", preparations and results; obstacle -> ways to say it and solutions.
 GOALS = {name: clauses for (name,), *clauses in FILE["goals"]}
 OBSTACLES = {name: clauses for (name,), *clauses in FILE["obstacles"]}
 RESULTS, SOLUTIONS = ({name: clauses[-1] for name, clauses in each.items()} for each in (GOALS, OBSTACLES))
-ALIKE = [set(line.split()) for line in phrases(FILE["alike"])]
-OPENINGS, PREPARATIONS, TROUBLES, REACTIONS, ENDINGS = (
-    phrases(FILE[name]) for name in ("openings", "preparations", "troubles", "reactions", "endings")
-)
-WOMEN, MEN, KIN, SEASONS = (words(FILE[name]) for name in ("women", "men", "kin", "seasons"))
+ALIKE = [set(line.split()) for line in SAID["alike"]]
 
 
 class Ending(NamedTuple):
@@ -40,8 +35,7 @@ class Ending(NamedTuple):
     frame: str
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(NamedTuple):
     """A context with its goal and obstacle; `words` fill the slots of the person."""
 
     goal: str
@@ -100,7 +94,7 @@ def right_ending(story: Story, rng: random.Random) -> Ending:
     """A solution of the obstacle and a result of the goal."""
     solution = rng.randrange(len(SOLUTIONS[story.obstacle]))
     result = rng.randrange(len(RESULTS[story.goal]))
-    return Ending((story.obstacle, solution), (story.goal, result), rng.choice(ENDINGS))
+    return Ending((story.obstacle, solution), (story.goal, result), rng.choice(SAID["endings"]))
 
 
 def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending, ...]:
@@ -152,11 +146,12 @@ def word_counts(text: str) -> Counter[str]:
 def random_story(rng: random.Random) -> Story:
     """A random context."""
     goal, obstacle = rng.choice(tuple(GOALS)), rng.choice(tuple(OBSTACLES))
-    name = rng.choice(WOMEN + MEN)
-    person = {"name": name, "kin": rng.choice(KIN), "season": rng.choice(SEASONS), **pronouns(name, WOMEN)}
+    name = rng.choice(WORDS["women"] + WORDS["men"])
+    person = {"name": name, "kin": rng.choice(WORDS["kin"]), "season": rng.choice(WORDS["seasons"])}
+    person |= pronouns(name, WORDS["women"])
     (aim,), preparations, _ = GOALS[goal]
     clauses = {"preparation": rng.choice(preparations), "trouble": rng.choice(OBSTACLES[obstacle][0]), "aim": aim}
     filled = {slot: clause.format(**person) for slot, clause in clauses.items()}
-    frames = [rng.choice(part) for part in (OPENINGS, PREPARATIONS, TROUBLES)]
-    frames += [rng.choice(REACTIONS)] if rng.random() < REACTION_SHARE else []
+    frames = [rng.choice(SAID[part]) for part in ("openings", "preparations", "troubles")]
+    frames += [rng.choice(SAID["reactions"])] if rng.random() < REACTION_SHARE else []
     return Story(goal, obstacle, person, " ".join(f"{frame.format(**person, **filled)}." for frame in frames))

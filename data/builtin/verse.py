@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from core.example import Example
-from data.builtin.grammar import collect, phrases, read_world, table, words
+from data.builtin.grammar import collect, read_world, table
 
 
 class Theme(NamedTuple):
@@ -17,14 +17,13 @@ class Theme(NamedTuple):
     verbs: tuple[str, ...]  # transitive verbs of one character
 
 
-FILE = read_world("verse")
+FILE, SAID, WORDS = read_world("verse")
 RHYMING = "韵"
 PATTERNS: Mapping[str, tuple[str, ...]] = table(FILE["tunes"])
 THEMES = {name: Theme(*(tuple(line.split()) for (line,) in lines)) for (name,), *lines in FILE["themes"]}
 RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
-MODIFIERS = {"平": words(FILE["modifiers level"]), "仄": words(FILE["modifiers oblique"])}
-PERSON_VERBS = words(FILE["person verbs"])
-SHAPES = {len(shape): shape for shape in phrases(FILE["shapes"])}  # a letter for each character, see the file
+MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}
+SHAPES = {len(shape): shape for shape in SAID["shapes"]}  # a letter for each character, see the file
 
 
 def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
@@ -60,7 +59,7 @@ def write_poem(rng: random.Random, pattern: tuple[str, ...], theme: Theme, rhyme
             kind = SHAPES[len(tones)][len(text)]
             match kind:
                 case "p":
-                    text += rng.choice(PERSON_VERBS)
+                    text += rng.choice(WORDS["person verbs"])
                 case "v":
                     text += verb
                 case "m":
