@@ -6,27 +6,19 @@ Models have random weights. Both ways of a case run in turn in one process and m
 - ctrl_eval: CTRLEval beside `lm_score` of the released program, batches of 8 in file order (thu-coai/CTRLEval).
   `products` is the ratio of matrix products.
 - mars: augmentation of masked endings of built-in stories, all jobs in lockstep or one at a time.
-- cdm: a small causal pair draws segments and scores dialogues, in batches or one at a time.
-- run: seconds of every stage of `make run` against the time of its matrix products at the speed of this machine.
 """
 
 import argparse
-import contextlib
 import itertools
-import json
 import logging
 import multiprocessing
 import os
 import resource
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,20 +26,14 @@ import torch
 from torch.nn import CrossEntropyLoss
 from torch.utils.flop_counter import FlopCounterMode
 
-from cdm.discriminative import find_steps
-from cdm.infilling import Gaps, Pair
-from cdm.sampling import Sampling, sample_segments
 from core.example import Example
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import load_prompts
-from data.builtin.dialogues import generate_dialogues
 from data.builtin.stories import generate_stories
 from data.documents import count_documents
 from data.sentences import split_english
 from data.sets.builtin import builtin_corpus
-from experiments.contracts import Run
-from experiments.run import main as run_program
 from mars.augmentation import SelfPlanningAugmenter
 from mars.masking import make_templates
 from mars.references import Augmentation, Job
@@ -55,13 +41,11 @@ from models.batching import pad_with_mask
 from models.causal import CausalLM
 from models.infilling import PEGASUS, Infiller
 from models.seq2seq import Seq2SeqLM
-from models.tiny import TinyCausal, train_tokenizer
+from models.tiny import train_tokenizer
 from tests.random_models import PAPER, build_random
 
-ROOT = Path(__file__).resolve().parents[1]
 GB = 1e9
 TOKENS = 128  # of a row of the case `steps`
-READ, LONGEST = 160, 30  # tokens of a source and of a segment of CDM
 RATIOS, JOBS, SINGLE = (0.2, 0.4, 0.6), 64, 6  # MARS's masking ratios; references in lockstep and one at a time
 PROMPTS = load_prompts("sentiment")
 
@@ -227,58 +211,7 @@ def mars(chosen: argparse.Namespace) -> None:
     assert [one.text for one in single] == [one.text for one in ours[:SINGLE]], "the texts must not depend on the batch"
 
 
-def cdm(chosen: argparse.Namespace) -> None:
-    dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
-    uniforms = np.random.default_rng(0).random((len(dialogues), LONGEST))
-    gaps, shapes = Gaps(READ, order="fill-in-the-middle"), ((48, 2, 1, 96), (96, 4, 4, 288))  # as at the small scale
-    amateur, expert = (gaps.build(TinyCausal(1000, *shape, shape="gpt_neox"), dialogues, seed=0) for shape in shapes)
-    pair = Pair(amateur, expert, READ)
-    sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
-
-    def draw(token_budget: int) -> list[list[int]]:
-        return sample_segments(pair, sources, Sampling(gamma=1.0), uniforms, token_budget=token_budget)
-
-    def score(token_budget: int) -> list[list[float]]:
-        return [found.momentum.tolist() for found in find_steps(pair, pair.tokenise(dialogues), token_budget)]
-
-    print_header("work", "one at a time, s", "in batches, s", "ratio", "tokens a second in batches")
-    for work in (draw, score):
-        here, seconds = timed(partial(work, 16_384))
-        _, alone = timed(partial(work, 1))
-        print_row(work.__name__, alone, seconds, alone / seconds, sum(map(len, here)) / seconds)
-
-
-def run_alone(settings: Sequence[str], folder: Path) -> dict[str, Any]:
-    program = [sys.executable, str(ROOT / "experiments/run.py"), *settings]
-    where = [f"outputs={folder}", f"run_dir={folder}/run"]
-    subprocess.run([*program, *where], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-    return json.loads((folder / "run/results.json").read_text("utf-8"))
-
-
-def run(chosen: argparse.Namespace) -> None:
-    counts: dict[str, int] = {}
-    plain = Run.timed
-
-    @contextlib.contextmanager
-    def counted(self: Run, step: str) -> Iterator[None]:
-        with plain(self, step), FlopCounterMode(display=False) as counter:
-            yield
-        counts[step] = counts.get(step, 0) + counter.get_total_flops()
-
-    a = torch.randn(2048, 2048)
-    speed = 8 * 2 * 2048**3 / timed(lambda: [torch.mm(a, a) for _ in range(8)])[1]
-    settings = ["+exp=cdm_dialogue", "logger=none"]
-    with tempfile.TemporaryDirectory() as folder:
-        seconds = run_alone(settings, Path(folder) / "timed")["timings"]
-        Run.timed = counted
-        assert run_program([*settings, f"outputs={folder}", f"run_dir={folder}/run"]) == 0
-    print(f"{speed / 1e9:.0f} GFLOP/s in large products")
-    print_header("stage", "GFLOP", "limit, s", "here, s")
-    for stage, taken in sorted(seconds.items(), key=lambda each: -each[1]):
-        print_row(stage, counts.get(stage, 0) / 1e9, counts.get(stage, 0) / speed, taken)
-
-
-CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm, run)}
+CASES = {case.__name__: case for case in (steps, ctrl_eval, mars)}
 
 
 def main() -> None:
