@@ -21,11 +21,12 @@ from urllib.error import URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from baselines.verdicts import IS_YES, SCHEMAS, Form
 from core.faults import SettingFault, broken_rules, check_names, printable
 from core.settings import Count, NonNegative, Positive, Seed, Size, Text, check, checked_dataclass
+from data.records import Record
 
 LARGEST = 1_000_000  # bytes of an answer
 LONGEST = 10_000  # characters of a reply that are kept: its last ones
@@ -49,46 +50,43 @@ class EndpointFault(RuntimeError):  # noqa: N818 (as ChatFault)
     """The endpoint answers no question, so the run stops; the message is the endpoint's."""
 
 
-class _Answer(BaseModel):
-    """Part of an answer; what nothing reads may hold anything."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
+# ---- what is read of an answer; the rest may hold anything ---------------------------------------------------------
 
 
-class _Token(_Answer):
+class _Token(Record):
     token: str
     logprob: Annotated[float, Field(allow_inf_nan=False, le=1e-3)]  # a rounded 0 may lie above it
 
 
-class _Position(_Answer):
+class _Position(Record):
     top_logprobs: list[_Token] | None = None
 
 
-class _Positions(_Answer):
+class _Positions(Record):
     content: list[_Position] | None = None
 
 
-class _Message(_Answer):
+class _Message(Record):
     content: str | None = None
 
 
-class _Choice(_Answer):
+class _Choice(Record):
     message: _Message
     logprobs: _Positions | None = None
     finish_reason: str | None = None
 
 
-class _Usage(_Answer):
+class _Usage(Record):
     prompt_tokens: Annotated[int, Field(ge=0)] = 0
     completion_tokens: Annotated[int, Field(ge=0)] = 0
 
 
-class _Completion(_Answer):
+class _Completion(Record):
     choices: Annotated[list[_Choice], Field(min_length=1)]
     usage: _Usage | None = None
 
 
-class Reply(_Answer):
+class Reply(Record):
     """What a chat model answered; nothing else of an answer is read or kept."""
 
     # the last LONGEST characters; where a local model was asked, its likeliest next token

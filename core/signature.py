@@ -45,9 +45,7 @@ def join_settings(name: str, settings: Any, **further: Setting) -> str:
 
 def _shown(key: str, value: Setting) -> str:
     match value:
-        case None:
-            return "none"
-        case bool():
+        case None | bool():
             return str(value).lower()
         case int():
             return str(value)

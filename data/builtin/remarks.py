@@ -16,8 +16,8 @@ from data.builtin import damage
 from data.builtin.controlled import Labels, name_label, read_openings, repeat_label
 from data.builtin.damage import Damaged
 from data.builtin.grammar import collect, is_reserved, read_world
+from data.builtin.reviews import LABELS as SENTIMENTS
 
-SENTIMENTS: tuple[str, ...] = ("negative", "positive")
 OPENED, FURTHER = 0.5, (0.7, 0.6)  # shares of remarks with an opening, and with a second and a third statement
 DRAWS = 4  # remarks drawn for a wanted length; the nearest is taken
 

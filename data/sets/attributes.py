@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from core.example import Example
 from core.faults import SettingFault, fault, format_value
+from data.builtin.grammar import TEXT
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
@@ -15,7 +15,6 @@ from data.download import require_file
 from data.files import iterate_examples, load_examples
 from data.records import require_none
 
-TEXT = attrgetter("text")
 AG_NEWS_LABELS = ("business", "sci/tech", "sports", "world")
 SENTIMENTS, TOPICS = REVIEWS.labels, NEWS.labels
 SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set

@@ -10,6 +10,7 @@ from core.settings import Size, check, one_of
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.builtin.controlled import generate_texts, rated_texts
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
+from data.builtin.grammar import TEXT
 from data.builtin.news import NEWS
 from data.builtin.remarks import generate_remarks, rated_remarks
 from data.builtin.reviews import REVIEWS
@@ -19,7 +20,6 @@ from data.corpus import Corpus, Key, split_by
 from meta_eval.scored_set import ScoredSet
 
 Texts: TypeAlias = tuple[Example, ...]
-TEXT = attrgetter("text")
 
 
 class Source(NamedTuple):

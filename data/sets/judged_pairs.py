@@ -29,10 +29,11 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     """
     path = find_file(root, PAIRS) or require_file(root, PEOPLE, download)
     is_joined = path.name == Path(PAIRS).name
-    rows = read_json_lines(path, []) if is_joined else enumerate(_join_published(root, path, download), start=1)
+    faults: list[str] = []
+    rows = read_json_lines(path, faults) if is_joined else enumerate(_join_published(root, path, download), start=1)
     found = Found.of("PandaLM", _list_pairs(rows))
     texts = InputFile(path, records=[row for _, row in found.texts])
-    return check_preferences(path, found.pairs, []), read_scored(texts)
+    return check_preferences(path, found.pairs, faults), read_scored(texts)
 
 
 def _list_pairs(rows: Rows) -> Rows:

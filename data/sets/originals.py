@@ -203,12 +203,7 @@ def read_articles(folder: Path) -> Rows:
             ratings = {aspect: summary["scores"][aspect] for aspect in ASPECTS}
             mean = sum(ratings.values()) / len(ASPECTS)
             systems[name] = {"text": summary["sys_summ"], **ratings, "mean": mean}
-        yield {
-            "id": f"newsroom-{key}",
-            "source": article["src"],
-            "reference": article["ref_summ"],
-            "systems": systems,
-        }
+        yield {"id": f"newsroom-{key}", "source": article["src"], "reference": article["ref_summ"], "systems": systems}
 
 
 def read_answers(folder: Path, name: str, table: str, system: str | None = None, score: str = "scores") -> Rows:

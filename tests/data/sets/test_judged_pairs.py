@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.faults import InputFaults
 from data.sets.judged_pairs import JUDGES, load_alpaca_eval, load_pandalm
 from tests.data.sets.small_files import read_leaderboard
 
@@ -69,6 +70,14 @@ def test_verdicts_of_the_archive_of_alpaca_eval(tmp_path: Path) -> None:
     assert (given.systems, given.outcomes.tolist()) == (("m", "base"), [0.25])
     assert given.lengths is not None
     assert given.lengths.tolist() == [[6, 4]]
+
+
+def test_a_broken_line_of_the_joined_file_of_pandalm_is_a_fault(tmp_path: Path) -> None:
+    row = {"id": "1", "instruction": "Say hi.", "input": "", "system_a": "x", "system_b": "y", "text_a": "Hi"}
+    row |= {"text_b": "?", "people": ["a", "a", "b"], "judges": {"pandalm-7b": "a"}}
+    (tmp_path / "pairs.jsonl").write_text(f"{json.dumps(row)}\n{{\n", encoding="utf-8")
+    with pytest.raises(InputFaults, match=r"pairs.jsonl:2: broken JSON"):
+        load_pandalm(tmp_path)
 
 
 def test_published_figures(shared_data: Path) -> None:
