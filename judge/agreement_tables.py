@@ -61,11 +61,7 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
 
 
 def among_table(
-    title: str,
-    raters: Mapping[str, Floats],
-    layout: Layout,
-    kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    title: str, raters: Mapping[str, Floats], layout: Layout, kind: Kind = "spearman", resampling: Resampling = USUAL
 ) -> Table:
     """The agreement of the raters of each aspect, from their ratings of shape (raters, units)."""
     rows: list[Row] = []

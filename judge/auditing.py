@@ -30,6 +30,8 @@ from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
+Perturbed = Mapping[str, tuple[Sequence[Sequence[Example]], Floats]]
+
 
 def audit(
     source: Source | Sequence[ScoredSet],
@@ -151,11 +153,7 @@ def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float
 
 
 def audit_aspect(
-    examples: Sequence[Example],
-    scores: Floats,
-    perturbed: Mapping[str, tuple[Sequence[Sequence[Example]], Floats]],
-    cues: Cues | None,
-    resampling: Resampling,
+    examples: Sequence[Example], scores: Floats, perturbed: Perturbed, cues: Cues | None, resampling: Resampling
 ) -> AspectAudit:
     """The audit of one aspect. Texts that a perturbation leaves as they are do not count in it.
 

@@ -22,15 +22,7 @@ from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
 from meta_eval.scored_set import ScoredSet
-from meta_eval.systems import (
-    Grid,
-    Pairs,
-    SystemMean,
-    add_beyond_cues,
-    compare_pairs,
-    lay_grid,
-    rank_systems,
-)
+from meta_eval.systems import Grid, Pairs, SystemMean, add_beyond_cues, compare_pairs, lay_grid, rank_systems
 
 Incomplete = Literal["refuse", "drop"]
 

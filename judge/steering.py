@@ -131,14 +131,7 @@ def steer(
 
 
 def write_steps(
-    lm: CausalLM,
-    guide: Any,
-    prompt: str,
-    strength: float,
-    k: int,
-    new_tokens: int,
-    seed: int,
-    rule: GuidanceRule = "normalised",
+    lm: CausalLM, guide: Any, prompt: str, strength: float, k: int, new_tokens: int, seed: int, rule: GuidanceRule
 ) -> Iterator[SteeredText]:
     """The texts after each step; nothing is computed for a step that nobody asks for.
 
@@ -157,11 +150,10 @@ def write_steps(
     guidance = make_guidance(lm, guide, rule, strength, k) if strength else None
     sides = (write_tokens(lm, row, new_tokens, k, seed, each) for each in (guidance, None))
     for guided, unguided in zip_longest(*sides):
-        found = replace(
-            found,
-            guided=(*found.guided, guided) if guided else found.guided,
-            unguided=(*found.unguided, unguided) if unguided else found.unguided,
-        )
+        if guided:
+            found = replace(found, guided=(*found.guided, guided))
+        if unguided:
+            found = replace(found, unguided=(*found.unguided, unguided))
         yield found
 
 

@@ -6,13 +6,7 @@ from experiments.cdm.plans import CdmPlan
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
 from experiments.presentation import present
-from experiments.steering.models import (
-    SteeringPlan,
-    load_generator,
-    split_parts,
-    train_label_guide,
-    train_label_judges,
-)
+from experiments.steering.models import SteeringPlan, load_generator, split_parts, train_label_guide, train_label_judges
 from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Trained, find_or_train
 
 

@@ -125,7 +125,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
             if label not in models.guides:
                 raise SettingFault(f"label must be one of {', '.join(labels)}, but is {label!r}")
             asked = (lm, models.guides[label], prompt, float(strength), int(k), int(tokens), int(seed))
-            for found in write_steps(*asked):
+            for found in write_steps(*asked, rule="normalised"):
                 sides = ([(found.prompt, None), *map(shade, getattr(found, side))] for side in SIDES)
                 yield (*sides, found, "")
         except (InputFaults, SettingFault) as fault:

@@ -11,11 +11,7 @@ from meta_eval.scored_set import ScoredSet
 
 
 def plan(
-    run: Run,
-    settings: PlanSettings,
-    pilot: ScoredSet | Preferences | None,
-    aspect: str,
-    systems: Sequence[str],
+    run: Run, settings: PlanSettings, pilot: ScoredSet | Preferences | None, aspect: str, systems: Sequence[str]
 ) -> Outcome:
     """Plans studies that compare two metrics or two systems, or with `within` the labels that are needed."""
     with run.timed("power"):
