@@ -13,7 +13,7 @@ from core.signature import join_settings
 from judge.agreement_tables import among_table, tabulate_agreement
 from judge.inputs import Columns, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
-from judge.scoring import AnyMetric, add_scores, collect_notes
+from judge.scoring import Metrics, add_scores, collect_notes
 from judge.tables import Result, Table, format_cell, join_names, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.grouping import lay_out
@@ -79,7 +79,7 @@ class MetricStudy(Result):
 
 def agree(
     source: Source,
-    metrics: AnyMetric | Sequence[AnyMetric] = (),
+    metrics: Metrics = (),
     *,
     columns: Columns | None = None,
     cues: bool = True,

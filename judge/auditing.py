@@ -22,7 +22,7 @@ from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
 from judge.engines import score_all
 from judge.inputs import Columns, Source, read
-from judge.scoring import AnyMetric, load_several
+from judge.scoring import Metrics, load_several
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues
@@ -35,7 +35,7 @@ Perturbed = Mapping[str, tuple[Sequence[Sequence[Example]], Floats]]
 
 def audit(
     source: Source | Sequence[ScoredSet],
-    metrics: AnyMetric | Sequence[AnyMetric],
+    metrics: Metrics,
     *,
     columns: Columns | None = None,
     texts: int = 200,
@@ -43,37 +43,27 @@ def audit(
     resamples: int = 1000,
     seed: int = 0,
     cues: bool = True,
+    stages: Stages | None = None,
     **settings: Any,
 ) -> Audits:
     """Audits metrics on your texts: what their scores depend on, and what fools them.
 
     `source` and `columns` are those of `judge.read`; of several sets each metric takes the first that has the fields it
-    needs. `metrics` and `settings` are those of `judge.load_metric`, the others of `AuditSettings`; `cues` says whether
-    the scores are compared with cheap cues.
+    needs. `metrics` (also by name) and `settings` are those of `judge.load_metric`, the others of `AuditSettings`;
+    `cues` says whether the scores are compared with cheap cues; `stages` are those of `audit_metric`.
 
     Raises SettingFault for wrong settings, InputFaults as `audit_metric` does.
     """
     how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
     several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
     sets = several or [read(cast(Source, source), columns=columns)]
-    return audit_metrics(sets, load_several(metrics, settings), how, cues)
-
-
-def audit_metrics(
-    sets: Sequence[ScoredSet],
-    metrics: Mapping[str, Metric],
-    settings: AuditSettings,
-    has_cues: bool = True,
-    stages: Stages | None = None,
-) -> Audits:
-    """Audits each metric, as `audit_metric` does, on the first set that has the fields it needs; on a set alone."""
-    chosen: dict[str, ScoredSet] = {}
-    for name, metric in metrics.items():
+    loaded, chosen = load_several(metrics, settings), dict[str, ScoredSet]()
+    for name, metric in loaded.items():
         usable = [each for each in sets if all(has_field(e, field) for e in each.examples for field in metric.requires)]
         if not usable and len(sets) > 1:
             raise SettingFault(f"{name} needs {', '.join(metric.requires)}, which no set has")
         chosen[name] = usable[0] if usable else sets[0]
-    audits = {name: audit_metric(chosen[name], each, settings, has_cues, stages) for name, each in metrics.items()}
+    audits = {name: audit_metric(chosen[name], each, how, cues, stages) for name, each in loaded.items()}
     return Audits({name: replace(each, name=name) for name, each in audits.items()})
 
 

@@ -15,7 +15,7 @@ from data.records import require_none
 from data.scored import place_outputs
 from judge.comparisons import Margins, SystemsCompared
 from judge.inputs import Columns, References, Source, read
-from judge.scoring import AnyMetric, add_scores, collect_notes
+from judge.scoring import Metrics, add_scores, collect_notes
 from judge.tables import join_names, note_resolution
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
@@ -29,7 +29,7 @@ Incomplete = Literal["refuse", "drop"]
 
 def compare(
     source: Source,
-    metrics: AnyMetric | Sequence[AnyMetric] = (),
+    metrics: Metrics = (),
     *,
     references: References | None = None,
     columns: Columns | None = None,
@@ -143,7 +143,7 @@ def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
     return outputs.take([i for i, each in enumerate(outputs.examples) if each.group not in lacking]), (said,)
 
 
-def check_comparable(scored: ScoredSet, incomplete: Incomplete = "refuse") -> None:
+def check_comparable(scored: ScoredSet, incomplete: Incomplete) -> None:
     """Raises InputFaults unless each system has exactly one output for every input (with `drop`: at most one, and for
     some input all have one), and all outputs for an input have the same context, prefix, label and references.
     """

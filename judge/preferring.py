@@ -22,7 +22,7 @@ from judge.correcting import add_labels, correct
 from judge.inputs import Columns, Frame, Source, read
 from judge.metrics import load_metric
 from judge.preferences import ALL, PreferenceStudy
-from judge.scoring import AnyMetric, add_scores
+from judge.scoring import Metrics, add_scores
 from judge.tables import note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Floats
@@ -63,7 +63,7 @@ def prefer(
     *,
     outputs: Source | None = None,
     columns: Columns | None = None,
-    metrics: AnyMetric | Sequence[AnyMetric] = (),
+    metrics: Metrics = (),
     judge: str | PairJudge | None = None,
     human_labels: Path | str | Iterable[Mapping[str, Any]] | Frame | Preferences | int | None = None,
     family: Family = (),

@@ -32,6 +32,7 @@ from meta_eval.grouping import lay_out
 from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
+Metrics = AnyMetric | Sequence[AnyMetric] | Mapping[str, Metric]
 T = TypeVar("T")
 QUANTILES = {"min": 0.0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "max": 1.0}
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
@@ -140,7 +141,7 @@ class ScoredTexts(Result):
 
 def score(
     source: Source,
-    metric: AnyMetric | Sequence[AnyMetric],
+    metric: Metrics,
     references: References | None = None,
     *,
     columns: Columns | None = None,
@@ -153,7 +154,7 @@ def score(
 
     Args:
         source: what `judge.read` takes with `references` and `columns`.
-        metric: what `judge.load_metric` takes with `settings`, or a list without settings.
+        metric: what `judge.load_metric` takes with `settings`; or, without settings, a list, or metrics by name.
         output: for a file of any length, the file to write, as `judge score` does; the result has the first examples.
         stages: a folder for finished chunks of `chunk` examples: after a kill, the same call continues after them.
 
@@ -204,11 +205,13 @@ def write_meta(found: ScoredTexts, output: Path) -> None:
         file.write("\n")
 
 
-def load_several(metric: AnyMetric | Sequence[AnyMetric], settings: Mapping[str, Any]) -> dict[str, Metric]:
-    """The metrics by name: that of a configuration or a function, or the first word of a signature.
+def load_several(metric: Metrics, settings: Mapping[str, Any]) -> dict[str, Metric]:
+    """The metrics by name: the given one, that of a configuration or a function, or the first word of a signature.
 
     Raises SettingFault for settings of several metrics and for a name given twice.
     """
+    if isinstance(metric, Mapping):
+        return dict(metric)
     several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else list(metric)
     if len(several) > 1 and settings:
         raise SettingFault(f"{', '.join(settings)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
@@ -222,7 +225,7 @@ def load_several(metric: AnyMetric | Sequence[AnyMetric], settings: Mapping[str,
     return found
 
 
-def add_scores(examples: ScoredSet, metrics: AnyMetric | Sequence[AnyMetric]) -> ScoredSet:
+def add_scores(examples: ScoredSet, metrics: Metrics) -> ScoredSet:
     """The set with its scores, then those of the metrics."""
     found = {name: score_all(examples, each) for name, each in load_several(metrics, {}).items()}
     return replace(examples, scores={**examples.scores, **found})

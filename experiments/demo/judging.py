@@ -1,4 +1,4 @@
-"""Judge: the scores of one text by the metrics of a folder of models, what explains them, and systems compared."""
+"""Judge: the scores of one text by the metrics of a folder of models, what explains them, and outputs to compare."""
 
 import math
 from collections.abc import Sequence
@@ -18,9 +18,6 @@ from data.scored import read_scored
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from experiments.report.explanations import Line, read_explanation
-from judge.comparing import check_comparable, compare
-from judge.comparisons import SystemsCompared
-from judge.engines import score_all
 from judge.inputs import read
 from mars.metric import MARS
 from meta_eval.scored_set import ScoredSet
@@ -146,13 +143,3 @@ def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
         shown = [next((each.removeprefix(f) for f in folders if each.startswith(f)), each) for each in faults.faults]
         raise InputFaults(shown) from None
     return replace(file, places=tuple((Path(path).name, line) for path, line in file.places))
-
-
-def compare_by_metric(outputs: ScoredSet, name: str, metric: Metric) -> SystemsCompared:
-    """Compares the systems input by input by a metric, and by the scores and ratings that the outputs have.
-
-    Raises InputFaults unless every system has one output for every input.
-    """
-    check_comparable(outputs)
-    scored = replace(outputs, scores={**outputs.scores, name: score_all(outputs, metric)})
-    return compare(scored)

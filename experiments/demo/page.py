@@ -11,10 +11,11 @@ from gradio import themes
 
 from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
-from experiments.demo.judging import check_length, compare_by_metric, judge_by, make_example, read_outputs
+from experiments.demo.judging import check_length, judge_by, make_example, read_outputs
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.settings import DemoModels, DemoSettings
 from experiments.demo.views import show_candidates, show_judgements
+from judge.comparing import compare
 from judge.steering import SteeredText, write_steps
 from judge.tables import shorten
 from oumg.generation import WrittenToken
@@ -204,7 +205,7 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     def on_compare(files: list[str] | None, metric: str) -> str:
         def show() -> str:
             outputs = read_outputs([Path(file) for file in files or ()], settings.outputs)
-            return compare_by_metric(outputs, metric, models.metrics[metric])._repr_html_()
+            return compare(outputs, {metric: models.metrics[metric]})._repr_html_()
 
         return answer(show)
 

@@ -1,6 +1,7 @@
 """Audit: what fools metrics (`judge audit`), with their cards."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from core.faults import SettingFault
@@ -8,7 +9,7 @@ from core.scores import Metric
 from data.corpus import Corpus
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from judge.auditing import audit_metrics
+from judge import auditing
 from judge.audits import AuditSettings
 from judge.cards import write_cards
 
@@ -20,7 +21,7 @@ def audit(
     settings: AuditSettings,
     cards: str | None = None,
 ) -> Outcome:
-    """Audits metrics, as `judge.auditing.audit_metrics` says.
+    """Audits metrics, as `judge.audit` does.
 
     Scores in a file are ignored; of a corpus each metric takes the first rated set with what it needs. `cards` is an
     existing folder for `NAME.md`, the card of each metric, and `README.md`, the table of all.
@@ -32,7 +33,7 @@ def audit(
         raise SettingFault(f"cards must be an existing folder, but there is no {folder}")
     with run.timed("audit"):
         sets = [data] if isinstance(data, ScoredFile) else data.rated
-        found = audit_metrics(sets, metrics, settings, run.cues, run.stages)
+        found = auditing.audit(sets, metrics, cues=run.cues, stages=run.stages, **asdict(settings))
     if folder is not None:
         write_cards(folder, found)
     files = [] if folder is None else [folder / "README.md"]

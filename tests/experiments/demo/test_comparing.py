@@ -6,7 +6,8 @@ import pytest
 
 from baselines.word_count import WordCount
 from core.faults import InputFaults
-from experiments.demo.judging import compare_by_metric, read_outputs
+from experiments.demo.judging import read_outputs
+from judge.comparing import compare
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -17,7 +18,7 @@ def write(path: Path, *lines: str) -> Path:
 def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> None:
     first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "y"}')
     second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "y"}', '{"text": "a", "group": "x"}')
-    found = compare_by_metric(read_outputs([first, second], most=5), "words", WordCount())
+    found = compare(read_outputs([first, second], most=5), {"words": WordCount()})
     assert [(each.system, each.mean.value) for each in found.means["words"]] == [("one", 2.0), ("two", 1.0)]
     pair = found.pairs["words"]["one", "two"]
     assert (pair.n, pair.wins, pair.ties, pair.losses, pair.difference.value) == (2, 1, 1, 0, 1.0)
@@ -26,7 +27,7 @@ def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> No
 def test_without_groups_the_place_decides(tmp_path: Path) -> None:
     first = write(tmp_path / "a.csv", "text", "one two", "one")
     second = write(tmp_path / "b.csv", "text", "one", "one two three")
-    found = compare_by_metric(read_outputs([first, second], most=5), "words", WordCount())
+    found = compare(read_outputs([first, second], most=5), {"words": WordCount()})
     assert found.pairs["words"]["a", "b"].difference.value == -0.5
 
 
