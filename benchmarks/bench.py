@@ -6,6 +6,7 @@ Models have random weights. Both ways of a case run in turn in one process and m
 - ctrl_eval: CTRLEval beside `lm_score` of the released program, batches of 8 in file order (thu-coai/CTRLEval).
   `products` is the ratio of matrix products.
 - mars: augmentation of masked endings of built-in stories, all jobs in lockstep or one at a time.
+- cdm: a small causal pair draws segments and scores dialogues, in batches or one at a time.
 """
 
 import argparse
@@ -26,10 +27,14 @@ import torch
 from torch.nn import CrossEntropyLoss
 from torch.utils.flop_counter import FlopCounterMode
 
+from cdm.discriminative import find_steps
+from cdm.infilling import Gaps, Pair
+from cdm.sampling import Sampling, sample_segments
 from core.example import Example
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import load_prompts
+from data.builtin.dialogues import generate_dialogues
 from data.builtin.stories import generate_stories
 from data.documents import count_documents
 from data.sentences import split_english
@@ -41,11 +46,12 @@ from models.batching import pad_with_mask
 from models.causal import CausalLM
 from models.infilling import PEGASUS, Infiller
 from models.seq2seq import Seq2SeqLM
-from models.tiny import train_tokenizer
+from models.tiny import TinyCausal, train_tokenizer
 from tests.random_models import PAPER, build_random
 
 GB = 1e9
 TOKENS = 128  # of a row of the case `steps`
+READ, LONGEST = 160, 30  # tokens of a source and of a segment of CDM
 RATIOS, JOBS, SINGLE = (0.2, 0.4, 0.6), 64, 6  # MARS's masking ratios; references in lockstep and one at a time
 PROMPTS = load_prompts("sentiment")
 
@@ -211,7 +217,28 @@ def mars(chosen: argparse.Namespace) -> None:
     assert [one.text for one in single] == [one.text for one in ours[:SINGLE]], "the texts must not depend on the batch"
 
 
-CASES = {case.__name__: case for case in (steps, ctrl_eval, mars)}
+def cdm(chosen: argparse.Namespace) -> None:
+    dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
+    uniforms = np.random.default_rng(0).random((len(dialogues), LONGEST))
+    gaps, shapes = Gaps(READ, order="fill-in-the-middle"), ((48, 2, 1, 96), (96, 4, 4, 288))  # as at the small scale
+    amateur, expert = (gaps.build(TinyCausal(1000, *shape, shape="gpt_neox"), dialogues, seed=0) for shape in shapes)
+    pair = Pair(amateur, expert, READ)
+    sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
+
+    def draw(token_budget: int) -> list[list[int]]:
+        return sample_segments(pair, sources, Sampling(gamma=1.0), uniforms, token_budget=token_budget)
+
+    def score(token_budget: int) -> list[list[float]]:
+        return [found.momentum.tolist() for found in find_steps(pair, pair.tokenise(dialogues), token_budget)]
+
+    print_header("work", "one at a time, s", "in batches, s", "ratio", "tokens a second in batches")
+    for work in (draw, score):
+        here, seconds = timed(partial(work, 16_384))
+        _, alone = timed(partial(work, 1))
+        print_row(work.__name__, alone, seconds, alone / seconds, sum(map(len, here)) / seconds)
+
+
+CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm)}
 
 
 def main() -> None:
