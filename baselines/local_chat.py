@@ -29,9 +29,8 @@ class LocalChat:
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
         """The likeliest first tokens; a question that is too long raises ChatFault. A repeat has the same answer."""
         del repeat, form
-        text = self.lm.tokenizer.apply_chat_template(
-            [{"role": "user", "content": question}], add_generation_prompt=True, tokenize=False
-        )
+        messages = [{"role": "user", "content": question}]
+        text = self.lm.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         ids = self.lm.tokenizer(str(text), add_special_tokens=False)["input_ids"]
         if len(ids) > self.lm.max_length:
             raise ChatFault(f"the question has {len(ids)} tokens, and the model reads {self.lm.max_length}")

@@ -3,6 +3,7 @@
 NLTK aligns from the end of the texts and, unlike the original, does not look for the alignment with fewest crossings.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 from nltk.translate.meteor_score import meteor_score
@@ -14,11 +15,7 @@ from core.signature import Setting
 from data.words import RUNS_AND_MARKS, space_letters
 
 
-class NoSynonyms:
-    """Stands in for WordNet where synonyms are not matched."""
-
-    def synsets(self, word: str) -> list[Any]:
-        return []
+NO_SYNONYMS = SimpleNamespace(synsets=lambda word: ())  # stands in for WordNet where synonyms are not matched
 
 
 def tokenize(text: str) -> list[str]:
@@ -64,6 +61,6 @@ class Meteor(ReferenceMetric):
         return super().settings | {"wordnet": find_wordnet().get_version() if self.synonyms else None}
 
     def rate_text(self, text: str, references: list[str]) -> float:
-        source: Any = find_wordnet() if self.synonyms else NoSynonyms()
+        source: Any = find_wordnet() if self.synonyms else NO_SYNONYMS
         ours, *theirs = map(tokenize, space_letters([text, *references]))
         return meteor_score(theirs, ours, wordnet=source)

@@ -101,6 +101,7 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
         levels = {row[1].lower(): row[2].strip() for row, _ in rows if row}
         instruction = "\n".join(line for row, line in rows if row is None).strip()
         is_yes_no = set(levels) == set(YES_NO)
+        is_mixed = not is_yes_no and bool(set(levels) & set(YES_NO))
         wrong = ""
         if not name:
             wrong = "an aspect must begin with its [NAME]" if instruction or levels else ""
@@ -108,9 +109,7 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
             wrong = f"each aspect must have a name of its own, found [{name}] twice"
         elif not instruction or "{text}" in instruction:
             wrong = f"[{name}] needs an instruction without {{text}}: the text follows it"
-        elif len(levels) < max(2, sum(row is not None for row, _ in rows)) or (
-            not is_yes_no and set(levels) & set(YES_NO)
-        ):
+        elif is_mixed or len(levels) < max(2, sum(row is not None for row, _ in rows)):
             wrong = f'[{name}] needs levels, each once: lines such as "1: poor" and "5: good", or "no:" and "yes:"'
         else:
             ranked = sorted((YES_NO[key] if is_yes_no else int(key), what) for key, what in levels.items())

@@ -46,11 +46,7 @@ class SentenceMover(BaseMetric):
 
     @classmethod
     def from_pretrained(
-        cls,
-        encoder: str = "offline",
-        static: bool = False,
-        device: str = "cpu",
-        dtype: str = "float32",
+        cls, encoder: str = "offline", static: bool = False, device: str = "cpu", dtype: str = "float32"
     ) -> "SentenceMover":
         """An encoder's name or folder, see `load_embedder`."""
         return cls(load_embedder(encoder, static, device, dtype))

@@ -131,16 +131,14 @@ def steps(chosen: argparse.Namespace) -> None:
 def score_in_batches(infiller: Infiller, patterns: Sequence[Pattern], closed: bool) -> list[float]:
     """Mean log-probability of each target, in batches of 8 in the order given, as the released program does it."""
     infills = infiller.encode([(pattern.before, pattern.target, pattern.after) for pattern in patterns], closed)
-    model, found = infiller.lm.model, list[float]()
+    model, found, pad = infiller.lm.model, list[float](), infiller.lm.model.config.pad_token_id
     for start in range(0, len(infills), 8):
         batch = infills[start : start + 8]
-        read, written = (
-            pad_with_mask(rows, model.config.pad_token_id, model.device)
-            for rows in ([each.source for each in batch], [each.target for each in batch])
-        )
+        read = pad_with_mask([each.source for each in batch], pad, model.device)
+        written = pad_with_mask([each.target for each in batch], pad, model.device)
         targets = written["input_ids"]
         logits = model(**read, labels=targets).logits.view(-1, model.config.vocab_size)
-        losses = CrossEntropyLoss(reduction="none", ignore_index=model.config.pad_token_id)(logits, targets.view(-1))
+        losses = CrossEntropyLoss(reduction="none", ignore_index=pad)(logits, targets.view(-1))
         found += (-losses.view(targets.shape).sum(1) / written["attention_mask"].sum(1)).tolist()
     return found
 
@@ -148,12 +146,10 @@ def score_in_batches(infiller: Infiller, patterns: Sequence[Pattern], closed: bo
 def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) -> np.ndarray:
     """The scores of an aspect with equal weights for all evaluators of a text."""
     if aspect != "attribute_relevance":
-        patterns = [
-            coherence_patterns(split_english(row.full_text))
-            if aspect == "coherence"
-            else consistency_patterns(row.prefix or "", row.full_text)
-            for row in rows
-        ]
+        if aspect == "coherence":
+            patterns = [coherence_patterns(split_english(row.full_text)) for row in rows]
+        else:
+            patterns = [consistency_patterns(row.prefix or "", row.full_text) for row in rows]
         scores = score_in_batches(infiller, [*itertools.chain(*patterns)], closed=aspect == "coherence")
         parts = np.split(np.array(scores), np.cumsum([len(found) for found in patterns])[:-1])
         return np.array([part.mean() for part in parts])

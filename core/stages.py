@@ -15,13 +15,15 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from filelock import FileLock
 
 from core.faults import InputFaults, fault
 
 log = logging.getLogger(__name__)
+
+Depends: TypeAlias = Mapping[str, Any]  # what a stage or a cache depends on
 
 FILES = "files.json"  # of a finished stage: the sha256 of its other files
 DEPENDS = "depends.json"  # of every stage and cache
@@ -77,7 +79,7 @@ def _parts(value: Any) -> dict[str, Any]:
     raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
 
 
-def _write_depends(folder: Path, depends: Mapping[str, Any]) -> None:
+def _write_depends(folder: Path, depends: Depends) -> None:
     (folder / DEPENDS).write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
 
 
@@ -137,13 +139,7 @@ class Stages:
     patience: float = 24 * 3600.0
 
     def get(
-        self,
-        name: str,
-        depends: Mapping[str, Any],
-        build: Callable[[Path], None],
-        *,
-        version: int,
-        together: bool = False,
+        self, name: str, depends: Depends, build: Callable[[Path], None], *, version: int, together: bool = False
     ) -> Path:
         """The folder of the stage `name` under `depends`, built by `build(folder)` if it is not kept yet.
 
@@ -164,7 +160,7 @@ class Stages:
         return final
 
     def get_several(
-        self, name: str, depends: Sequence[Mapping[str, Any]], build: Callable[[dict[int, Path]], None], *, version: int
+        self, name: str, depends: Sequence[Depends], build: Callable[[dict[int, Path]], None], *, version: int
     ) -> list[Path]:
         """The folders of several stages of one name. Those not kept yet are built by one `build`, by their indices."""
         places = [self._place(name, each, version) for each in depends]
@@ -178,12 +174,12 @@ class Stages:
                 build(unfinished)
         return [final for final, _ in places]
 
-    def _place(self, name: str, depends: Mapping[str, Any], version: int) -> tuple[Path, Mapping[str, Any]]:
+    def _place(self, name: str, depends: Depends, version: int) -> tuple[Path, Depends]:
         depends = {**depends, "version": version}
         return Path(self.root) / f"{name}-{fingerprint(depends)}", depends
 
     @contextmanager
-    def _open(self, final: Path, depends: Mapping[str, Any]) -> Iterator[Path | None]:
+    def _open(self, final: Path, depends: Depends) -> Iterator[Path | None]:
         """Yields the folder to build a stage in, which is finished when the block succeeds; None for a kept stage."""
         if find_damage(final) is None:
             log.info("found %s", final)
@@ -208,7 +204,7 @@ class Stages:
             (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
             unfinished.rename(final)
 
-    def open_cache(self, name: str, depends: Mapping[str, Any], *, version: int) -> "Cache":
+    def open_cache(self, name: str, depends: Depends, *, version: int) -> "Cache":
         """The cache `name` under `depends`; `version` as in `get`."""
         return Cache(*self._place(name, depends, version))
 
@@ -231,7 +227,7 @@ class Cache:
     # `root/name-hash`
     folder: Path
     # what the values depend on besides their keys
-    depends: Mapping[str, Any]
+    depends: Depends
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
         """The value of a key, made and kept if it is not there yet."""

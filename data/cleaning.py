@@ -16,12 +16,9 @@ def remove_hashtags_and_urls(text: str) -> str:
 
 def clean_examples(examples: Sequence[Example]) -> tuple[Example, ...]:
     """The examples without hashtags and URLs in text, context and references."""
-    return tuple(
-        replace(
-            example,
-            text=remove_hashtags_and_urls(example.text),
-            context=None if example.context is None else remove_hashtags_and_urls(example.context),
-            references=tuple(map(remove_hashtags_and_urls, example.references)),
-        )
-        for example in examples
-    )
+    clean, found = remove_hashtags_and_urls, list[Example]()
+    for example in examples:
+        context = None if example.context is None else clean(example.context)
+        references = tuple(map(clean, example.references))
+        found.append(replace(example, text=clean(example.text), context=context, references=references))
+    return tuple(found)

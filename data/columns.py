@@ -149,12 +149,8 @@ def _reach(value: Any, path: str) -> Any:
 def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
     """The problem of each column that `columns` names and that is not among the keys of a file."""
     known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}"
-    return [
-        f"columns needs the column {format_value(key)} for {name}, found only {known}"
-        for name, names in columns
-        for key in names
-        if key not in keys
-    ]
+    absent = [(format_value(key), name) for name, names in columns for key in names if key not in keys]
+    return [f"columns needs the column {key} for {name}, found only {known}" for key, name in absent]
 
 
 def count_columns(keys: Collection[object]) -> list[str]:

@@ -42,10 +42,8 @@ class PublicFile:
         return self.name.partition("/")[0]
 
 
-PUBLIC_FILES: Mapping[str, PublicFile] = {
-    name: PublicFile(name, **described)
-    for name, described in tomllib.loads(Path(__file__).with_name("public_files.toml").read_text("utf-8")).items()
-}
+DESCRIBED = tomllib.loads(Path(__file__).with_name("public_files.toml").read_text("utf-8"))
+PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **each) for name, each in DESCRIBED.items()}
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
@@ -130,12 +128,10 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
         return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
     first = f" It needs {file.first} first." if file.first else ""
     made = "its originals: it is made of them" if file.reader else "the file"
-    lines = [
+    folder = Path(root) / file.folder
+    commands = [f"curl -L --create-dirs -o '{folder / saved}' '{url}'" for saved, url in file.originals.items()]
+    rule = (
         f"Name the folder that holds {file.folder}/ with {setting}=FOLDER, or place {made} by hand (data.download=true "
-        f"does not fetch it: no checksum of its original is known; licence: {file.licence}).{first}",
-        *(
-            f"curl -L --create-dirs -o '{Path(root) / file.folder / saved}' '{url}'"
-            for saved, url in file.originals.items()
-        ),
-    ]
-    return "\n".join(lines)
+        f"does not fetch it: no checksum of its original is known; licence: {file.licence}).{first}"
+    )
+    return "\n".join([rule, *commands])

@@ -139,6 +139,8 @@ class InputFile:
 
 
 Source: TypeAlias = InputFile | Path | str
+ToRecords: TypeAlias = Callable[[Any], Iterable[Mapping[str, Any]]]  # the examples of a line, by field
+ReadLines: TypeAlias = Callable[[Path, list[str]], Iterable[tuple[int, Any]]]  # adds to the faults
 
 
 def read_examples(path: Source | None = None, requires: Collection[str] = (), **settings: Any) -> tuple[Example, ...]:
@@ -216,10 +218,7 @@ def _refuse(name: str) -> str:
 
 
 def load_examples(
-    path: Path,
-    to_records: Callable[[Any], Iterable[Mapping[str, Any]]],
-    read: Callable[[Path, list[str]], Iterable[tuple[int, Any]]] = read_json_lines,
-    requires: Collection[str] = (),
+    path: Path, to_records: ToRecords, read: ReadLines = read_json_lines, requires: Collection[str] = ()
 ) -> tuple[Example, ...]:
     """The examples of a file in the format of one data set: JSONL, or what `read` finds, with numbers of lines.
 
@@ -232,10 +231,7 @@ def load_examples(
 
 
 def locate_examples(
-    path: Path,
-    to_records: Callable[[Any], Iterable[Mapping[str, Any]]],
-    read: Callable[[Path, list[str]], Iterable[tuple[int, Any]]],
-    requires: Collection[str] = (),
+    path: Path, to_records: ToRecords, read: ReadLines, requires: Collection[str] = ()
 ) -> Sequence[tuple[int, Example]]:
     """Like load_examples, with the lines of the examples."""
     faults: list[str] = []

@@ -93,11 +93,8 @@ def number_words(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:
             columns.setdefault(column, set()).add(parse_number(value) if isinstance(value, str) else 0.0)
     in_words = [found for found in columns.values() if any(isinstance(each, str) for each in found - WORDS.keys())]
     words: set[Any] = set().union(*in_words)
-    if (
-        len(words) < 2
-        or any(len(found) > MOST_LABELS for found in in_words)
-        or any(isinstance(w, float) for w in words)
-    ):
+    has_many = any(len(found) > MOST_LABELS for found in in_words)
+    if len(words) < 2 or has_many or any(isinstance(word, float) for word in words):
         return {}
     new = sorted(words - WORDS.keys(), key=lambda word: (word in HIGH, word not in LOW, word))
     return {word: float(number) for number, word in enumerate(new, start=2 if words & WORDS.keys() else 0)}

@@ -38,11 +38,8 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
     reader = csv.reader(take_lines(), delimiter=delimiter, strict=True)
     try:
         header = next(reader)
-        problems = count_columns(header) or [
-            f"a column must occur once, but {format_value(name)} is repeated"
-            for name, n in Counter(header).items()
-            if n > 1
-        ]
+        twice = [format_value(name) for name, n in Counter(header).items() if n > 1]
+        problems = count_columns(header) or [f"a column must occur once, but {name} is repeated" for name in twice]
         if problems:
             raise InputFaults([*faults, *(fault(path, 1, problem) for problem in problems)])
         begins, length = reader.line_num + 1, 0

@@ -200,11 +200,7 @@ def lent_turns(donors: Sequence[Dialogue], topic: str) -> Iterator[str]:
 
 
 def _damage(
-    dialogue: Dialogue,
-    level: int,
-    rng: random.Random,
-    pool: Mapping[int, Sequence[str]],
-    vocabulary: Sequence[str],
+    dialogue: Dialogue, level: int, rng: random.Random, pool: Mapping[int, Sequence[str]], vocabulary: Sequence[str]
 ) -> tuple[Turns, tuple[str, ...]]:
     """The turns with `level` damages of different kinds, and the kinds.
 

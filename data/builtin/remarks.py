@@ -43,11 +43,6 @@ PARTS: Mapping[str, tuple[Part, ...]] = {
     )
     for topic in TOPICS
 }
-ENDINGS = {
-    (topic, label): SAID[f"endings {label}"] + SAID[f"{topic} endings {label}"]
-    for topic in TOPICS
-    for label in SENTIMENTS
-}
 
 
 def generate_remarks(
@@ -110,7 +105,8 @@ def _compose(rng: random.Random, topic: str, sentiments: Labels) -> Example:
     for sentiment in others:
         part = next(parts)
         sentences.append(_say(rng, rng.choice(SAID[f"nexts {sentiment}"]), sentiment, part, part))
-    return Example("", text=" ".join([*sentences, rng.choice(ENDINGS[topic, last])]), prefix=prefix)
+    ending = rng.choice(SAID[f"endings {last}"] + SAID[f"{topic} endings {last}"])
+    return Example("", text=" ".join([*sentences, ending]), prefix=prefix)
 
 
 def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: Part) -> str:

@@ -33,19 +33,14 @@ def own_texts(path: Path | str, held_out_fraction: float = HELD_OUT_FRACTION, se
 
     Raises InputFaults with all faults of the file: a line without text or label, fewer than two labels.
     """
-    located = [
-        (line, replace(example, label=(example.label or "").strip()))
-        for line, example in iterate_examples(Path(path), ("text", "label"))
-    ]
-    faults = [
-        fault(path, line, f'"label" must be one line, found {format_value(example.label)}')
-        for line, example in located
-        if len((example.label or "").splitlines()) > 1
-    ]
-    labels = sorted({example.label or "" for _, example in located})
+    located = dict(iterate_examples(Path(path), ("text", "label")))
+    given = {line: (example.label or "").strip() for line, example in located.items()}
+    several = [(line, label) for line, label in given.items() if len(label.splitlines()) > 1]
+    faults = [fault(path, line, f'"label" must be one line, found {format_value(label)}') for line, label in several]
+    labels = sorted(set(given.values()))
     if len(labels) < 2:
         faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
-    texts = require_none([example for _, example in located], faults)
+    texts = require_none([replace(example, label=given[line]) for line, example in located.items()], faults)
     return Corpus(Path(path).stem, *split_share(texts, TEXT, held_out_fraction, seed), (), synthetic=False)
 
 

@@ -32,15 +32,9 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     the others 0), each with the published scores of G-Eval. One reference of each development set is held out; at most
     `train` references are trained on. Raises SettingFault if a rated concept set is also a training one.
     """
-    if train is not None:
-        check(Count, train=train)
-    sentences, development, rated = read_all(
-        [
-            partial(load_references, root, "train", download),
-            partial(load_references, root, "dev", download),
-            partial(load_trinity, root, download),
-        ]
-    )
+    check(Count | None, train=train)
+    references = [partial(load_references, root, part, download) for part in ("train", "dev")]
+    sentences, development, rated = read_all([*references, partial(load_trinity, root, download)])
     named = [(example.id, _same(example)) for example in (*sentences, *development)]
     rated_concepts = (_same(example) for each in rated for example in each.examples)
     refuse_shared("a rated concept set must not be one to train on too, but {} are", named, rated_concepts)
@@ -70,10 +64,8 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, .
     raw = load_examples(require_file(root, "commongen_trinity/trinity.jsonl", download), to_records)
     published = {row: {name: line[key] for name, line in lines.items()} for row, (key, _) in JUDGES.items()}
     binarized = tuple(replace(each, ratings={"commonsense": lines[each.id]["label_binary"]}) for each in raw)
-    return tuple(
-        ScoredSet(name, examples, score_published(name, examples, published))
-        for name, examples in (("trinity_raw", raw), ("trinity_binarized", binarized))
-    )
+    sets = {"trinity_raw": raw, "trinity_binarized": binarized}
+    return tuple(ScoredSet(name, each, score_published(name, each, published)) for name, each in sets.items())
 
 
 def _to_record(name: str, concepts: list[str], sentence: str) -> dict[str, Any]:

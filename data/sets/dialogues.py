@@ -65,11 +65,8 @@ def own_dialogues(
         rule = "training and validation need at least two different dialogues"
         faults.append(fault(train_path, 0, f"{rule}, found {len(lines)}"))
     rule = "a rated dialogue must not be one to train on too"
-    faults += [
-        fault(rated_path or "", line, f"{rule}, found it at {train_path}:{at}")
-        for line, example in rated
-        if (at := lines.get(fold_text(example.full_text)))
-    ]
+    shared = [(line, at) for line, example in rated if (at := lines.get(fold_text(example.full_text)))]
+    faults += [fault(rated_path or "", line, f"{rule}, found it at {train_path}:{at}") for line, at in shared]
     examples = require_none([example for _, example in located], faults)
     sets = (ScoredSet(Path(rated_path or "").stem, tuple(example for _, example in rated)),) if rated else ()
     parts = split_share(examples, TURNS, held_out_fraction, seed)
@@ -127,10 +124,9 @@ def _load_rated(
     `scores` are published ones; their lines say which dialogues of the set the files hold, without them all.
     """
     paths = read_all(partial(require_file, root, file, download) for file in files)
-    coherence, overall = read_all(
-        partial(read_utt_lines, path, scored=True, aspect=aspect, drop_empty=name == "dstc9")
-        for path, aspect in zip(paths, ASPECTS, strict=True)
-    )
+    read = partial(read_utt_lines, scored=True, drop_empty=name == "dstc9")
+    readers = [partial(read, path, aspect=aspect) for path, aspect in zip(paths, ASPECTS, strict=True)]
+    coherence, overall = read_all(readers)
     if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:
         raise InputFaults([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
     pairs = list(zip(coherence, overall, strict=True))

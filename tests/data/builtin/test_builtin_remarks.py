@@ -2,13 +2,14 @@
 
 from collections import Counter
 
-from data.builtin.remarks import ENDINGS, PARTS, SENTIMENTS
+from data.builtin.remarks import PARTS, SAID, SENTIMENTS
 from tests.data.builtin.kinds import rate
 
 
 def sentiments_of(text: str) -> set[str]:
     """The sentiments of the endings, of the feelings and of what is said of parts in a text."""
-    found = {label for (_, label), endings in ENDINGS.items() if any(ending in text for ending in endings)}
+    endings = {name: said for name, said in SAID.items() if "endings" in name}
+    found = {name.split()[-1] for name, said in endings.items() if any(ending in text for ending in said)}
     found |= {label for label, verb in zip(SENTIMENTS, (" hated ", " loved "), strict=True) if verb in text}
     for part in (part for parts in PARTS.values() for part in parts):
         for label, said in part.said.items():
