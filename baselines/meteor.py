@@ -14,7 +14,6 @@ from core.settings import checked_dataclass
 from core.signature import Setting
 from data.words import RUNS_AND_MARKS, space_letters
 
-
 NO_SYNONYMS = SimpleNamespace(synsets=lambda word: ())  # stands in for WordNet where synonyms are not matched
 
 
