@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+RULES = {"missing": "is required", **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "must be an object")}
 SHOWN_CHARACTERS = 60
 SHOWN_FAULTS = 100  # in a message
 GROUPED_FROM = 10  # equal faults in a file
@@ -150,14 +151,8 @@ def format_value(value: object) -> str:
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:
     """The errors that pydantic found: the place (names of fields, keys, indices), the rule in words, the value."""
     for problem in error.errors(include_url=False):
-        match problem["type"]:
-            case "missing":
-                rule = "is required"
-            case "dict_type" | "mapping_type" | "model_type":
-                rule = "must be an object"
-            case _:
-                rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        yield problem["loc"], rule, problem["input"]
+        said = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        yield problem["loc"], RULES.get(problem["type"], said), problem["input"]
 
 
 def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:

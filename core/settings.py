@@ -114,12 +114,9 @@ def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
     """The fault with all errors that pydantic found, one sentence per line."""
     sentences: list[str] = []
     for place, rule, found in broken_rules(error):
-        match [*name, *place]:
-            case []:  # from __post_init__, which gives a whole sentence
-                sentences.append(rule)
-            case [setting, *inside]:
-                within = "".join(f"[{key!r}]" for key in inside)
-                sentences.append(f"{setting}{within} {rule}, but is {found!r}")
+        path = [*name, *place]  # empty from __post_init__, which gives a whole sentence
+        within = "".join(f"[{key!r}]" for key in path[1:])
+        sentences.append(f"{path[0]}{within} {rule}, but is {found!r}" if path else rule)
     return SettingFault("\n".join(sentences))
 
 

@@ -205,15 +205,19 @@ def _read_outputs(file: Path, place: Mapping[str, int], of: Path) -> tuple[dict[
 
 def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:
     """One row per example: `scores` by aspect, `dropped_tokens`, perhaps `reason` (of a null) and `explanation`."""
-    columns = {aspect: values.tolist() for aspect, values in scores.values.items()}
+    columns = {aspect: _list_numbers(values) for aspect, values in scores.values.items()}
     for i, dropped in enumerate(scores.dropped_tokens):
-        numbers = {aspect: None if math.isnan(column[i]) else column[i] for aspect, column in columns.items()}
+        numbers = {aspect: column[i] for aspect, column in columns.items()}
         row: dict[str, Any] = {"scores": numbers, "dropped_tokens": dropped}
         if None in numbers.values():
             row["reason"] = scores.reasons[i]
         if scores.explanations:
             row["explanation"] = scores.explanations[i]
         yield row
+
+
+def _list_numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def score_records(
@@ -256,7 +260,7 @@ def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
 
 def encode_scores(scores: Scores) -> str:
     """Scores as a line of JSON, without their signature."""
-    values = {aspect: np.where(np.isnan(each), None, each).tolist() for aspect, each in scores.values.items()}
+    values = {aspect: _list_numbers(each) for aspect, each in scores.values.items()}
     named = {name: getattr(scores, name) for name in ("reasons", "dropped_tokens", "explanations", "notes")}
     return json_line({"values": values, **named})
 

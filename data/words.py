@@ -203,9 +203,8 @@ def normal_spelling(text: str) -> str:
 
 def spell(dialogues: Sequence[Sequence[str]], spelling: Spelling) -> list[tuple[str, ...]]:
     """The dialogues in a spelling; `as_is` leaves them alone."""
-    if spelling == "as_is":
-        return [tuple(turns) for turns in dialogues]
-    return [tuple(normal_spelling(turn) for turn in turns) for turns in dialogues]
+    change = normal_spelling if spelling == "normal" else str
+    return [tuple(map(change, turns)) for turns in dialogues]
 
 
 @cache
