@@ -19,11 +19,10 @@ import numpy as np
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
 from core.stages import file_sha256, fingerprint
-from data.cells import check_header, json_line, read_cells
+from data.cells import check_header, json_line, read_cells, to_value
 from data.columns import FIELDS, OUTPUT, PLAIN, Columns, add_nested, count_columns, find_absent, freeze_columns
 from data.formats.found import Found, iterate_objects
 from data.formats.recognition import recognise
-from data.frames import to_value
 from data.numeric import RATED, describe_numbers, list_unknown, number_words, replace_words
 from data.records import are_of_several, check_example, check_id, require_none
 from data.table_files import DELIMITERS, LISTS

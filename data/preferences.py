@@ -11,9 +11,9 @@ from pydantic import BeforeValidator, Field
 
 from core.faults import InputFaults, fault, format_value, read_all, suggest_similar
 from core.settings import NonNegative
+from data.cells import name_of
 from data.columns import Columns
 from data.files import TYPED, InputFile, Source, read_objects
-from data.frames import name_of
 from data.numeric import parse_finite, parse_number
 from data.records import Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored

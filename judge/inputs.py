@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value, printable
 from core.scores import Scores
-from data.cells import check_header
+from data.cells import check_header, is_frame, list_items, name_of, to_value
 from data.columns import Columns as FrozenColumns
 from data.columns import freeze_columns
 from data.files import FORMS, InputFile
-from data.frames import is_frame, list_items, name_of, to_value
 from data.records import check_id, require_none
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
 from meta_eval.scored_set import ScoredSet

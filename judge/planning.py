@@ -13,8 +13,8 @@ import numpy as np
 
 from core.faults import SettingFault, check_names
 from core.signature import join_settings
+from data.cells import list_items
 from data.files import InputFile
-from data.frames import list_items
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.scored import read_scored
 from judge.inputs import RULE, Source, read

@@ -13,9 +13,9 @@ import numpy as np
 from core.example import Example
 from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Fraction, check
+from data.cells import list_items
 from data.columns import freeze_columns
 from data.files import InputFile
-from data.frames import list_items
 from data.preferences import has_outputs, read_preferences
 from data.scored import place_outputs, read_scored
 from judge.correcting import add_labels, correct
