@@ -32,7 +32,7 @@ from meta_eval.grouping import lay_out
 from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
-Metrics = AnyMetric | Sequence[AnyMetric] | Mapping[str, Metric]
+Metrics = AnyMetric | Sequence[AnyMetric] | Mapping[str, AnyMetric]
 T = TypeVar("T")
 QUANTILES = {"min": 0.0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "max": 1.0}
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
@@ -154,7 +154,7 @@ def score(
 
     Args:
         source: what `judge.read` takes with `references` and `columns`.
-        metric: what `judge.load_metric` takes with `settings`; or, without settings, a list, or metrics by name.
+        metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings.
         output: for a file of any length, the file to write, as `judge score` does; the result has the first examples.
         stages: a folder for finished chunks of `chunk` examples: after a kill, the same call continues after them.
 
@@ -210,11 +210,11 @@ def load_several(metric: Metrics, settings: Mapping[str, Any]) -> dict[str, Metr
 
     Raises SettingFault for settings of several metrics and for a name given twice.
     """
-    if isinstance(metric, Mapping):
-        return dict(metric)
-    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else list(metric)
+    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence | Mapping) else list(metric)
     if len(several) > 1 and settings:
         raise SettingFault(f"{', '.join(settings)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
+    if isinstance(metric, Mapping):
+        return {name: load_metric(each, **settings) for name, each in metric.items()}
     found: dict[str, Metric] = {}
     for each in several:
         loaded = load_metric(each, **settings)

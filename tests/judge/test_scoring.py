@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import judge
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from core.configs import CONFIGS
 from core.example import Example
+from core.faults import SettingFault
 from core.scores import Scores
 from judge.scoring import score
 
@@ -32,6 +34,16 @@ def test_scores_are_those_of_the_metric() -> None:
     assert [example.id for example in found.examples] == ["a", "b", "c"]
     assert found.notes == ("1 of 3 examples could not be scored; `reasons` says why",)
     assert "<td>the cat sat</td>" in found._repr_html_()
+
+
+def test_metrics_may_have_names_of_their_own() -> None:
+    found = score(ROWS, {"precision": Bleu(order=1), "bleu": "bleu"})
+    assert [*found.values] == ["precision", "bleu"]
+    np.testing.assert_array_equal(found.values["precision"], score(ROWS, "bleu", order=1).values["quality"])
+    with pytest.raises(SettingFault, match="of several metrics"):
+        score(ROWS, {"a": "bleu", "b": "bleu"}, order=1)
+    with pytest.raises(SettingFault, match="a metric that was built takes no settings"):
+        score(ROWS, {"a": Bleu()}, order=1)
 
 
 class Noting(WordCount):
