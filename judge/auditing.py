@@ -63,7 +63,7 @@ def audit(
         if not usable and len(sets) > 1:
             raise SettingFault(f"{name} needs {', '.join(metric.requires)}, which no set has")
         chosen[name] = usable[0] if usable else sets[0]
-    audits = {name: audit_metric(chosen[name], each, how, cues, stages) for name, each in loaded.items()}
+    audits = {name: audit_metric(rated, loaded[name], how, cues, stages) for name, rated in chosen.items()}
     return Audits({name: replace(each, name=name) for name, each in audits.items()})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, format_value, printable
+from core.faults import SettingFault, fault, format_value, printable
 from core.scores import Scores
 from data.cells import check_header, is_frame, list_items, name_of, to_value
 from data.columns import Columns as FrozenColumns
@@ -106,8 +106,7 @@ def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
     rows = list_items(source, RULE)
     if rows and is_frame(source):
         problems, _ = check_header(columns, list(map(str, rows[0])))
-        if problems:
-            raise InputFaults(fault(GIVEN, 0, problem) for problem in problems)
+        require_none((), [fault(GIVEN, 0, problem) for problem in problems])
     kinds = {Example: "Examples", Mapping: "rows", str: "texts"}
     found = {name for row in rows for name in [next((n for k, n in kinds.items() if isinstance(row, k)), None)]}
     if len(found) > 1 or None in found:
