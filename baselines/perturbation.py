@@ -69,14 +69,12 @@ def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sen
     >>> alter_negation(("It was good.",), (), random.Random(0))
     ('It was not good.',)
     """
-    changed = [
-        (i, NEGATION.sub("", sentence, count=1) if NEGATION.search(sentence) else AUXILIARY.sub(r"\1 not", sentence, 1))
-        for i, sentence in enumerate(text)
-    ]
-    options = [(i, sentence) for i, sentence in changed if sentence != text[i]]
-    if not options:
-        return None
-    return replace_unit(text, *rng.choice(options))
+
+    def alter(sentence: str) -> str:
+        return NEGATION.sub("", sentence, 1) if NEGATION.search(sentence) else AUXILIARY.sub(r"\1 not", sentence, 1)
+
+    options = [(i, new) for i, sentence in enumerate(text) if (new := alter(sentence)) != sentence]
+    return replace_unit(text, *rng.choice(options)) if options else None
 
 
 def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:

@@ -36,10 +36,7 @@ NUMBER = (
     r"(?<![\d.,+-])(?P<value>\d{1,6}(?:[.,]\d{1,6})?)(?![\d%]|[.,]\d)"
     r"(?:[ \t]*(?:/|out of|of|von|sur|de|su|em|из|van|av|z)[ \t]*(?P<most>\d{1,6})(?:\.0)?(?![\d%]|[.,/]\d))?" + UNIT
 )
-TEXT = (
-    "(?i:(?:the )?(?:text|option|response|answer|assistant|candidate|version|output|texte|texto|testo|текст|"
-    "文本|テキスト|텍스트))"
-)
+TEXT = f"(?i:(?:the )?(?:{'|'.join(SAID['text'])}))"
 LETTER = rf"(?:{TEXT}[ \t]*)?(?P<value>(?i:{TIE})|[ABC])(?![{WORD}0-9]|['’]s)"
 CHOICES = {"A": 1.0, "B": 0.0}  # anything else is a tie
 IS_YES: dict[str, float] = {**dict.fromkeys(SAID["yes"], 1.0), **dict.fromkeys(SAID["no"], 0.0)}
@@ -47,15 +44,16 @@ WORDS = rf"(?i:{YES}|{NO})(?![{WORD}0-9])"
 Form = Literal["number", "letter", "word"]
 FORMS: dict[Form, str] = {"number": NUMBER, "letter": LETTER, "word": rf"(?P<value>{WORDS})"}
 LABELS: dict[Form, str] = {"number": RATED, "letter": CHOSEN, "word": f"{CHOSEN}|{RATED}"}
-VERDICTS: dict[Form, tuple[str, dict[str, Any]]] = {
-    "number": ("rating", {"type": "integer"}),  # not every endpoint takes its limits; a number beyond them is unread
-    "letter": ("choice", {"type": "string", "enum": ["A", "B", "C"]}),
-    "word": ("answer", {"type": "string", "enum": ["yes", "no"]}),
-}
-# of answers that are a verdict alone, where an endpoint takes them
-SCHEMAS = {
-    form: {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
-    for form, (name, kind) in VERDICTS.items()
+
+
+def _schema(name: str, **kind: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+
+
+SCHEMAS: dict[Form, dict[str, Any]] = {  # of answers that are a verdict alone, where an endpoint takes them
+    "number": _schema("rating", type="integer"),  # not every endpoint takes its limits; beyond them it is unread
+    "letter": _schema("choice", type="string", enum=["A", "B", "C"]),
+    "word": _schema("answer", type="string", enum=["yes", "no"]),
 }
 BETTER = (
     r"(?:is|seems|reads)(?: the)?(?: slightly| clearly| much| significantly| a bit)?"

@@ -97,12 +97,9 @@ def find_damage(stage: Path) -> str | None:
 
 def _digests(stage: Path) -> dict[str, str]:
     """The sha256 of every file but `files.json`; empty for a link or a pipe, which no stage has."""
-    paths = sorted(path for path in stage.rglob("*") if path.is_symlink() or not path.is_dir())
-    return {
-        path.relative_to(stage).as_posix(): file_sha256(path) if path.is_file() and not path.is_symlink() else ""
-        for path in paths
-        if path != stage / FILES
-    }
+    held = {path.relative_to(stage).as_posix(): path for path in sorted(stage.rglob("*")) if path != stage / FILES}
+    files = {name: path for name, path in held.items() if path.is_symlink() or not path.is_dir()}
+    return {name: "" if path.is_symlink() or not path.is_file() else file_sha256(path) for name, path in files.items()}
 
 
 def _refuse_links(folder: Path, what: str) -> None:

@@ -25,8 +25,7 @@ AUXILIARY = re.compile(r"\b(is|are|was|were|can|could|will|would|should|does|did
 ENTITY = re.compile(r"(?<=[a-z,;] )[A-Z][\w'-]+|\b\d[\d.,]*\b")  # a capitalised word within a sentence, or a number
 LAST_MARK = re.compile(r"[.!?]+(?=\s|$)")
 CONTRACTIONS = {
-    r"\b(is|are|was|were|does|did|has|have|had|could|would|should) not\b": r"\1n't",
-    r"\b(do) not\b": r"\1n't",
+    r"\b(is|are|was|were|do|does|did|has|have|had|could|would|should) not\b": r"\1n't",
     r"\b(it|that|he|she|there) is\b": r"\1's",
     r"\b(we|they|you) are\b": r"\1're",
     r"\bI am\b": "I'm",

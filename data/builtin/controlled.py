@@ -7,6 +7,7 @@ and a wrong label in half of the text or in all of it (attribute relevance).
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -95,10 +96,8 @@ def generate_texts(
         return Example("", text=text, prefix=prompt.prefix, label=label)
 
     found = collect(f"builtin-{world.name}-{seed}", n, draw, exclude)
-    return tuple(
-        name_label(text, comments, world.verdicts, world.label_words) if comments.random() < verdicts else text
-        for text in found
-    )
+    name = partial(name_label, rng=comments, verdicts=world.verdicts, label_words=world.label_words)
+    return tuple(name(text) if comments.random() < verdicts else text for text in found)
 
 
 def name_label(
