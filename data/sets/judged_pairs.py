@@ -37,7 +37,6 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
 
 
 def _list_pairs(rows: Rows) -> Rows:
-    first = set[tuple[str, str]]()  # a system may have answered an instruction twice: its first answer counts
     for line, row in rows:
         group = f"{row['instruction']}\n\n{row['input']}".strip()
         systems = {f"system_{side}": row[f"system_{side}"] for side in "ab"}
@@ -46,9 +45,8 @@ def _list_pairs(rows: Rows) -> Rows:
             yield line, {"group": group, **systems, **judged}
         for side in "ab":
             text = str(row[f"text_{side}"])  # one answer is the word true, without quotes
-            known = {"id": f"{row['id']}-{side}", "group": group, "context": group}
-            if text.strip() and (systems[f"system_{side}"], group) not in first:
-                first.add((systems[f"system_{side}"], group))
+            if text.strip():  # of two answers of a system to one instruction the first counts
+                known = {"id": f"{row['id']}-{side}", "group": group, "context": group}
                 yield line, {**known, "system": row[f"system_{side}"], "text": text}
 
 
