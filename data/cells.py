@@ -4,9 +4,10 @@ import io
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import date, time
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -150,26 +151,18 @@ def _check_extra(extra: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-@runtime_checkable
-class _Pandas(Protocol):
-    columns: Any
-
-    def iterrows(self) -> Any: ...
-
-    def to_dict(self, orient: str) -> Any: ...
-
-
 def is_frame(source: object) -> bool:
-    """Whether it is a DataFrame of pandas."""
-    return isinstance(source, _Pandas)
+    """Whether it is a DataFrame of pandas, which is imported where there is one."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
-def list_items(source: object, rule: str) -> list[Any]:
+def list_items(source: Any, rule: str) -> list[Any]:
     """The rows of a DataFrame, or what an iterable holds.
 
     Raises SettingFault, with `rule`, for what has no rows: a text, a mapping, a set, an open file.
     """
-    if isinstance(source, _Pandas):
+    if is_frame(source):
         names = list(map(str, source.columns))
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             raise SettingFault(f"a column must occur once, but {format_value(twice[0])} is repeated")
