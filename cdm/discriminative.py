@@ -142,12 +142,7 @@ class ClassifierPooler:
 
     @classmethod
     def fit(cls, good: Sequence[Steps], damaged: Sequence[Steps], strength: float = 0.1) -> "ClassifierPooler":
-        """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
-
-        Raises ValueError where one of the two is empty.
-        """
-        if not good or not damaged:
-            raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
+        """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C."""
         rows = np.stack([find_features(s) for s in (*good, *damaged)])
         labels = np.array([1] * len(good) + [0] * len(damaged))
         scaler = StandardScaler().fit(rows)
@@ -266,11 +261,6 @@ class DiscriminativeCDM(BaseMetric):
             for explanation, found in zip(explanations, steps, strict=False):
                 explanation["features"] = self.pooler.contributions(found) if len(found.turn) else {}
         quality = [pool(found, self.pooling, self.pooler) if len(found.turn) else np.nan for found in steps]
-        return Scores(
-            values={"quality": np.array(quality)},
-            signature=self.signature,
-            reasons=[None if len(found.turn) else "no tokens" for found in steps],
-            dropped_tokens=[found.dropped for found in steps],
-            explanations=explanations,
-            notes=self.pair.expert.notes,
-        )
+        reasons = [None if len(found.turn) else "no tokens" for found in steps]
+        dropped, notes = [found.dropped for found in steps], self.pair.expert.notes
+        return Scores({"quality": np.array(quality)}, self.signature, reasons, dropped, explanations, notes)

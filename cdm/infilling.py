@@ -123,14 +123,9 @@ def tokenise(
             f"the model has {positions} positions, but reads sources of {max_length} tokens and writes turns of up to "
             f"{needed}: set a smaller max_length, leave out longer turns, or choose another model"
         )
-    return TokenisedDialogues(
-        tokenised,
-        infilling,
-        lm.tokenizer.get_vocab()[SEPARATOR],
-        max_length,
-        given,
-        {token: text for text, token in lm.tokenizer.get_vocab().items()},
-    )
+    vocabulary = lm.tokenizer.get_vocab()
+    pieces = {token: text for text, token in vocabulary.items()}
+    return TokenisedDialogues(tokenised, infilling, vocabulary[SEPARATOR], max_length, given, pieces)
 
 
 def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+OverVocabulary = Float[Tensor, "*rows vocabulary"]
 LogProbabilities = TypeVar("LogProbabilities", Tensor, NDArray[np.float64])
 
 
@@ -36,9 +37,7 @@ def distribution_quality(
     return weights @ momentum / weights.sum(1)
 
 
-def degraded_log_probabilities(
-    amateur: Float[Tensor, "*rows vocabulary"], expert: Float[Tensor, "*rows vocabulary"], gamma: float
-) -> Float[Tensor, "*rows vocabulary"]:
+def degraded_log_probabilities(amateur: OverVocabulary, expert: OverVocabulary, gamma: float) -> OverVocabulary:
     """CDM, Eq. 4: log p_n = log p_a - gamma (log p_e - log p_a), renormalised over the vocabulary.
 
     gamma = 0 is the amateur, gamma = -1 the expert, gamma > 0 worse than the amateur. Both inputs are normalised.
@@ -50,9 +49,7 @@ def degraded_log_probabilities(
     return (amateur - gamma * contrastive_momentum(expert, amateur)).log_softmax(-1)
 
 
-def keep_plausible(
-    log_probabilities: Float[Tensor, "*rows vocabulary"], amateur: Float[Tensor, "*rows vocabulary"], share: float
-) -> Float[Tensor, "*rows vocabulary"]:
+def keep_plausible(log_probabilities: OverVocabulary, amateur: OverVocabulary, share: float) -> OverVocabulary:
     """Leaves only tokens that the amateur finds at least `share` times as likely as its most likely one.
 
     The constraint of contrastive decoding (Li et al. 2023, Eq. 4). With a share of 0 every token stays.

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from cdm.infilling import Pair
-from cdm.momentum import degraded_log_probabilities, keep_plausible
+from cdm.momentum import OverVocabulary, degraded_log_probabilities, keep_plausible
 from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
 from models.batching import batches_by_budget, halve_when_out_of_memory
 
@@ -36,9 +36,7 @@ class Sampling:
     candidates: Count = 1
 
 
-def warp_probabilities(
-    log_probabilities: Float[Tensor, "rows vocabulary"], sampling: Sampling
-) -> Float[Tensor, "rows vocabulary"]:
+def warp_probabilities(log_probabilities: OverVocabulary, sampling: Sampling) -> OverVocabulary:
     """Temperature, then top-k, then top-p, renormalised."""
     warpers = LogitsProcessorList([TemperatureLogitsWarper(float(sampling.temperature))])
     if sampling.top_k:
@@ -48,7 +46,7 @@ def warp_probabilities(
     return warpers(torch.LongTensor(), log_probabilities).softmax(-1)  # pyright: ignore[reportArgumentType]
 
 
-def draw(probabilities: Float[Tensor, "rows vocabulary"], uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
+def draw(probabilities: OverVocabulary, uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
     """The token at which the cumulated probability passes a number in [0, 1): one draw, the same in any batch.
 
     >>> draw(torch.tensor([[0.25, 0.75]]), torch.tensor([0.3])).tolist()

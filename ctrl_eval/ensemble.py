@@ -6,10 +6,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+OfTexts = Float[NDArray[np.float64], "*texts evaluators"]  # of one text, of shape (evaluators,), or of many
 Weights = Literal["paper", "mean", "max", "min"]
 
 
-def shares(weights: Float[NDArray[np.float64], "*texts evaluators"]) -> Float[NDArray[np.float64], "*texts evaluators"]:
+def shares(weights: OfTexts) -> OfTexts:
     """beta of CTRLEval, Eq. 1 and 16: the weights of a text as shares of their sum.
 
     If all weights of a text are zero, its shares are equal, as in the released code.
@@ -18,9 +19,7 @@ def shares(weights: Float[NDArray[np.float64], "*texts evaluators"]) -> Float[ND
     return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / weights.shape[-1])
 
 
-def ensemble(
-    scores: Float[NDArray[np.float64], "*texts evaluators"], weights: Float[NDArray[np.float64], "*texts evaluators"]
-) -> Float[NDArray[np.float64], "*texts"]:
+def ensemble(scores: OfTexts, weights: OfTexts) -> Float[NDArray[np.float64], "*texts"]:
     """CTRLEval, Eq. 1: S(I) = sum of beta_j s_j, of one text or of many.
 
     >>> ensemble(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
@@ -29,11 +28,7 @@ def ensemble(
     return np.asarray((shares(weights) * scores).sum(axis=-1))
 
 
-def aggregate(
-    scores: Float[NDArray[np.float64], " evaluators"],
-    weights: Float[NDArray[np.float64], " evaluators"],
-    how: Weights = "paper",
-) -> float:
+def aggregate(scores: OfTexts, weights: OfTexts, how: Weights = "paper") -> float:
     """Eq. 1, or the mean, the highest or the lowest score of all evaluators (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))

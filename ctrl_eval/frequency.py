@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, fault, format_value
+from core.faults import InputFaults, broken_rules, fault, format_value
+from core.settings import NonNegative
 from ctrl_eval.ensemble import shares
 from data.text_files import open_atomically, read_text
 
@@ -126,22 +128,10 @@ def _read_table(path: Path) -> tuple[list[float], str, int]:
             return [float(value) for value in content["iwf"]], content["corpus"], content["sentences"]
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
             raise InputFaults([fault(path, 0, "must be a table that judge iwf wrote, but cannot be read")]) from error
-    values: list[float] = []
-    faults: list[str] = []
-    for line, cell in enumerate(text.splitlines(), start=1):
-        value = _number(cell)
-        if value is None:
-            faults.append(fault(path, line, f"an IWF is a number of at least 0, found {format_value(cell)}"))
-        else:
-            values.append(value)
-    if faults:
-        raise InputFaults(faults)
-    return values, hashlib.sha256(text.encode()).hexdigest()[:16], 0
-
-
-def _number(cell: str) -> float | None:
     try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
+        values = TypeAdapter(list[NonNegative]).validate_python(text.splitlines())
+    except ValidationError as error:
+        rule = "an IWF is a number of at least 0, found"
+        found = ((int(place[0]), cell) for place, _, cell in broken_rules(error))
+        raise InputFaults(fault(path, i + 1, f"{rule} {format_value(cell)}") for i, cell in found) from None
+    return values, hashlib.sha256(text.encode()).hexdigest()[:16], 0

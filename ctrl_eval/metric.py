@@ -6,7 +6,7 @@ P (Eq. 14-15); `length_norm=sum` is as printed. Only coherence targets include t
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -154,7 +154,7 @@ class CTRLEval(BaseMetric):
 
     def evaluations(self, examples: Sequence[Example]) -> dict[Aspect, list[Evaluations]]:
         """Every pattern evaluator's score and weight, by aspect; raises as `score_all` does."""
-        faults = [(i, what) for i, example in enumerate(examples) for what in self._faults(example)]
+        faults = [(i, what) for i, example in enumerate(examples) for what in self._find_faults(example)]
         if faults:
             raise ExampleFaults(faults)
         asked: dict[Aspect, list[Asked]] = {aspect: self._asked(aspect, examples) for aspect in self.aspects}
@@ -209,26 +209,19 @@ class CTRLEval(BaseMetric):
         """Whether the paper's weights are asked for where no table gives them (coherence and consistency)."""
         return self.weights == "paper" and self.frequencies is None and any(a != RELEVANCE for a in self.aspects)
 
-    def _faults(self, example: Example) -> list[str]:
-        found: list[str] = []
-        text = example.full_text
+    def _find_faults(self, example: Example) -> Iterator[str]:
+        text, mask = example.full_text, self.infiller.convention.mask
         if not self.split(text):
-            found.append(f"a text needs at least one sentence, found {format_value(text)}")
-        mask = self.infiller.convention.mask
+            yield f"a text needs at least one sentence, found {format_value(text)}"
         if mask and mask in text:
-            found.append(f"a text must not hold the model's mask {mask}, found it in {format_value(text)}")
+            yield f"a text must not hold the model's mask {mask}, found it in {format_value(text)}"
         if "consistency" in self.aspects:
             if not example.prefix or not text.startswith(example.prefix):
-                found.append(
-                    f"the prefix must begin the text, found {format_value(example.prefix)} and {format_value(text)}"
-                )
+                yield f"the prefix must begin the text, found {format_value(example.prefix)} and {format_value(text)}"
             elif not text[len(example.prefix) :].strip():
-                found.append(f"consistency needs text after the prefix, found {format_value(text)}")
-        if RELEVANCE in self.aspects:
-            labels = self._prompts.labels
-            if example.label not in labels:
-                found.append(f"the label must be one of {', '.join(labels)}, found {format_value(example.label)}")
-        return found
+                yield f"consistency needs text after the prefix, found {format_value(text)}"
+        if RELEVANCE in self.aspects and example.label not in (labels := self._prompts.labels):
+            yield f"the label must be one of {', '.join(labels)}, found {format_value(example.label)}"
 
     def _asked(self, aspect: Aspect, examples: Sequence[Example]) -> list[Asked]:
         """The patterns of every text in one aspect, as text and as token ids."""

@@ -134,8 +134,6 @@ class Discriminator:
         max_length = kept.pop("max_length")
         arguments = {key: value for key, value in kept.items() if key not in READING}
         arguments["outputs"] = len(kept.get("labels", ())) or 1
-        network: AttentionBiLSTM | BertClassifier
-        tokens: Vocabulary | EncoderTokens
         if kept["kind"] == "bilstm":
             tokens = load_vocabulary(folder / "vocabulary.json")
             network = load_weights(partial(AttentionBiLSTM, len(tokens), **arguments), folder / "model.safetensors")

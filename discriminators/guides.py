@@ -86,9 +86,8 @@ class BiLSTMGuide:
     @cached_property
     def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
         """What each of its tokens adds to the gates of the forward and of the backward LSTM."""
-        return input_table(self.network.embedding.weight, self.network.forward_lstm), input_table(
-            self.network.embedding.weight, self.network.backward_lstm
-        )
+        embedded, network = self.network.embedding.weight, self.network
+        return input_table(embedded, network.forward_lstm), input_table(embedded, network.backward_lstm)
 
     def start(self, rows: int) -> BiLSTMState:
         zeros = self.network.w.new_zeros(rows, len(self.network.w))
@@ -110,13 +109,8 @@ class BiLSTMGuide:
         ids = torch.cat([state.ids, state.ids.new_zeros(len(own), 1)], dim=1).scatter(1, place, own[:, None])
         hidden = torch.cat([state.hidden, torch.zeros_like(h)[:, None]], dim=1)
         hidden = hidden.scatter(1, place[..., None].expand(-1, -1, h.shape[1]), h[:, None])
-        return BiLSTMState(
-            ids,
-            state.lengths + read,
-            hidden,
-            torch.where(read[:, None], h, state.h),
-            torch.where(read[:, None], c, state.c),
-        )
+        h, c = (torch.where(read[:, None], new, old) for new, old in ((h, state.h), (c, state.c)))
+        return BiLSTMState(ids, state.lengths + read, hidden, h, c)
 
     @torch.no_grad()
     def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
@@ -132,11 +126,7 @@ class BiLSTMGuide:
         h, c = (value.masked_fill(unread[..., None], 0.0) for value in (h, c))
         hidden = last + h
         energy = tanh(hidden) @ network.w
-        pool = Pool(
-            energy.masked_fill(unread, -torch.inf),
-            torch.ones_like(energy).masked_fill(unread, 0.0),
-            hidden * ~unread[..., None],
-        )
+        pool = Pool(energy.masked_fill(unread, -torch.inf), (~unread).to(energy.dtype), hidden * ~unread[..., None])
         for place in reversed(range(int(state.lengths.max()))):
             there = (place < state.lengths)[:, None]
             gates = recurrent(network.backward_lstm, h) + backward_table[state.ids[:, place]][:, None]

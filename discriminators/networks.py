@@ -18,9 +18,13 @@ from core.faults import SettingFault
 from models.encoders import mean_pool
 from models.model import get_layers
 
+Ids = Int[Tensor, "batch time"]
+Mask = Bool[Tensor, "batch time"]
+Hidden = Float[Tensor, "batch time dim"]
+
 
 def attention_pool(
-    hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"], w: Float[Tensor, " dim"]
+    hidden: Hidden, mask: Mask, w: Float[Tensor, " dim"]
 ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch time"]]:
     """alpha = softmax(w^T tanh H), r = H alpha (Zhou et al. 2016, Eq. 9-11), over real tokens only.
 
@@ -33,7 +37,7 @@ def attention_pool(
     return pooled, weights
 
 
-def reversal(mask: Bool[Tensor, "batch time"]) -> Int[Tensor, "batch time"]:
+def reversal(mask: Mask) -> Ids:
     """Positions that read each row backwards while padding stays at the end; applying them twice changes nothing.
 
     >>> reversal(torch.tensor([[True, True, True, False]])).tolist()
@@ -67,15 +71,13 @@ class AttentionBiLSTM(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(hidden_dim, outputs)
 
-    def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch ..."]:
+    def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch ..."]:
         """One logit per row (higher means human or good), or one per label. Padding must be at the end of a row."""
         pooled, _ = attention_pool(self.hidden(ids, mask), mask, self.w)
         logits = self.head(self.dropout(torch.tanh(pooled)))
         return logits.squeeze(-1) if self.head.out_features == 1 else logits
 
-    def hidden(
-        self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]
-    ) -> Float[Tensor, "batch time dim"]:
+    def hidden(self, ids: Ids, mask: Mask) -> Hidden:
         """The summed states of the two directions; those at padding are meaningless."""
         embedded = self.dropout(self.embedding(ids))
         backwards = reversal(mask)[..., None]
@@ -96,7 +98,7 @@ class BertClassifier(nn.Module):
             if name.startswith("pooler."):  # never read, and training in several processes refuses unused parameters
                 parameter.requires_grad_(False)
 
-    def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch ..."]:
+    def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch ..."]:
         """One logit per row (higher means human or good), or one per label."""
         hidden = self.encoder(input_ids=ids, attention_mask=mask.long()).last_hidden_state
         logits = self.head(self.dropout(mean_pool(hidden, mask)))
@@ -147,9 +149,7 @@ def attend(pool: Pool, energy: Float[Tensor, "*rows"], hidden: Float[Tensor, "*r
     return Pool(m, torch.addcmul(added, kept, pool.z), r)
 
 
-def prefix_attention(
-    hidden: Float[Tensor, "batch time dim"], energy: Float[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]
-) -> Float[Tensor, "batch time dim"]:
+def prefix_attention(hidden: Hidden, energy: Float[Tensor, "batch time"], mask: Mask) -> Hidden:
     """At each position the states up to it, pooled by the softmax of their energies; padding ends a row."""
     earlier = torch.ones(mask.shape[1], mask.shape[1], dtype=torch.bool, device=mask.device).tril()
     seen = earlier & mask[:, None, :]
@@ -215,7 +215,7 @@ class CausalLSTM(nn.Module):
         self.known: Bool[Tensor, " vocabulary"]
         self._table: Tensor | None = None
 
-    def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
+    def forward(self, ids: Ids, mask: Mask) -> Float[Tensor, "batch time"]:
         """The logit of the prefix that ends at each position; higher means human or good. Padding ends a row."""
         hidden, _ = self.lstm(self.dropout(self.embedding(ids)))
         pooled = prefix_attention(hidden, torch.tanh(hidden) @ self.w, mask)

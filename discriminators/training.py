@@ -270,16 +270,10 @@ def train_classifier(
         def draw_epoch(epoch: int) -> list[MakeBatch]:
             return learned.batches(settings.token_budget, np.random.default_rng((seed, epoch)))
 
-        fit(
-            ClassifierTraining(classifier.network, settings, learned, checked, seed, len(names) or 1),
-            Batches(draw_epoch, checked.batches(settings.token_budget)),
-            Path(folder),
-            make_trainer,
-            loggers,
-            classifier.save_pretrained,
-            monitor=MONITORS[settings.keep],
-            max_epochs=settings.epochs,
-        )
+        training = ClassifierTraining(classifier.network, settings, learned, checked, seed, len(names) or 1)
+        batches = Batches(draw_epoch, checked.batches(settings.token_budget))
+        save, monitor = classifier.save_pretrained, MONITORS[settings.keep]
+        fit(training, batches, Path(folder), make_trainer, loggers, save, monitor, max_epochs=settings.epochs)
     return classifier
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from judge.tables import Table as Table
 
@@ -24,12 +24,9 @@ if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
     from meta_eval.scored_set import ScoredSet
 
 
-class Progress(Protocol):
-    """Shows that a step runs, and of `total` parts how many are done: a bar on a terminal, else a line a minute."""
-
-    def __call__(self, what: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
-        """Yields `advance(steps)`."""
-        ...
+# `progress(what, total)` shows that a step runs, and of `total` parts how many are done: a bar on a terminal, else a
+# line a minute. It yields `advance(steps)`.
+Progress = Callable[..., AbstractContextManager[Callable[[int], None]]]
 
 
 @dataclass(frozen=True)

@@ -62,19 +62,12 @@ def present(
         ),
         tables=[*([replace(tabulate_agreement(rows), finding=name_best(rows))] if rows else []), *tables],
         scored=sets,
-        plots={
-            **{f"scores_{each.name}": scores_against_ratings(each) for each in drawn},
-            **(plots or {}),
-        },
-        models={
-            **{name: model.folder for name, model in models.items() if model.is_trained_here and model.folder},
-            **(folders or {}),
-        },
+        plots={f"scores_{each.name}": scores_against_ratings(each) for each in drawn} | dict(plots or {}),
+        models={name: each.folder for name, each in models.items() if each.is_trained_here and each.folder}
+        | dict(folders or {}),
         notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
-        figures={
-            **{f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()},
-            **(figures or {}),
-        },
+        figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
+        | dict(figures or {}),
         files=files,
         synthetic=synthetic,
     )

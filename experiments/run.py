@@ -11,7 +11,6 @@ import textwrap
 from collections.abc import Mapping, MutableMapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 # Python puts the folder of a script on sys.path, where experiments/mars would hide mars. The repository replaces it.
 HERE = Path(__file__).resolve().parent
@@ -76,10 +75,15 @@ def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequen
         lacks = f"{' '.join(arguments.settings) or 'the command'} lacks a verb or an experiment"
         print(printable(f"{lacks}\n\n{experiments_text(folders)}\n\n{EXAMPLES}"), file=sys.stderr)
         return 2
+    from omegaconf import OmegaConf
+
     from experiments.runner.configuration import compose_run, compose_settings, expand_sweep
 
     if arguments.cfg:
-        return _print_configuration(compose_settings(settings, folders))
+        config = compose_settings(settings, folders)
+        own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+        print(redact(OmegaConf.to_yaml(own)), end="")
+        return 0
     jobs = expand_sweep(settings, folders) if arguments.multirun else [settings]
     configs = [compose_run(job, folders, arguments.allow) for job in jobs]
     if configs[0].dry_run:
@@ -100,14 +104,6 @@ def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequen
     from experiments.runner.execution import execute
 
     return execute(configs[0], given, arguments.allow)
-
-
-def _print_configuration(config: Any) -> int:
-    from omegaconf import OmegaConf
-
-    own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
-    print(redact(OmegaConf.to_yaml(own)), end="")
-    return 0
 
 
 def share_cores(environment: MutableMapping[str, str]) -> None:

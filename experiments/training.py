@@ -158,17 +158,9 @@ class LanguageModelPlan:
             )
         lm = self.learns.build(self.model, texts, seed)
         log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
-        train_language_model(
-            lm,
-            self.learns.tasks(lm, [text for text in texts for _ in range(self.tasks_per_text)]),
-            self.learns.tasks(lm, held_out)(seed),
-            self.schedule,
-            folder,
-            run.trainer,
-            run.loggers(name),
-            seed,
-            **self.keeps(),
-        )
+        epoch = self.learns.tasks(lm, [text for text in texts for _ in range(self.tasks_per_text)])
+        checked, loggers, kept = self.learns.tasks(lm, held_out)(seed), run.loggers(name), self.keeps()
+        train_language_model(lm, epoch, checked, self.schedule, folder, run.trainer, loggers, seed, **kept)
 
 
 @dataclass(frozen=True)

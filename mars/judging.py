@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mars.planning import DOUBT, TIE
+from mars.planning import DOUBT, TIE, Embeddings
 from mars.slots import Reading, Token, read_alone, read_on
 from models.causal import CausalLM
 from models.model import OutputHead, token_log_probabilities
@@ -61,9 +61,7 @@ def lay_out_branches(last: int, after: Sequence[int], length: int, filled: int, 
     return [*read_on([last], length + filled - 1), *copies]
 
 
-def score_tokens(
-    embeddings: Float[Tensor, "vocabulary dim"], hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]
-) -> list[float]:
+def score_tokens(embeddings: Embeddings, hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
     return token_log_probabilities(OutputHead(embeddings), hidden, tokens).tolist()
 
@@ -93,7 +91,7 @@ def judge_lengths(fill: Sequence[float], following: Sequence[float], lengths: Se
 
 def judge_alone(
     lm: CausalLM,
-    embeddings: Float[Tensor, "vocabulary dim"],
+    embeddings: Embeddings,
     before: Sequence[int],
     fill: Sequence[int],
     after: Sequence[int],

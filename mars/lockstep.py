@@ -14,7 +14,7 @@ from torch import Tensor
 from data.words import is_clitic
 from mars import judging
 from mars.judging import judge_lengths
-from mars.planning import DOUBT, NO_WORD, TIE, is_settled, plan_states, project
+from mars.planning import DOUBT, NO_WORD, TIE, Embeddings, Hidden, Logits, is_settled, plan_states, project
 from mars.references import Augmentation, Fill
 from mars.slots import Branch, Slots, read_alone, read_on
 from mars.writable_tokens import WritableTokens
@@ -115,7 +115,7 @@ class Filler:
     lm: CausalLM
     settings: Augmentation
     tokens: WritableTokens
-    embeddings: Float[Tensor, "vocabulary dim"]
+    embeddings: Embeddings
 
 
 @torch.inference_mode()
@@ -144,7 +144,7 @@ class _Batch:
         read = self.slots.read([read_on(prompt, 0) for prompt in prompts], range(len(prompts)))
         self.slots.lines = lines
         # the last hidden state of each row, which predicts its next token
-        self.hidden: Float[Tensor, "rows dim"] = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
+        self.hidden: Hidden = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
             read = self.slots.read([read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened], opened)
@@ -163,7 +163,7 @@ class _Batch:
             self.hidden[going_on] = self.slots.read(readings, going_on)[:, 0]
             self.states[going_on, [len(row.fill) - 1 for row in rows]] = self.hidden[going_on]
 
-    def _append(self, rows: Sequence[Filling], hidden: Float[Tensor, "rows dim"]) -> None:
+    def _append(self, rows: Sequence[Filling], hidden: Hidden) -> None:
         """Appends a token to the fill of every row, from the hidden states before it."""
         filler = self.filler
         allowed = [
@@ -186,7 +186,7 @@ class _Batch:
                 row.whole.append(len(row.fill))
 
     def _next(
-        self, rows: Sequence[Filling], hidden: Float[Tensor, "rows dim"], allowed: Bool[Tensor, "rows vocabulary"]
+        self, rows: Sequence[Filling], hidden: Hidden, allowed: Bool[Tensor, "rows vocabulary"]
     ) -> tuple[list[int], list[float], dict[int, float], list[bool]]:
         """The tokens, their log P under the plain model, KL from it of planned rows, and which are a close call."""
         filler, s = self.filler, self.filler.settings
@@ -278,7 +278,7 @@ def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, 
 
 
 def pick(
-    logits: Float[Tensor, "rows vocabulary"], allowed: Bool[Tensor, "rows vocabulary"]
+    logits: Logits, allowed: Bool[Tensor, "rows vocabulary"]
 ) -> tuple[Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
     """The greedy token of each row, and whether rounding errors could change it.
 

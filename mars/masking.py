@@ -16,6 +16,9 @@ from mars.english import PartOfSpeech, tag_words
 
 # alpha of Eq. 1; 4, 3 and 2 are from footnote 3 of the paper, which does not give that of other words
 ALPHA: dict[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}
+Values = Float[NDArray[np.float64], " words"]
+Costs = Int[NDArray[np.int64], " words"]
+Chosen = Bool[NDArray[np.bool_], " words"]
 SHARED_COST = 10  # of a word that the context shares in the same order; other words cost 1 (section 2.1)
 
 
@@ -56,9 +59,7 @@ def load_documents(path: Path | str) -> DocumentFrequencies:
     return count_corpus(read_documents(path))
 
 
-def priorities(
-    reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies
-) -> Float[NDArray[np.float64], " words"]:
+def priorities(reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies) -> Values:
     """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1); words of high priority are masked first.
 
     Punctuation has priority 0 and is never masked.
@@ -68,9 +69,7 @@ def priorities(
     return np.array(weights, dtype=np.float64)
 
 
-def longest_common_subsequence(
-    context: Sequence[str], reference: Sequence[str]
-) -> Bool[NDArray[np.bool_], " reference"]:
+def longest_common_subsequence(context: Sequence[str], reference: Sequence[str]) -> Chosen:
     """Which words of the reference lie on a longest common subsequence with the context.
 
     Of several subsequences, one is found from the ends: equal last words are paired; otherwise the last word of the
@@ -101,7 +100,7 @@ def longest_common_subsequence(
     return shared
 
 
-def costs(context: Sequence[str], reference: Sequence[str]) -> Int[NDArray[np.int64], " reference"]:
+def costs(context: Sequence[str], reference: Sequence[str]) -> Costs:
     """w_i of each word of the reference (section 2.1): 10 on the longest common subsequence with the context, else 1.
 
     >>> costs("a b c d".split(), "b x d".split()).tolist()
@@ -125,9 +124,7 @@ def budget(ratio: float, count: int) -> int:
     return math.ceil(round(ratio * count, 9))
 
 
-def knapsack_table(
-    values: Float[NDArray[np.float64], " words"], costs: Int[NDArray[np.int64], " words"], budget: int
-) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
+def knapsack_table(values: Values, costs: Costs, budget: int) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
     """phi[i, w]: the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
 
     Costs are positive integers. One table serves every budget up to the given one.
@@ -140,9 +137,7 @@ def knapsack_table(
     return best
 
 
-def choose_words(
-    best: Float[NDArray[np.float64], "words_and_none budgets"], costs: Int[NDArray[np.int64], " words"], budget: int
-) -> Bool[NDArray[np.bool_], " words"]:
+def choose_words(best: Float[NDArray[np.float64], "words_and_none budgets"], costs: Costs, budget: int) -> Chosen:
     """The words that make up phi[n, budget] of `knapsack_table` (Eq. 2): phi_i.
 
     From the last word back, a word is taken only if the value is strictly higher with it. Algorithm 1 as printed
@@ -156,9 +151,7 @@ def choose_words(
     return chosen
 
 
-def make_template(
-    text: str, reference: Sequence[Word], masked: Sequence[bool] | Bool[NDArray[np.bool_], " words"]
-) -> Template:
+def make_template(text: str, reference: Sequence[Word], masked: Sequence[bool] | Chosen) -> Template:
     """The reference with its masked words as blanks (section 2.1); without masked words, one kept run.
 
     >>> found = split_words("A red  kite flew.")

@@ -15,6 +15,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+Logits = Float[Tensor, "rows vocabulary"]
+Hidden = Float[Tensor, "rows dim"]
+Embeddings = Float[Tensor, "vocabulary dim"]
+
 NO_WORD = -1
 FARTHEST = 10.0  # no logit moves further, which matters where the target KL is out of reach
 SATISFIED = 1e-2  # a gradient below this share of its possible size is not scaled up
@@ -29,14 +33,12 @@ DOUBT = 5e-4
 """Another batch may decide a comparison this close to `TIE` differently; rounding errors of float32 are smaller."""
 
 
-def project(
-    hidden: Float[Tensor, "rows dim"], embeddings: Float[Tensor, "vocabulary dim"]
-) -> Float[Tensor, "rows vocabulary"]:
+def project(hidden: Hidden, embeddings: Embeddings) -> Logits:
     """h E^T, computed as (E h^T)^T: for a few rows a CPU takes two thirds of the time."""
     return (embeddings @ hidden.T).T.contiguous()
 
 
-def is_settled(plain: Float[Tensor, "rows vocabulary"], allowed: Bool[Tensor, "rows vocabulary"], kl: float) -> Tensor:
+def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: float) -> Tensor:
     """For each row, whether no distribution within `kl` nats of the plain one prefers another allowed token.
 
     Then planning cannot change the greedy choice. Let p be the plain distribution and q one in which the second allowed
@@ -54,11 +56,8 @@ def is_settled(plain: Float[Tensor, "rows vocabulary"], allowed: Bool[Tensor, "r
 
 
 def reward_gradient(
-    logits: Float[Tensor, "rows vocabulary"],
-    embeddings: Float[Tensor, "vocabulary dim"],
-    words: Int[Tensor, "rows words"],
-    xi: float = 1.3,
-) -> Float[Tensor, "rows dim"]:
+    logits: Logits, embeddings: Embeddings, words: Int[Tensor, "rows words"], xi: float = 1.3
+) -> Hidden:
     """xi times the gradient by h of the reward at the logits h E^T.
 
     The reward (Eq. 5) is how close the next token is to the words after the blank. As printed its dimensions do not
@@ -69,19 +68,19 @@ def reward_gradient(
     return (embeddings[words.clamp(min=0)] * is_word[..., None]).sum(-2) - is_word.sum(-1, keepdim=True) * expected
 
 
-def split_rows(logits: Float[Tensor, "rows vocabulary"]) -> Sequence[Tensor]:
+def split_rows(logits: Logits) -> Sequence[Tensor]:
     """Parts of the rows that one pass reads: a few on a CPU, all elsewhere."""
     return logits.split(ROWS if logits.device.type == "cpu" else max(1, len(logits)))
 
 
 def plan_states(
-    embeddings: Float[Tensor, "vocabulary dim"],
+    embeddings: Embeddings,
     words: Int[Tensor, "rows words"],
-    plain: Float[Tensor, "rows vocabulary"],
+    plain: Logits,
     steps: int = 3,
     xi: float = 1.3,
     kl: float = 0.2,
-) -> tuple[Float[Tensor, "rows vocabulary"], Float[Tensor, " rows"]]:
+) -> tuple[Logits, Float[Tensor, " rows"]]:
     """Eq. 6: the logits of hidden states that move by eta times the sum of `steps` scaled gradients of the reward.
 
     `plain` are the logits h E^T before. Returned with KL(planned || plain) in nats.
@@ -111,7 +110,7 @@ def plan_states(
 
 
 def choose_step(
-    plain: Float[Tensor, "rows vocabulary"], shift: Float[Tensor, "rows vocabulary"], kl: float, limit: float
+    plain: Logits, shift: Logits, kl: float, limit: float
 ) -> tuple[Float[Tensor, "rows 1"], Float[Tensor, " rows"]]:
     """eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl, and that divergence.
 

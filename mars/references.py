@@ -185,7 +185,8 @@ def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None
 
     Those in a cache of the folder of stages `kept` are read, so that a killed run continues where it stopped.
     """
-    keys = [_make_key(job) for job in jobs]
+    templates = [[part.count if isinstance(part, Blank) else part.text for part in job.template] for job in jobs]
+    keys = [fingerprint([job.context, template]) for job, template in zip(jobs, templates, strict=True)]
     wanted = dict(zip(keys, jobs, strict=True))
     cache = None
     if kept is not None:
@@ -212,11 +213,6 @@ def _augment(
         refused = {keys[i]: what for i, what in faults.at}
     rest = [key for key in keys if key not in refused]
     return dict(zip(rest, augmenter.augment([jobs[key] for key in rest]), strict=True)), refused
-
-
-def _make_key(job: Job) -> str:
-    template = [part.count if isinstance(part, Blank) else part.text for part in job.template]
-    return fingerprint([job.context, template])
 
 
 def _read_augmented(value: Mapping[str, Any]) -> Augmented:

@@ -183,14 +183,8 @@ class Slots:
         sees = (place < shared) | ((place >= start) & (place < stop)) | ((place >= own) & (place <= slots))
         dtype = self.lm.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, torch.finfo(dtype).min)
-        return _last_hidden(
-            self.lm,
-            input_ids=ids,
-            position_ids=positions,
-            attention_mask=mask[:, None],
-            past_key_values=self.cache,
-            use_cache=True,
-        )[asked]
+        given = {"input_ids": ids, "position_ids": positions, "attention_mask": mask[:, None]}
+        return _last_hidden(self.lm, **given, past_key_values=self.cache, use_cache=True)[asked]
 
     @torch.inference_mode()
     def move(self, lines: Sequence[int], start: Sequence[Sequence[int]], end: Sequence[Sequence[int]]) -> None:

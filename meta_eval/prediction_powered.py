@@ -86,13 +86,8 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
     rectified, imputed = float((y - weight * f_rated).var()) / n, weight**2 * float(f_unrated.var()) / rest
     variance = rectified + imputed
     effective = max(float(n), float(y.var()) / variance) if variance > 0 else math.inf
-    return PoweredEstimate(
-        rated=n,
-        unrated=rest,
-        estimate=_floor(t_interval(value, rectified * n / (n - 2) + imputed, n - 2), n),
-        classical=classical,
-        effective_n=effective,
-    )
+    estimate = _floor(t_interval(value, rectified * n / (n - 2) + imputed, n - 2), n)
+    return PoweredEstimate(n, rest, estimate, classical, effective)
 
 
 def powered_difference(
@@ -120,16 +115,10 @@ def powered_difference(
         return _undefined(n, rest, "the ratings do not vary: without variation there is no interval", gap)
     used = int((shifts != 0).any(axis=0).sum())
     freedom = fewest - 1 - used
-    estimate = t_interval(gap + float(helped), left * fewest / freedom, freedom)
+    estimate = _floor(t_interval(gap + float(helped), left * fewest / freedom, freedom), fewest)
     classical = t_interval(gap, alone * fewest / (fewest - 1), fewest - 1)
     effective = n * alone / left if left > 0 else math.inf
-    return PoweredEstimate(
-        rated=n,
-        unrated=rest,
-        estimate=_floor(estimate, fewest) if used else classical,
-        classical=classical,
-        effective_n=effective,
-    )
+    return PoweredEstimate(n, rest, estimate if used else classical, classical, effective)
 
 
 @dataclass(frozen=True)
@@ -187,14 +176,9 @@ def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> Powe
     share, untied = min(max(value, 0.0), 1.0), float((y[known] != 0.5).mean())
     freedom = own.input_count - 1 if own.input_count < n else math.inf
     powered = Estimate(share, *score_interval(share, untied, min(effective, total), freedom))
-    none = weight == 0 or not 0 < effective < math.inf  # the judge adds nothing, or all labels are equal
-    return PoweredEstimate(
-        rated=n,
-        unrated=total - n,
-        estimate=classical if none else _floor(powered, own.input_count),
-        classical=classical,
-        effective_n=float(n) if none else n * plain / variance,
-    )
+    if weight == 0 or not 0 < effective < math.inf:  # the judge adds nothing, or all labels are equal
+        return PoweredEstimate(n, total - n, classical, classical, float(n))
+    return PoweredEstimate(n, total - n, _floor(powered, own.input_count), classical, n * plain / variance)
 
 
 def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Estimate]:

@@ -77,13 +77,9 @@ def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
     from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
 
     check_device(device, dtype)
-    check_memory(encoder_source(name), dtype, "cpu", device)
-    found = load_pretrained(
-        SentenceTransformer,
-        encoder_source(name),
-        device=device,
-        model_kwargs={"dtype": dtype},
-    ).eval()
+    source = encoder_source(name)
+    check_memory(source, dtype, "cpu", device)
+    found = load_pretrained(SentenceTransformer, source, device=device, model_kwargs={"dtype": dtype}).eval()
     first: Any = found[0]
     check_tokens(name, found.tokenizer, len(first.auto_model.get_input_embeddings().weight))
     return found
@@ -133,6 +129,7 @@ class Encoder:
         contents = model_fingerprint(first.auto_model, self.tokenizer)
         return fingerprint([contents, after, self.max_length, "window"])  # how a long text is read
 
+    @torch.inference_mode()
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The sentence embeddings, shape (texts, dim), as the model pools and scales them; equal texts are read once.
 
@@ -147,12 +144,12 @@ class Encoder:
         rows = [[*prefix, *piece, *suffix] for _, piece in split]
         vectors = np.zeros((len(distinct), self.model.get_embedding_dimension()), np.float64)
         totals = np.zeros(len(distinct))
-        read = read_in_batches(
-            [len(ids) for ids in rows],
-            self.token_budget,
-            lambda batch: self._embed_rows([rows[i] for i in batch]),
-            "embeddings",
-        )
+
+        def read_batch(batch: list[int]) -> list[NDArray[np.float32]]:
+            inputs = pad_with_mask([rows[i] for i in batch], self.tokenizer.pad_token_id, self.model.device)  # type: ignore[arg-type]
+            return list(self.model(inputs)["sentence_embedding"].float().cpu().numpy())
+
+        read = read_in_batches([len(ids) for ids in rows], self.token_budget, read_batch, "embeddings")
         for (text, piece), vector in zip(split, read, strict=True):
             weight = max(1, len(piece))  # a text without tokens has one row of special tokens
             vectors[text] += weight * vector.astype(np.float64)
@@ -162,11 +159,6 @@ class Encoder:
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
         """Per text, that none is cut."""
         return [0] * len(texts)
-
-    @torch.inference_mode()
-    def _embed_rows(self, rows: Sequence[list[int]]) -> list[NDArray[np.float32]]:
-        inputs = pad_with_mask(rows, self.tokenizer.pad_token_id, self.model.device)  # type: ignore[arg-type]
-        return list(self.model(inputs)["sentence_embedding"].float().cpu().numpy())
 
 
 class Embedder(Protocol):

@@ -212,14 +212,6 @@ def train_language_model(
             learner.merge_and_unload()
         lm.save_pretrained(folder)
 
-    fit(
-        LanguageModelTraining(learner, schedule, seed, against),
-        Batches(draw_epoch, make_batches(held_out)),
-        folder,
-        make_trainer,
-        loggers,
-        save,
-        monitor="val/loss" if against is None else "val/discrepancy",
-        every_epoch=every_epoch,
-        max_epochs=schedule.epochs,
-    )
+    training = LanguageModelTraining(learner, schedule, seed, against)
+    batches, monitor = Batches(draw_epoch, make_batches(held_out)), "val/loss" if against is None else "val/discrepancy"
+    fit(training, batches, folder, make_trainer, loggers, save, monitor, every_epoch, max_epochs=schedule.epochs)

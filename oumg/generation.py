@@ -134,15 +134,11 @@ def continue_prompts(
     """
 
     def sample(seed: int, batch: list[int]) -> list[list[int]]:
-        return sample_continuations(
-            lm,
-            pad_prompts(lm, [prompts[i] for i in batch]),
-            sampling.new_tokens,
-            int(np.random.default_rng((seed, batch[0])).integers(2**62)),
-            [] if guidance is None else [guidance()],
-            top_k=k if guidance is None else 0,  # guidance keeps k tokens itself
-            num_return_sequences=sampling.samples,
-        )
+        inputs = pad_prompts(lm, [prompts[i] for i in batch])
+        own = int(np.random.default_rng((seed, batch[0])).integers(2**62))
+        processors, top_k = ([], k) if guidance is None else ([guidance()], 0)  # guidance keeps k tokens itself
+        settings = {"top_k": top_k, "num_return_sequences": sampling.samples}
+        return sample_continuations(lm, inputs, sampling.new_tokens, own, processors, **settings)
 
     size = max(1, sampling.batch_size // sampling.samples)
     return [row for seed in sampling.seeds for row in sample_in_batches(partial(sample, seed), len(prompts), size)]

@@ -22,13 +22,13 @@ from discriminators.guides import BiLSTMGuide, CausalGuide
 from discriminators.networks import AttentionBiLSTM
 from discriminators.vocabulary import Vocabulary
 
+Scores = Float[Tensor, "rows vocabulary"]
+OfCandidates = Float[Tensor, "rows k"]
 GuidanceRule = Literal["normalised", "fudge"]
 FLAT = 1e-6  # scores that differ by less count as equal
 
 
-def normalise_scores(
-    scores: Float[Tensor, "rows k"], alpha: float, among: Bool[Tensor, "rows k"] | None = None
-) -> Float[Tensor, "rows k"]:
+def normalise_scores(scores: OfCandidates, alpha: float, among: Bool[Tensor, "rows k"] | None = None) -> OfCandidates:
     """f(s_i) = alpha (s_i - s_min) / (s_max - s_min) over the candidates of a row (OUMG, Eq. 5).
 
     0 for a row whose scores differ by less than 1e-6. s_min and s_max are those of the candidates in `among`.
@@ -53,7 +53,7 @@ def fudge_scores(scores: Float[Tensor, "*rows k"], lam: float) -> Float[Tensor, 
     return lam * F.logsigmoid(scores)
 
 
-def add_to_scores(scores: Float[Tensor, "rows k"], f: Float[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
     """scores + f, renormalised to log-probabilities where the scores can be log-probabilities (none is above 0).
 
     Beam search sums log-probabilities, and without this it would prefer the tokens that were raised most. Sampling
@@ -99,7 +99,7 @@ class Guide(Protocol):
     def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any: ...
 
     # the logit of each row's prefix with each of its candidates, higher is better
-    def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]: ...
+    def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> OfCandidates: ...
 
 
 def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase) -> Guide:
@@ -133,11 +133,11 @@ class GuidedStep:
     # token ids
     candidates: Int[Tensor, "rows k"]
     # the generator's scores
-    before: Float[Tensor, "rows k"]
+    before: OfCandidates
     # the guide's logits
-    judged: Float[Tensor, "rows k"]
+    judged: OfCandidates
     # the scores under guidance
-    after: Float[Tensor, "rows k"]
+    after: OfCandidates
 
 
 class Guidance(LogitsProcessor):
@@ -177,9 +177,7 @@ class Guidance(LogitsProcessor):
         self._state: Any = None
 
     @torch.no_grad()
-    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         if self.k > scores.shape[1]:
             raise SettingFault(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
         scores = scores.float()

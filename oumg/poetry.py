@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 from transformers import LogitsProcessor
 
@@ -12,6 +12,7 @@ from core.faults import SettingFault
 from core.settings import Count, check
 from models.sampling import sample_continuations, sample_in_batches
 from oumg.form import MARKS, Form
+from oumg.guidance import Scores
 from oumg.songnet import SongNet, generation_inputs
 
 
@@ -30,9 +31,7 @@ class FormConstraint(LogitsProcessor):
         marks = [songnet.vocabulary[mark] for mark in MARKS]
         self.no_characters = torch.tensor(sorted({*songnet.tokenizer.all_special_ids, *marks}))
 
-    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         rows, width = input_ids.shape
         forms = [self.slots[row * len(self.slots) // rows] for row in range(rows)]
         slots = [form[min(width - self.prompt, len(form) - 1)] for form in forms]
@@ -63,9 +62,7 @@ class ShiftedRanks(LogitsProcessor):
         check(Count, k=k)
         self.k = k
 
-    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
-    ) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         possible = (scores > -torch.inf).sum(dim=-1)
         free = possible > 1
         if not free.any():

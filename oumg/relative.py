@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
 from meta_eval.ties import settle_ties
-
-Floats = NDArray[np.float64]
 
 SCORES = ("accuracy", "hsr_1", "hsr_2", "hsrd", "ur", "ties")
 

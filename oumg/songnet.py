@@ -27,6 +27,7 @@ from models.batching import Batch, Task
 from models.causal import CausalLM
 from models.model import Float32Linear, decode_tokens
 from models.sampling import pad_prompts
+from models.tiny import DROPOUTS, initialise_model
 from models.windows import Pair
 from oumg.form import MARKS, Form, Slot, SlotKind
 
@@ -110,13 +111,12 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
             + self.phrases(at[..., 1].clamp(max=self.config.phrases))
             + self.left(at[..., 2].clamp(max=self.config.longest_phrase))
         )
-        output = self.transformer(
-            inputs_embeds=embedded,
-            attention_mask=attention_mask,
-            past_key_values=past_key_values,
-            position_ids=position_ids,
-            use_cache=use_cache,
-        )
+        given: Any = {
+            "attention_mask": attention_mask,
+            "past_key_values": past_key_values,
+            "position_ids": position_ids,
+        }
+        output = self.transformer(inputs_embeds=embedded, use_cache=use_cache, **given)
         hidden = output.last_hidden_state[:, -logits_to_keep:] if logits_to_keep else output.last_hidden_state
         return CausalLMOutputWithPast(logits=self.lm_head(hidden), past_key_values=output.past_key_values)
 
@@ -259,13 +259,9 @@ class SongNetPlan:
             n_layer=self.n_layer,
             n_head=self.n_head,
             n_positions=self.max_length,
-            resid_pdrop=self.dropout,
-            embd_pdrop=self.dropout,
-            attn_pdrop=self.dropout,
+            **dict.fromkeys(DROPOUTS["gpt2"], self.dropout),
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return SongNet(SongNetModel(config), tokenizer)
+        return SongNet(initialise_model(SongNetModel, config, seed), tokenizer)
 
 
 def tune_of(poem: Example) -> str:

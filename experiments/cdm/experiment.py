@@ -3,7 +3,6 @@
 Every trained model and every sample is a kept stage.
 """
 
-import itertools
 import json
 import random
 import shutil
@@ -20,18 +19,9 @@ from baselines.pairs import to_quality
 from baselines.word_count import WordCount
 from cdm import discriminative, negatives
 from cdm.concepts import check_exchangeable, exchange_concepts, find_known
-from cdm.discriminative import (
-    POOLINGS,
-    ClassifierPooler,
-    DiscriminativeCDM,
-    MomentumPooling,
-    Steps,
-    find_steps,
-    load_steps,
-    save_steps,
-)
+from cdm.discriminative import POOLINGS, ClassifierPooler, DiscriminativeCDM, MomentumPooling, Steps, find_steps
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
-from cdm.negatives import Negatives, sample_negatives, to_labelled
+from cdm.negatives import Negatives, sample_negatives
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from core.faults import SettingFault
@@ -41,15 +31,8 @@ from core.stages import fingerprint
 from data.corpus import Corpus
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
+from experiments.cdm import tables
 from experiments.cdm.plans import CdmPlan, DiscrepancyPlan, NegativesPlan, PoolerPlan
-from experiments.cdm.tables import (
-    CONTRAST_CAPTION,
-    list_contrasts,
-    list_figures,
-    list_warnings,
-    rank_dialogue_systems,
-    tabulate_cues,
-)
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
@@ -83,20 +66,20 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     metrics = {**list_generative(discriminators, plan), **make_discriminative(trained.pair, fitted, find)}
     steps = [find(trained.pair, each) for each in tokenised]
     scored = [score_dialogues(run, *each, metrics, trained.pair) for each in zip(data.rated, steps, strict=True)]
-    cues = tabulate_cues({plan.negatives.row: sampled, **ruled}, get_turns(data.held_out))
-    contrasts = [found for each in zip(scored, steps, strict=True) if (found := list_contrasts(*each))]
+    cues = tables.tabulate_cues({plan.negatives.row: sampled, **ruled}, get_turns(data.held_out))
+    contrasts = [row for each in zip(scored, steps, strict=True) for row in tables.list_contrasts(*each)]
     return present(
         run,
         scored,
         {model.name: model for model in (trained.amateur, trained.expert, *discriminators.values())},
         tables=[
-            *(table for each in zip(scored, steps, strict=True) for table in rank_dialogue_systems(*each)),
-            *([Table("Weight of the amateur", CONTRAST_CAPTION, [*itertools.chain(*contrasts)])] if contrasts else []),
+            *(table for each in zip(scored, steps, strict=True) for table in tables.rank_dialogue_systems(*each)),
+            *([Table("Weight of the amateur", tables.CONTRAST_CAPTION, contrasts)] if contrasts else []),
             cues,
         ],
         notes=[
             f"How the default settings were chosen: {plan.chosen}",
-            *list_warnings(trained.order, sampled, cues, fitted),
+            *tables.list_warnings(trained.order, sampled, cues, fitted),
         ],
         settings={
             "data": data.name,
@@ -106,7 +89,7 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             "pooler": plan.pooler.negatives,
         },
         folders={"pooler": pooler},
-        figures=list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
+        figures=tables.list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
         synthetic=data.synthetic,
     )
 
@@ -239,7 +222,7 @@ def train_discriminators(
     """The discriminators by name; those that learn the negatives of a rule by rule and name."""
     learned = {"": sampled, **{f"{rule}_": found for rule, found in ruled.items()}}
     return {
-        f"{kind}{name}": find_or_train(run, f"discriminator_{kind}{name}", each, to_labelled(found))
+        f"{kind}{name}": find_or_train(run, f"discriminator_{kind}{name}", each, negatives.to_labelled(found))
         for kind, found in learned.items()
         for name, each in plan.discriminators.items()
     }
@@ -298,12 +281,12 @@ def keep_steps(run: Run, trained: TrainedPair) -> Callable[..., list[Steps]]:
 
     def find(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
         def build(folder: Path) -> None:
-            save_steps(folder / "steps.npz", find_steps(pair, tokenised, token_budget))
+            discriminative.save_steps(folder / "steps.npz", find_steps(pair, tokenised, token_budget))
 
         depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
         with run.timed("momentum"):
             folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
-            return load_steps(folder / "steps.npz")
+            return discriminative.load_steps(folder / "steps.npz")
 
     return find
 

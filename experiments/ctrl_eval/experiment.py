@@ -28,13 +28,7 @@ from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.tables import Evaluated, plot_number_of_evaluators, tabulate_analyses
 from experiments.presentation import present
-from experiments.training import (
-    DiscriminatorPlan,
-    LanguageModelPlan,
-    Pretrained,
-    Trained,
-    find_or_train,
-)
+from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretrained, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 from models.loading import load_tokenizer
 

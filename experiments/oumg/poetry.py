@@ -21,8 +21,7 @@ from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.experiment import compare_systems
-from experiments.oumg.findings import Contest, JudgesPlan
+from experiments.oumg.experiment import CAPTION, Contest, JudgesPlan, compare_systems
 from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
 from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from meta_eval.scored_set import ScoredSet
@@ -183,7 +182,7 @@ def guided_poetry(
         discriminators,
         "Guided against unguided",
         [contest],
-        caption=f"{tables.CAPTION} {PERPLEXITY}",
+        caption=f"{CAPTION} {PERPLEXITY}",
         models={"generator": generator, "guide": guide},
         further=[score_forms(run, data, origins)],
         notes=[*notes, *prefix_notes(guidance.guide)],

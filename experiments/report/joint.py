@@ -34,11 +34,8 @@ def _list_findings(job: Mapping[str, Any]) -> Iterator[tuple[dict[str, str], str
     statistic = str(job["settings"].get("statistic", "spearman"))
     rated = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
     for row in rated:
-        yield (
-            {"set": row["set"], "aspect": row["aspect"]},
-            row["metric"],
-            _estimate(row, statistic if statistic in row else "spearman"),
-        )
+        shown = _estimate(row, statistic if statistic in row else "spearman")
+        yield {"set": row["set"], "aspect": row["aspect"]}, row["metric"], shown
     if rated:
         return
     estimates = ({name: _estimate(row, name) for name in row if f"{name}_interval" in row} for row in table)

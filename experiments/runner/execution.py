@@ -24,15 +24,8 @@ from core.settings import Seed, Several, check, one_of
 from core.stages import Stages
 from experiments.contracts import Outcome, Run
 from experiments.report import page, results
-from experiments.runner import terminal
+from experiments.runner import hardware, terminal
 from experiments.runner.configuration import check_targets, complete_experiment
-from experiments.runner.hardware import (
-    build_trainer,
-    check_devices,
-    check_trainer,
-    is_torch_imported,
-    seed_generators,
-)
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.tracking import NoTracking, is_first_process
@@ -43,6 +36,7 @@ from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 CUES = ("ridge", "none")
+REDACTED = ("signature", "tables", "notes", "figures", "files")  # of an outcome; scored texts, plots and models stay
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +153,7 @@ def _run(
                 folder=folder,
                 stages=Stages(Path(config.stages_dir), first=first),
                 seed=config.seed,
-                trainer=partial(build_trainer, config.trainer, folder, progress=progress),
+                trainer=partial(hardware.build_trainer, config.trainer, folder, progress=progress),
                 loggers=tracking.loggers,
                 progress=progress,
                 precision=str(config.trainer.precision),
@@ -170,7 +164,8 @@ def _run(
             kind = type(outcome).__name__
             raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
         if first:
-            outcome = _redact_outcome(name_recipe(outcome, config))
+            outcome = name_recipe(outcome, config)
+            outcome = replace(outcome, **{name: redact_leaves(getattr(outcome, name)) for name in REDACTED})
             about = {
                 "experiment": config.name,
                 "verb": verb,
@@ -212,15 +207,15 @@ def _build(
     _check_paths(plain, folder)
     completed = complete_experiment(plain)  # imports the targets
     check_targets(plain["logger"], "logger")
-    has_torch = is_torch_imported()  # without it nothing trains, and the run does not wait for Lightning's import
+    has_torch = hardware.is_torch_imported()  # without it nothing trains, and nothing waits for Lightning's import
     if has_torch:
         check_targets(plain["trainer"], "trainer")
     quiet_libraries()
-    check_devices(plain)
-    seed_generators(config.seed)
+    hardware.check_devices(plain)
+    hardware.seed_generators(config.seed)
     tracking = instantiate(config.logger)
     if has_torch:
-        check_trainer(config.trainer)
+        hardware.check_trainer(config.trainer)
     return instantiate(completed), tracking
 
 
@@ -232,12 +227,6 @@ def _deliver(outcome: Outcome, found: Mapping[str, Any], config: str, folder: Pa
     results.write_tables(outcome, folder)
     page.write_report(outcome, found, config, folder)
     results.write_json(found, folder / "results.json")
-
-
-def _redact_outcome(outcome: Outcome) -> Outcome:
-    """The outcome without secrets in its words; scored texts, plots and models stay as they are."""
-    words = ("signature", "tables", "notes", "figures", "files")
-    return replace(outcome, **{name: redact_leaves(getattr(outcome, name)) for name in words})
 
 
 def _check_paths(config: Mapping[str, Any], folder: Path) -> None:

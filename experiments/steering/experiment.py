@@ -27,16 +27,8 @@ from experiments.steering.tables import SteeredSetting, SteeredTexts
 from experiments.training import LanguageModelPlan, prefix_notes
 from models.causal import CausalLM
 from models.model import decode_tokens
-from oumg.generation import (
-    GuideModel,
-    SamplingSettings,
-    check_candidates,
-    choose_prompts,
-    continue_prompts,
-    encode_prompts,
-    make_guidance,
-    measure_overhead,
-)
+from oumg import generation
+from oumg.generation import GuideModel, SamplingSettings, make_guidance
 from oumg.guidance import GuidanceRule
 from oumg.pieces import split_pieces
 
@@ -66,12 +58,12 @@ def guided_text(
     if unknown := [label for label in labels if label not in data.labels]:
         raise InputFaults([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
     if isinstance(plan.generator, LanguageModelPlan):
-        check_candidates(steering.ks, plan.generator.model.vocabulary)
-    chosen, notes = choose_prompts(data, sampling)
+        generation.check_candidates(steering.ks, plan.generator.model.vocabulary)
+    chosen, notes = generation.choose_prompts(data, sampling)
     parts = split_parts(data, plan, run.seed)
     generator, lm = load_generator(run, plan, parts.generator, data)
-    check_candidates(steering.ks, len(lm.tokenizer))
-    prompts = encode_prompts(lm, chosen, sampling.new_tokens)
+    generation.check_candidates(steering.ks, len(lm.tokenizer))
+    prompts = generation.encode_prompts(lm, chosen, sampling.new_tokens)
     guides = {label: train_label_guide(run, plan.guide, lm, label, parts.guide) for label in labels}
     judges = train_label_judges(run, plan.judge, data.labels, parts.judge)
     loaded_guides = {label: load_guide(each.source, plan.device) for label, each in guides.items()}
@@ -124,13 +116,13 @@ def steer(
             guidances = {label: make_guidance(lm, guide, steering.rule, strength, k) for label, guide in guides.items()}
             for label, guidance in guidances.items():
                 with run.timed("generating"):
-                    continued = continue_prompts(lm, rows, sampling, k, guidance)
+                    continued = generation.continue_prompts(lm, rows, sampling, k, guidance)
                 with run.timed("judging"):
                     texts.append(measure_steered_texts(lm, judges, label, prompts, continued, sampling))
                 advance(1)
             with run.timed("measuring the overhead"):
                 guidance = next(iter(guidances.values()))
-                overhead = measure_overhead(lm, full_batch, sampling.new_tokens, k, guidance)
+                overhead = generation.measure_overhead(lm, full_batch, sampling.new_tokens, k, guidance)
             found.append(SteeredSetting(strength, k, tuple(texts), overhead))
     return found
 
