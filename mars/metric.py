@@ -164,14 +164,11 @@ class MARS(BaseMetric):
         judged = [self._judge(one) for one in compared]
         values = np.array([value for value, _ in judged], np.float64)
         unknown = f"{self.embedder.name} has no vector for the text or its references"
-        return Scores(
-            {"quality": values},
-            self.signature,
-            [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
-            [one.dropped + self._count_dropped(one) for one in compared],
-            [explained for _, explained in judged],
-            self.notes,
-        )
+        both = zip(compared, values, strict=True)
+        reasons = [one.reason or (unknown if np.isnan(value) else None) for one, value in both]
+        dropped = [one.dropped + self._count_dropped(one) for one in compared]
+        explained = [each for _, each in judged]
+        return Scores({"quality": values}, self.signature, reasons, dropped, explained, self.notes)
 
     def compare(self, examples: Sequence[Example]) -> list[Compared]:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""

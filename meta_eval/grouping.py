@@ -72,14 +72,7 @@ def lay_out(n: int, systems: Sequence[Hashable] | None = None, inputs: Sequence[
     )
 
 
-def group(
-    statistic: Statistic,
-    x: Floats,
-    y: Floats,
-    layout: Layout,
-    grouping: Grouping,
-    weights: Floats,
-) -> Floats:
+def group(statistic: Statistic, x: Floats, y: Floats, layout: Layout, grouping: Grouping, weights: Floats) -> Floats:
     """The statistic of x and y, both of shape (n,), in this grouping for each resample, of shape (resamples,).
 
     The weights of inputs, of shape (resamples, inputs), say how often a resample holds each.

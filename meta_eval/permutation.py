@@ -123,11 +123,8 @@ def permutation_tests(
     spread = np.sqrt((null**2).mean(axis=0))
     scale = np.where(spread > ROUNDING, spread, math.inf)  # metrics that are alike do not differ
     adjusted = step_down(np.abs(observed) / scale, np.abs(null) / scale)
-    return PermutationTests(
-        len(y),
-        dict(zip(pairs, adjusted.tolist(), strict=True)),
-        smallest_p(count, permutations, is_exact),
-    )
+    p_values = dict(zip(pairs, adjusted.tolist(), strict=True))
+    return PermutationTests(len(y), p_values, smallest_p(count, permutations, is_exact))
 
 
 def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:

@@ -102,12 +102,7 @@ class Encoder:
     token_budget: Count = 8192
 
     @classmethod
-    def from_pretrained(
-        cls,
-        name: str = "offline",
-        device: str = "cpu",
-        dtype: str = "float32",
-    ) -> "Encoder":
+    def from_pretrained(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "Encoder":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder."""
         model = _load_sentence_transformer(name, device, dtype)
         # sentence-transformers writes the length that the model was set to read into its tokenizer (`offline`: 256)
@@ -258,11 +253,6 @@ class CachedEmbedder:
         return self.embedder.dropped_tokens(texts)
 
 
-def load_embedder(
-    name: str = "offline",
-    static: bool = False,
-    device: str = "cpu",
-    dtype: str = "float32",
-) -> Embedder:
+def load_embedder(name: str = "offline", static: bool = False, device: str = "cpu", dtype: str = "float32") -> Embedder:
     """A sentence encoder by its name or folder, or its input embeddings (`static`)."""
     return (WordVectors.of_encoder if static else Encoder.from_pretrained)(name, device, dtype)

@@ -313,12 +313,7 @@ class Infiller:
     max_length: Count
 
     @classmethod
-    def from_pretrained(
-        cls,
-        model: str | Path,
-        device: str = "cpu",
-        dtype: str = "float32",
-    ) -> "Infiller":
+    def from_pretrained(cls, model: str | Path, device: str = "cpu", dtype: str = "float32") -> "Infiller":
         """A hub name or a folder, whose weights are loaded at first use.
 
         Raises SettingFault for a type of model whose convention is unknown, InputFaults as `check_ids`.

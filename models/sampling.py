@@ -38,14 +38,10 @@ def sample_continuations(
     """
     end = lm.tokenizer.eos_token_id
     plain = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": 1.0, "repetition_penalty": 1.0}
+    plain |= {"pad_token_id": padding_of(lm), "eos_token_id": end, "max_new_tokens": new_tokens}
     with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
         torch.manual_seed(seed)
-        rows = lm.model.generate(
-            **inputs,
-            max_new_tokens=new_tokens,
-            logits_processor=LogitsProcessorList(processors),
-            **{**plain, "pad_token_id": padding_of(lm), "eos_token_id": end, **settings},
-        )
+        rows = lm.model.generate(**inputs, logits_processor=LogitsProcessorList(processors), **plain | settings)
     written = rows[:, inputs["input_ids"].shape[1] :].tolist()
     return [next((row[: i + 1] for i, token in enumerate(row) if token == end), row) for row in written]
 

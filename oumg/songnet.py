@@ -111,12 +111,8 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
             + self.phrases(at[..., 1].clamp(max=self.config.phrases))
             + self.left(at[..., 2].clamp(max=self.config.longest_phrase))
         )
-        given: Any = {
-            "attention_mask": attention_mask,
-            "past_key_values": past_key_values,
-            "position_ids": position_ids,
-        }
-        output = self.transformer(inputs_embeds=embedded, use_cache=use_cache, **given)
+        given: Any = {"inputs_embeds": embedded, "attention_mask": attention_mask, "position_ids": position_ids}
+        output = self.transformer(**given, past_key_values=past_key_values, use_cache=use_cache)
         hidden = output.last_hidden_state[:, -logits_to_keep:] if logits_to_keep else output.last_hidden_state
         return CausalLMOutputWithPast(logits=self.lm_head(hidden), past_key_values=output.past_key_values)
 
