@@ -81,7 +81,7 @@ def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequen
 
     if arguments.cfg:
         config = compose_settings(settings, folders)
-        own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+        own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
         print(redact(OmegaConf.to_yaml(own)), end="")
         return 0
     jobs = expand_sweep(settings, folders) if arguments.multirun else [settings]

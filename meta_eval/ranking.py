@@ -186,12 +186,12 @@ def _compare(
     if tests.smallest >= comparison.level:
         smallest = f"the smallest p-value of these swaps is {tests.smallest:.2g}"
         unreachable = f"{smallest}, so no test can reach the level {comparison.level:g}"
-    found, how = [], (comparison.statistic, comparison.one_grouping)
+    statistic, grouping, found = comparison.statistic, comparison.one_grouping, []
     for a, b in pairs:
         difference, p_value = (ranking.draws[a] - ranking.draws[b]).estimate, tests.p_values[a, b]
         better = "–" if not p_value < comparison.level else a if difference.value > 0 else b
         reason = "; ".join(filter(None, (tests.reason, unreachable, difference.reason))) or None
-        found.append(MetricPair(aspect, a, b, tests.n, difference, p_value, better, reason, *how))
+        found.append(MetricPair(aspect, a, b, tests.n, difference, p_value, better, reason, statistic, grouping))
     return (*found,)
 
 

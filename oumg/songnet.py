@@ -245,6 +245,7 @@ class SongNetPlan:
 
     def build(self, texts: Sequence[str], seed: int) -> SongNet:
         tokenizer = character_tokenizer(texts, self.min_count)
+        dropouts: Any = dict.fromkeys(DROPOUTS["gpt2"], self.dropout)
         config = SongNetConfig(
             phrases=self.phrases,
             vocab_size=len(tokenizer),
@@ -255,7 +256,7 @@ class SongNetPlan:
             n_layer=self.n_layer,
             n_head=self.n_head,
             n_positions=self.max_length,
-            **dict.fromkeys(DROPOUTS["gpt2"], self.dropout),
+            **dropouts,
         )
         return SongNet(initialise_model(SongNetModel, config, seed), tokenizer)
 
