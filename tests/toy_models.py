@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, LightningModule, Trainer
 from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, BertForSequenceClassification
 
 from baselines.bleurt import Bleurt, Regressor
 from cdm.discriminative import FEATURES, ClassifierPooler
-from cdm.infilling import SEPARATOR
+from cdm.infilling import SEPARATOR, Pair
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from models.causal import CausalLM
 from models.seq2seq import Seq2SeqLM
@@ -86,6 +86,29 @@ def toy_bart(tokens: int, start: int, end: int, deviation: float, seed: int = 0)
         forced_eos_token_id=None,
     )
     return initialise_model(BartForConditionalGeneration, config, seed).eval()
+
+
+class Killed(Callback):
+    """Stops a run in the middle of an epoch, as a kill would."""
+
+    def __init__(self, epoch: int) -> None:
+        self.at = (epoch, 1)
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        if (trainer.current_epoch, batch_idx) == self.at:
+            raise RuntimeError("killed")
+
+
+def kill_in(epoch: int, callbacks: Sequence[Callback], **settings: Any) -> Trainer:
+    return QUIET(callbacks=[*callbacks, Killed(epoch)], **settings)
+
+
+def toy_pair(texts: Sequence[str], **settings: Any) -> Pair:
+    """Two untrained T5, of which the second is wider."""
+    models = [
+        TinyT5(400, width, 2 * width, 2, 1, 1).build(texts, (SEPARATOR,), seed) for seed, width in ((1, 16), (2, 32))
+    ]
+    return Pair(*models, max_length=60, **settings)
 
 
 def refuse_large_batches(forward: Callable[..., Any], rows: int) -> Callable[..., Any]:

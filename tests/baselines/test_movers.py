@@ -18,17 +18,6 @@ from data.documents import DocumentFrequencies
 from data.words import RUNS
 from models.encoders import WordVectors, load_encoder
 
-
-def lower_words(text: str) -> list[str]:
-    return RUNS.findall(text.lower())
-
-
-@pytest.fixture(scope="module")
-def vectors() -> WordVectors:
-    words = {"the": 0, "cat": 1, "sat": 2, "rain": 3}
-    return WordVectors(words, np.array([[0, 0], [3, 0], [0, 4], [3, 4]], np.float32), "toy", lower_words)
-
-
 masses = st.lists(st.floats(0.1, 1.0), min_size=1, max_size=5)
 
 
@@ -46,8 +35,10 @@ def test_the_cost_of_moving_on_a_line_is_the_area_between_the_sums(
     assert found == pytest.approx(sum(gaps), abs=1e-6)
 
 
-def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
+def test_sentence_mover_by_hand() -> None:
     """Sentences (1.5, 0) of 2 words and (0, 4) of 1 word against (0, 0) of 1 word: 2/3 * 1.5 + 1/3 * 4."""
+    words, table = {"the": 0, "cat": 1, "sat": 2}, np.array([[0, 0], [3, 0], [0, 4]], np.float32)
+    vectors = WordVectors(words, table, "toy", lambda text: RUNS.findall(text.lower()))
     metric = SentenceMover(vectors)
     examples = [
         Example("a", "The cat. Sat!", references=("the",)),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cdm.infilling import SEPARATOR, Pair
+from cdm.infilling import Pair
 from data.builtin.dialogues import generate_dialogues
-from models.tiny import TinyT5
+from tests.toy_models import toy_pair
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +14,4 @@ def dialogues() -> list[tuple[str, ...]]:
 
 @pytest.fixture(scope="session")
 def pair(dialogues: list[tuple[str, ...]]) -> Pair:
-    texts = [turn for turns in dialogues for turn in turns]
-    amateur = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed=1)
-    expert = TinyT5(400, 32, 64, 2, 1, 1).build(texts, (SEPARATOR,), seed=2)
-    return Pair(amateur, expert, max_length=60)
+    return toy_pair([turn for turns in dialogues for turn in turns])

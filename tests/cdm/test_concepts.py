@@ -17,7 +17,7 @@ from cdm.infilling import SEPARATOR, Pair
 from cdm.negatives import Negatives
 from cdm.sampling import Sampling
 from data.builtin.concepts import generate_concept_sentences
-from models.tiny import TinyT5
+from tests.toy_models import toy_pair
 
 TEXTS = [example.turns for example in generate_concept_sentences(40, seed=0)]
 TRAINING = [example.turns for example in generate_concept_sentences(3000, seed=1)]
@@ -26,10 +26,7 @@ KNOWN = find_known(TRAINING)
 
 @pytest.fixture(scope="module")
 def pair() -> Pair:
-    texts = [turn for turns in TEXTS for turn in turns]
-    amateur = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed=1)
-    expert = TinyT5(400, 32, 64, 2, 1, 1).build(texts, (SEPARATOR,), seed=2)
-    return Pair(amateur, expert, max_length=60, given=1)
+    return toy_pair([turn for turns in TEXTS for turn in turns], given=1)
 
 
 def test_concepts_exchange_only_into_words_of_the_training_text() -> None:

@@ -243,7 +243,7 @@ def test_logits_beyond_the_tokenizer_change_nothing(middle: ConditionalLM, dialo
 
 
 def test_what_does_not_go_together_is_refused(
-    middle: ConditionalLM, left_to_right: ConditionalLM, bart: Pair, dialogues: Dialogues
+    middle: ConditionalLM, left_to_right: ConditionalLM, dialogues: Dialogues
 ) -> None:
     with pytest.raises(SettingFault, match="need one tokenizer"):
         Pair(middle, left_to_right)

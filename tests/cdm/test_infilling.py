@@ -1,13 +1,12 @@
 """Training learns, keeps the best weights, and ends where it would have ended after being killed."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from safetensors.torch import load_file
 
@@ -18,25 +17,15 @@ from data.builtin.dialogues import generate_dialogues
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule, train_language_model
+from tests.toy_models import QUIET, kill_in
 
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
-QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
 DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
 GAPS = Gaps(max_length=1000)  # every dialogue is one window
 
 
-class Killed(pl.Callback):
-    """Dies in the middle of the second epoch."""
-
-    def on_train_batch_start(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        if batch_idx == 1 and trainer.current_epoch == 1:
-            raise RuntimeError("killed")
-
-
 def train(
-    folder: Path, schedule: LanguageModelSchedule, texts: Sequence[tuple[str, ...]], trainer: Callable[..., pl.Trainer]
+    folder: Path, schedule: LanguageModelSchedule, texts: Sequence[tuple[str, ...]], trainer: Any = QUIET
 ) -> None:
     """A model learns a gap of each text in an epoch."""
     lm = GAPS.build(PLAN, DIALOGUES, seed=0)
@@ -48,7 +37,7 @@ def test_the_epoch_of_the_largest_discrepancy_is_kept(tmp_path: Path) -> None:
     lm, against = GAPS.build(PLAN, DIALOGUES, seed=0), [2.0, 9.0, 3.0]
     tasks = GAPS.tasks(lm, DIALOGUES[:40])
     schedule = LanguageModelSchedule(epochs=3, batch_size=16, learning_rate=0.01)
-    train_language_model(lm, tasks, tasks(1)[:9], schedule, tmp_path, make_trainer, against=against, every_epoch=True)
+    train_language_model(lm, tasks, tasks(1)[:9], schedule, tmp_path, QUIET, against=against, every_epoch=True)
     points = [point for point in json.loads((tmp_path / "curve.json").read_text("utf-8")) if "val/loss" in point]
     assert [p["val/discrepancy"] for p in points] == pytest.approx(
         [other - p["val/loss"] for other, p in zip(against, points, strict=True)]
@@ -60,12 +49,6 @@ def test_the_epoch_of_the_largest_discrepancy_is_kept(tmp_path: Path) -> None:
     assert same == [False, True, False]
 
 
-def make_trainer(*extra: pl.Callback, **settings: object) -> pl.Trainer:
-    callbacks = [*settings.pop("callbacks"), *extra]  # pyright: ignore[reportGeneralTypeIssues]
-    settings.pop("logger")
-    return QUIET(callbacks=callbacks, **settings)  # pyright: ignore[reportArgumentType]
-
-
 @pytest.mark.parametrize("muon", [None, 0.005])
 def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) -> None:
     lm = GAPS.build(PLAN, DIALOGUES, seed=0)
@@ -73,7 +56,7 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
     tasks = held_out.tasks(seed=1)
     before = held_out_nll(lm, held_out.infilling, tasks)
     schedule = LanguageModelSchedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon)
-    train(tmp_path, schedule, DIALOGUES[:100] * 2, make_trainer)
+    train(tmp_path, schedule, DIALOGUES[:100] * 2)
     curve = json.loads((tmp_path / "curve.json").read_text("utf-8"))
     after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), held_out.infilling, tasks)
     assert after < before - 1
@@ -86,10 +69,10 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
 
 def test_a_killed_run_ends_where_it_would_have_ended(tmp_path: Path) -> None:
     schedule = LanguageModelSchedule(epochs=2, batch_size=16, learning_rate=0.01, muon=0.005)
-    train(tmp_path / "whole", schedule, DIALOGUES[:40], make_trainer)
+    train(tmp_path / "whole", schedule, DIALOGUES[:40])
     with pytest.raises(RuntimeError, match="killed"):
-        train(tmp_path / "killed", schedule, DIALOGUES[:40], partial(make_trainer, Killed()))
-    train(tmp_path / "killed", schedule, DIALOGUES[:40], make_trainer)
+        train(tmp_path / "killed", schedule, DIALOGUES[:40], partial(kill_in, 1))
+    train(tmp_path / "killed", schedule, DIALOGUES[:40])
     whole, resumed = (Seq2SeqLM.from_pretrained(tmp_path / n).model.state_dict() for n in ("whole", "killed"))
     for name in whole:
         torch.testing.assert_close(resumed[name], whole[name], atol=1e-6, rtol=0)

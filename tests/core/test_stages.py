@@ -220,15 +220,11 @@ def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -
 # ---- hashes of files -------------------------------------------------------------------------------------------------
 
 
-def age(path: Path) -> None:
-    then = time.time() - 10 * SETTLED
-    os.utime(path, (then, then))
-
-
 def test_a_changed_file_of_the_same_size_and_time_is_read_again(tmp_path: Path):
     path = tmp_path / "weights"
     path.write_bytes(b"whole")
-    age(path)
+    then = time.time() - 10 * SETTLED
+    os.utime(path, (then, then))
     before, state = file_sha256(path), path.stat()
     path.write_bytes(b"whale")
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))  # the time of the inode's change cannot be put back

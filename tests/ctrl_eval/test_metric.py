@@ -91,10 +91,6 @@ def tiny() -> CTRLEval:
     return CTRLEval(Infiller(lambda: lm, lm.tokenizer, T5, 512), frequencies=table, prompts=PROMPTS)
 
 
-def limit(metric: CTRLEval, max_length: int) -> CTRLEval:
-    return replace(metric, infiller=replace(metric.infiller, max_length=max_length))
-
-
 def bart() -> Seq2SeqLM:
     tokenizer = TinyT5(400, 16, 32, 2, 1, 1).build([e.text for e in EXAMPLES], ("<mask>",), seed=0).tokenizer
     return Seq2SeqLM(toy_bart(len(tokenizer), 1, 1, 0.5), tokenizer)
@@ -256,7 +252,8 @@ def test_without_a_table_the_signature_and_a_warning_say_so(tiny: CTRLEval, capl
 
 @pytest.mark.parametrize("truncation", ["warn", "window"])
 def test_long_texts_are_cut_and_counted(tiny: CTRLEval, truncation: Any) -> None:
-    short = replace(limit(tiny, 8), truncation=truncation, aspects=("coherence",))
+    infiller = replace(tiny.infiller, max_length=8)
+    short = replace(tiny, infiller=infiller, truncation=truncation, aspects=("coherence",))
     found = short.score(EXAMPLES)
     lengths = [len(word_ids(tiny.infiller.lm, e.text)) for e in EXAMPLES]
     assert [dropped > 0 for dropped in found.dropped_tokens] == [length > 10 for length in lengths]

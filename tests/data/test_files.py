@@ -226,13 +226,6 @@ def test_json_too_deep_or_too_long_is_a_fault_and_no_crash(tmp_path: Path):
     assert [each.split(":")[0] for each in faults_of(tmp_path / "x.jsonl", content)] == ["1", "2", "3"]
 
 
-def zip_blocks(path: Path, start: bytes, block: bytes, count: int) -> None:
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        file.write(start)
-        for _ in range(count):
-            file.write(block)
-
-
 ROW = "2: a row must have at most 200000 characters"
 
 
@@ -251,7 +244,7 @@ def test_a_small_file_that_holds_gigabytes_is_refused_early(
 ):
     """16 MB stand for gigabytes here; reading ends early and needs little memory."""
     path = tmp_path / name
-    zip_blocks(path, start, block, 2**24 // len(block))
+    path.write_bytes(gzip.compress(start + block * (2**24 // len(block)), 1))
     for module in ("text_files", "table_files"):
         monkeypatch.setattr(f"data.{module}.LONGEST_LINE", 200_000)
     tracemalloc.start()
@@ -319,7 +312,7 @@ def test_links_and_pipes_are_not_replaced_or_written_through(tmp_path: Path):
     assert {path.name for path in tmp_path.iterdir()} == {"mine", "link", "pipe", "new"}
 
 
-def test_scores_have_the_promised_form(tmp_path: Path):
+def test_scores_have_the_promised_form():
     examples = [Example("a", text="t"), Example("b", text="u")]
     values: Any = {"coherence": [0.1, math.nan], "overall": [2.0, 3.0]}
     explanations = ({"tokens": [1, 2]}, {})

@@ -1,4 +1,4 @@
-"""Sentence splitters: English prose, any text with end marks, regular expressions."""
+"""Sentence splitters and cleaning: English prose, any text with end marks, regular expressions, hashtags."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.example import Example
 from core.faults import SettingFault
+from data.cleaning import clean_examples, remove_hashtags_and_urls
 from data.sentences import make_splitter, split_at_marks, split_english
 
 
@@ -51,3 +53,24 @@ def test_texts_are_split_at_marks() -> None:
     assert split_at_marks("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
     assert split_at_marks("dr. who ran . he fell !\n\nand") == ["dr.", "who ran .", "he fell !", "and"]
     assert split_at_marks(" \n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Read www.a.org/x?y=1.", "Read"),
+        ("#monday was good", "was good"),
+        ("C# and a#b stay, so does # alone", "C# and a#b stay, so does # alone"),
+        ("two  spaces stay", "two  spaces stay"),
+    ],
+)
+def test_hashtags_and_urls(text: str, expected: str) -> None:
+    assert remove_hashtags_and_urls(text) == expected
+
+
+def test_all_texts_of_an_example_are_cleaned() -> None:
+    example = Example("a", "a #b", context="http://x.y c", references=("d #e", "f"), ratings={"overall": 1.0})
+    [cleaned] = clean_examples([example])
+    assert (cleaned.text, cleaned.context, cleaned.references) == ("a", "c", ("d", "f"))
+    assert cleaned.ratings == example.ratings
+    assert clean_examples([Example("b", "x")])[0].context is None

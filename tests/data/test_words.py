@@ -62,7 +62,9 @@ def test_words_by_hand(text: str, expected: str) -> None:
     assert split(text) == expected.split()
 
 
-def check_offsets(text: str) -> None:
+@given(st.text(max_size=40) | st.text(alphabet="aZé0-'’.,/ n t s\u0301\u200d👍🏽🇫字[]", max_size=40))
+@settings(max_examples=150, deadline=None)
+def test_only_white_space_lies_between_words_of_any_text(text: str) -> None:
     end = 0
     for word in split_words(text):
         assert word.text
@@ -70,12 +72,6 @@ def check_offsets(text: str) -> None:
         assert re.fullmatch(r"[\s\u200b\ufeff]*", text[end : word.start])
         end = word.end
     assert re.fullmatch(r"[\s\u200b\ufeff]*", text[end:])
-
-
-@given(st.text(max_size=40) | st.text(alphabet="aZé0-'’.,/ n t s\u0301\u200d👍🏽🇫字[]", max_size=40))
-@settings(max_examples=150, deadline=None)
-def test_only_white_space_lies_between_words_of_any_text(text: str) -> None:
-    check_offsets(text)
 
 
 def test_a_lone_surrogate_is_a_word() -> None:

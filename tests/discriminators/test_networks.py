@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from transformers import DistilBertConfig, DistilBertModel
 
 from discriminators.discriminator import Discriminator, new_bert
-from discriminators.networks import AttentionBiLSTM, BertClassifier, CausalLSTM, CausalState, attention_pool
+from discriminators.networks import AttentionBiLSTM, BertClassifier, CausalLSTM, attention_pool
 from discriminators.vocabulary import EncoderTokens
 from models.encoders import load_encoder
 from tests.toy_models import randomise
@@ -142,13 +142,6 @@ def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
 
 def ids(rows: int, time: int, vocabulary: int = 20) -> torch.Tensor:
     return torch.randint(0, vocabulary, (rows, time), generator=torch.Generator().manual_seed(1))
-
-
-def read(network: CausalLSTM, tokens: torch.Tensor) -> CausalState:
-    state = network.start(len(tokens))
-    for column in tokens.unbind(1):
-        state = network.advance(state, column)
-    return state
 
 
 @pytest.mark.parametrize("w", [0.0, 1.0, 40.0])  # mean, ordinary and nearly hard attention

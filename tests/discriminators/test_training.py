@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.precision import MixedPrecision
 
@@ -26,7 +26,7 @@ from discriminators.training import (
     order_by_auc,
     train_classifier,
 )
-from tests.toy_models import QUIET
+from tests.toy_models import QUIET, kill_in
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
@@ -104,28 +104,13 @@ def test_kept_point_by_hand():
     assert [kept_point(points, keep)["step"] for keep in ("loss", "auc")] == [2, 4]
 
 
-class Kill(Callback):
-    """Stops a run in the middle of an epoch, as a kill would."""
-
-    def __init__(self, epoch: int):
-        self.epoch = epoch
-
-    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, outputs, batch, batch_idx: int) -> None:
-        if (trainer.current_epoch, batch_idx) == (self.epoch, 1):
-            raise RuntimeError("killed")
-
-
-def killing(epoch: int, callbacks, **arguments) -> Trainer:
-    return QUIET(callbacks=[*callbacks, Kill(epoch)], **arguments)
-
-
 @pytest.mark.parametrize("kind", [*KINDS, "guide"])
 def test_killed_and_run_again_is_an_unbroken_run(kind: str, learn: Learn, curve: Curve, tmp_path: Path):
     again = partial(learn, kind, settings=replace(SETTINGS, epochs=4))
     unbroken = again("a")
     for epoch in (0, 2, 3):
         with pytest.raises(RuntimeError, match="killed"):
-            again("b", partial(killing, epoch))
+            again("b", partial(kill_in, epoch))
         torch.rand(5)  # the next run does not start from the same random state
     resumed = again("b").network.state_dict()
     for name, tensor in unbroken.network.state_dict().items():

@@ -13,6 +13,8 @@ from unittest.mock import patch
 
 import pytest
 
+from core.stages import Stages
+from experiments.contracts import Run
 from experiments.report.plots import save_figure
 from experiments.run import main
 
@@ -69,6 +71,16 @@ def finish(run: Callable[..., Ended], tmp_path: Path) -> Callable[..., dict[str,
 def list_stages(folder: Path) -> dict[str, int]:
     """The stages in an output folder, and when each was finished."""
     return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Run:
+    """A run without a trainer."""
+
+    def nothing(*_: object, **__: object) -> Any:
+        raise AssertionError("nothing is trained here")
+
+    return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, nothing, nothing, show_nothing)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,16 +74,13 @@ def test_a_command_runs(run_here: Callable[..., int], reader: Path, command: str
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize(("command", "output"), [each for each in shown() if not is_composed(each[0])])
 def test_a_page_shows_what_a_command_prints(
-    run_here: Callable[..., int],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    output: str,
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str, output: str
 ) -> None:
     """On a terminal of 84 columns, which is what the pages have, in order; `...` stands for what is left out."""
     monkeypatch.setattr("experiments.runner.terminal.WIDTH_OF_A_FILE", 84)
-    assert run_here(*shlex.split(command), "run_dir=here") == 0
-    printed = iter([line.rstrip() for line in capsys.readouterr().out.splitlines()])
+    ended = run(*shlex.split(command), "run_dir=here")
+    assert ended.returncode == 0, ended.stderr
+    printed = iter([line.rstrip() for line in ended.stdout.splitlines()])
     for line in output.splitlines():
         assert line == "..." or not line.strip() or line.rstrip() in printed
 
@@ -90,12 +88,12 @@ def test_a_page_shows_what_a_command_prints(
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(("command", "output"), [each for each in shown() if "data.root=FOLDER" in each[0]])
 def test_a_page_shows_figures_of_a_public_set(
-    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], shared_data: Path, command: str, output: str
+    run: Callable[..., Any], shared_data: Path, command: str, output: str
 ) -> None:
     """Each line has cells of one line that the command prints, in this order; a page leaves out columns and rows."""
-    assert run_here(*shlex.split(command.replace("FOLDER", str(shared_data))), "run_dir=here") == 0
-    printed = capsys.readouterr().out
-    lines, sentences = printed.splitlines(), " ".join(printed.split())
+    ended = run(*shlex.split(command.replace("FOLDER", str(shared_data))), "run_dir=here")
+    assert ended.returncode == 0, ended.stderr
+    lines, sentences = ended.stdout.splitlines(), " ".join(ended.stdout.split())
     for line in filter(str.strip, output.splitlines()):
         cells = re.split(r"\s{2,}", line.strip())
         in_order = re.compile(r"(?:^|\s{2,}).*?".join(map(re.escape, cells)))

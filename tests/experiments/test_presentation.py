@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -17,16 +17,12 @@ class ToyRun:
 
     name: str = "toy"
     seed: int = 3
-    cues: bool = True
-
-
-def present_toy(**settings: Any) -> Any:
-    return present(cast(Run, ToyRun(**settings)), [make_long_and_good()])
+    cues: bool = False
 
 
 @pytest.mark.filterwarnings("default")  # the toy experiment warns
 def test_cues_can_be_left_out(run_here: Callable[..., int]) -> None:
-    outcome = present_toy(cues=False)
+    outcome = present(cast(Run, ToyRun()), [make_long_and_good()])
     assert {row["metric"] for row in outcome.tables[0].rows} == {"quality", "length", "noise"}
     assert all(row["beyond_cues"].reason for row in outcome.tables[0].rows)
     assert "cues" not in outcome.signature

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytorch_lightning import Trainer
 
-from core.stages import Stages
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings
@@ -22,7 +20,7 @@ from experiments.training import (
     find_or_train,
 )
 from models.batching import NOT_LEARNED
-from tests.experiments.conftest import show_nothing
+from tests.toy_models import QUIET
 
 TEXTS = [LabelledText((word,), label, f"{word}{i}") for i in range(8) for label, word in enumerate(("bad", "good"))]
 PLAN = DiscriminatorPlan(
@@ -30,17 +28,9 @@ PLAN = DiscriminatorPlan(
 )
 
 
-def quiet(**settings: object) -> Trainer:
-    return Trainer(accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, **settings)  # type: ignore[arg-type]
-
-
-def no_trainer(**_: object) -> Trainer:
-    raise AssertionError("it trains again")
-
-
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, quiet, lambda name: [], show_nothing)  # type: ignore[arg-type]
+def run(kept: Run) -> Run:
+    return replace(kept, trainer=QUIET, loggers=lambda name: [])
 
 
 def test_a_hub_name_loads_and_identifies_itself_and_needs_no_text(run: Run) -> None:
@@ -97,13 +87,13 @@ def test_a_limit_on_texts_keeps_whole_groups_of_both_classes(run: Run, monkeypat
     assert {text.group for text in learned[-2]} != {str(i) for i in range(5)}
 
 
-def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run) -> None:
+def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run, kept: Run) -> None:
     first = find_or_train(run, "judge", PLAN, TEXTS)
     assert first.is_trained_here
     assert first.identity.startswith("judge-")
     assert {"step", "val/loss", "val/accuracy", "val/auc", "val/order"} == set(first.curve[-1])
     assert Discriminator.from_pretrained(first.source).logits([("good",)])[0].shape == (1,)
-    idle = replace(run, trainer=no_trainer)
+    idle = replace(run, trainer=kept.trainer)
     assert find_or_train(idle, "judge", PLAN, TEXTS) == first
     changes: list[dict[str, Any]] = [
         {"seed": 1},
@@ -113,5 +103,5 @@ def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run) -
         {"run": replace(idle, precision="bf16-mixed")},
     ]
     for changed in changes:
-        with pytest.raises(AssertionError, match="trains again"):
+        with pytest.raises(AssertionError, match="nothing is trained"):
             find_or_train(**{"run": idle, "name": "judge", "plan": PLAN, "texts": TEXTS, **changed})

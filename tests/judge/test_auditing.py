@@ -28,7 +28,6 @@ from meta_eval.cues import count_cues
 from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
-BASE = {"texts": 4, "strengths": [1.0], "resamples": 20}
 WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
 
 

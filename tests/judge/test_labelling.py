@@ -37,9 +37,8 @@ def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     assert row["harshness"].value == pytest.approx(0.1)
     cells = [(each["people"], each["judged 0"], each["judged 1"]) for each in tables[CONFUSION].rows]
     assert cells == [("0", 15, 10), ("1", 5, 20)]
-    no, yes = tables[EACH].rows
-    assert (yes["n_people"], yes["n_judge"], yes["sensitivity"].value, yes["specificity"].value) == (25, 30, 0.8, 0.6)
-    assert (no["sensitivity"].value, no["specificity"].value) == (0.6, 0.8)
+    rates = [(each["sensitivity"].value, each["specificity"].value) for each in tables[EACH].rows]
+    assert rates == [(0.6, 0.8), (0.8, 0.6)]
     assert len(tables[DISAGREEMENTS].rows) == 15
     assert SINGLE not in tables
     assert any("q: j is better than chance (kappa 0.400" in note for note in found.notes)
@@ -57,10 +56,7 @@ def test_the_surest_disagreements_come_first() -> None:
 def test_people_among_themselves_and_the_ceiling() -> None:
     people = [[1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, 1]] * 10
     found, tables = agree([(each, each[0]) for each in people])
-    own, judge_, most = tables[SINGLE].rows
-    assert (own["n"], own["accuracy"]) == (120, pytest.approx(4 / 6))
-    assert own["kappa"].value == pytest.approx(1 / 3)
-    assert judge_["kappa"].value == most["kappa"].value == pytest.approx(2 / 3)
+    assert [row["kappa"].value for row in tables[SINGLE].rows] == pytest.approx([1 / 3, 2 / 3, 2 / 3])
     assert any("people among themselves by 0.333" in note for note in found.notes)
 
 

@@ -1,19 +1,23 @@
-"""Scored sets from arrays, for tests."""
+"""Scored sets from arrays, and correlations by scipy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from core.example import Example
-from core.scores import Scores
+from data.scored import mark_missing
 from meta_eval.scored_set import ScoredSet
 
 
-def make_scores(values: ArrayLike, aspect: str = "score") -> Scores:
-    """Scores of one aspect; a NaN has a reason."""
-    column = np.asarray(values, dtype=np.float64)
-    return Scores({aspect: column}, "toy", ["no score" if missing else None for missing in np.isnan(column)])
+def oracle(correlate: Callable[..., Any]) -> Callable[..., float]:
+    return lambda x, y: float(np.asarray(correlate(x, y))[0])
+
+
+ORACLES = {"pearson": oracle(stats.pearsonr), "spearman": oracle(stats.spearmanr), "kendall": oracle(stats.kendalltau)}
+rho = ORACLES["spearman"]
 
 
 def make_set(
@@ -35,4 +39,4 @@ def make_set(
         )
         for i, rating in enumerate(np.asarray(ratings, dtype=np.float64))
     )
-    return ScoredSet("toy", examples, {name: make_scores(values) for name, values in scores.items()})
+    return ScoredSet("toy", examples, {name: mark_missing(values, "toy") for name, values in scores.items()})

@@ -1,14 +1,13 @@
 """Intervals: scipy's bootstrap as the oracle, coverage, what is drawn, undefined cases with reasons."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from meta_eval.auditing import standardised_mean
-from meta_eval.bootstrap import Estimate, expand_confidence
+from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, expand_confidence
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
@@ -19,23 +18,15 @@ from meta_eval.intervals import (
     mean_interval,
     share_interval,
 )
+from tests.meta_eval.sets import ORACLES, rho
 
 NAN = math.nan
 
 
-@dataclass(frozen=True)
-class Correlations:
-    pearson: Estimate
-    spearman: Estimate
-    kendall: Estimate
-
-
-def agreement(scores, ratings, groups=None, **settings) -> Correlations:
-    """All three correlations, over inputs."""
-    layout, drawing = lay_out(len(scores), inputs=groups), Resampling(**settings)
-    return Correlations(
-        *(grouped_estimate(each, scores, ratings, layout, resampling=drawing) for each in (pearson, spearman, kendall))
-    )
+def agree(scores, ratings, statistic=spearman, groups=None, **settings) -> Estimate:
+    """The interval of a correlation over inputs."""
+    layout = lay_out(len(scores), inputs=groups)
+    return grouped_estimate(statistic, scores, ratings, layout, resampling=Resampling(**settings))
 
 
 def rated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -45,23 +36,13 @@ def rated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return x, np.clip(np.round(x + rng.normal(size=n)), -1, 1)
 
 
-def clustered(groups: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Ten examples per group that share most of what they are."""
-    rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(2, groups)).repeat(10, axis=1)
-    x, y = shared + 0.1 * rng.normal(size=(2, 10 * groups))
-    return x, y, [f"input {i}" for i in range(groups) for _ in range(10)]
-
-
-@pytest.mark.parametrize(
-    ("name", "oracle"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)]
-)
-def test_equal_to_scipys_paired_bootstrap(name, oracle):
-    x, y = rated(60, 1)
-    found = getattr(agreement(x, y, resamples=200, seed=5), name)
+@pytest.mark.parametrize("statistic", [pearson, spearman, kendall])
+def test_equal_to_scipys_paired_bootstrap(statistic):
+    (x, y), oracle = rated(60, 1), ORACLES[statistic.__name__]
+    found = agree(x, y, statistic, resamples=200, seed=5)
     expected = stats.bootstrap(
         (x, y),
-        lambda a, b: oracle(a, b)[0],
+        oracle,
         paired=True,
         vectorized=False,
         n_resamples=200,
@@ -69,13 +50,15 @@ def test_equal_to_scipys_paired_bootstrap(name, oracle):
         method="percentile",
         rng=np.random.default_rng(5),
     ).confidence_interval
-    assert found.value == pytest.approx(oracle(x, y)[0], abs=1e-12)
+    assert found.value == pytest.approx(oracle(x, y), abs=1e-12)
     assert (found.low, found.high) == (pytest.approx(expected.low, abs=1e-12), pytest.approx(expected.high, abs=1e-12))
 
 
 def test_groups_are_drawn_whole():
-    x, y, groups = clustered(30, 0)
-    found = agreement(x, y, groups=groups, resamples=100, seed=3).spearman
+    """Ten examples per group share most of what they are."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 30)).repeat(10, axis=1) + 0.1 * rng.normal(size=(2, 300))
+    found = agree(x, y, groups=np.arange(30).repeat(10).tolist(), resamples=100, seed=3)
     draws = np.random.default_rng(3).integers(0, 30, (100, 30))  # as scipy's bootstrap draws
     members = np.arange(300).reshape(30, 10)
     rhos = [stats.spearmanr(x[members[draw].ravel()], y[members[draw].ravel()])[0] for draw in draws]
@@ -96,8 +79,8 @@ def test_groups_are_drawn_whole():
 )
 def test_undefined_is_nan_with_a_reason(scores, ratings, groups, reason):
     """Few units have values but no interval: four examples in order had the interval [1.00, 1.00]."""
-    found = agreement(scores, ratings, groups=groups)
-    for estimate in (found.pearson, found.spearman, found.kendall):
+    for statistic in (pearson, spearman, kendall):
+        estimate = agree(scores, ratings, statistic, groups)
         assert estimate.value == pytest.approx(1.0) if "interval" in reason else math.isnan(estimate.value)
         assert (math.isnan(estimate.low), math.isnan(estimate.high), estimate.reason) == (True, True, reason)
 
@@ -116,16 +99,11 @@ def test_undefined_groupings_have_a_reason(settings, reason):
 
 def test_too_little_variation_for_an_interval():
     """One rating of 50 differs: about .98^50 = 36 % of the resamples are constant."""
-    found = agreement(range(50), [1] + [0] * 49)
-    assert found.spearman.value == pytest.approx(stats.spearmanr(range(50), [1] + [0] * 49)[0])
-    assert math.isnan(found.spearman.low)
-    assert found.spearman.reason is not None
-    assert found.spearman.reason.endswith("of 1000 resamples: too little variation for an interval")
-    assert 310 < int(found.spearman.reason.split()[3]) < 420
-
-
-def rho(x, y) -> float:
-    return float(np.asarray(stats.spearmanr(x, y))[0])
+    found = agree(range(50), [1] + [0] * 49)
+    assert found.value == pytest.approx(rho(range(50), [1] + [0] * 49))
+    assert math.isnan(found.low)
+    assert str(found.reason).endswith("of 1000 resamples: too little variation for an interval")
+    assert 310 < int(str(found.reason).split()[3]) < 420
 
 
 def test_the_mean_has_students_interval():
@@ -260,6 +238,23 @@ def test_the_difference_of_two_metrics_equals_the_paired_bootstrap_of_scipy():
 )
 def test_bad_arrays(arguments, message):
     with pytest.raises(ValueError, match=message):
-        agreement(*arguments)
+        agree(*arguments)
     with pytest.raises(ValueError, match="the layout has 4 examples, but there are 3 scores"):
         grouped_estimate(spearman, [1, 2, 3], [1, 2, 3], lay_out(4))
+
+
+def test_a_ratio_of_sums_has_an_interval_over_units() -> None:
+    alike, ones, units = np.tile([1.0, 0.0], 30), np.ones(60), np.repeat(np.arange(30), 2)
+    found = estimate_ratio(alike, ones, units, seed=0)
+    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)  # units are alike
+    found = estimate_ratio(np.repeat([1.0, 0.0], 30), ones, units, seed=0)  # each unit is all or nothing
+    assert (found.value, found.high - found.low) == (0.5, pytest.approx(2 * 2.05 * 0.5 / np.sqrt(29), rel=0.1))
+    few = estimate_ratio(np.array([6.0, 2.0]), np.array([3.0, 1.0]), np.array([0, 1]), seed=0)
+    assert few.value == 2.0  # sums, not a mean of ratios
+    assert few.reason == "an interval over examples needs at least 30 of them, but there are 2"
+
+
+def test_a_perplexity_is_exp_of_the_mean_loss_of_a_token() -> None:
+    losses, tokens = np.tile([np.log(8), np.log(2)], 30), np.tile([3.0, 1.0], 30)
+    found = estimate_perplexity(losses, tokens, np.repeat(np.arange(30), 2))
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))  # log(16) over four tokens

@@ -1,6 +1,5 @@
 """Permutation tests: swaps against scipy, every swap of a small case by hand, groupings, all pairs, undefined cases."""
 
-from collections.abc import Callable
 from itertools import combinations, product
 from typing import Any
 
@@ -15,13 +14,7 @@ from meta_eval.permutation import (
     permutation_tests,
     permuted_pearson,
 )
-
-ORACLES: dict[str, Callable[..., float]] = {
-    "pearson": lambda x, y: float(np.asarray(stats.pearsonr(x, y))[0]),
-    "spearman": lambda x, y: float(np.asarray(stats.spearmanr(x, y))[0]),
-    "kendall": lambda x, y: float(np.asarray(stats.kendalltau(x, y))[0]),
-}
-
+from tests.meta_eval.sets import ORACLES
 
 KINDS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
 

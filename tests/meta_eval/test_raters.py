@@ -5,7 +5,6 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from meta_eval.bootstrap import expand_confidence
 from meta_eval.grouping import lay_out
@@ -17,6 +16,7 @@ from meta_eval.raters import (
     find_ceiling,
     krippendorff_alpha,
 )
+from tests.meta_eval.sets import ORACLES, rho
 
 NAN = math.nan
 
@@ -87,16 +87,16 @@ def test_the_ceiling_by_hand():
     assert find_ceiling(table).value == pytest.approx(math.sqrt(6 / 7))
     assert find_ceiling(np.column_stack([table, [4, NAN, NAN]])).value == pytest.approx(math.sqrt(0.8))
     found = correct_agreement([1, 3, 2], table)
-    assert found.agreement.value == pytest.approx(stats.spearmanr([1, 3, 2], np.mean(table, axis=0))[0])
+    assert found.agreement.value == pytest.approx(rho([1, 3, 2], np.mean(table, axis=0)))
     assert found.corrected.value == pytest.approx(found.agreement.value / math.sqrt(6 / 7))
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
 def test_correlations_of_raters_equal_a_loop(kind):
-    expected, oracle = [], stats.spearmanr if kind == "spearman" else stats.pearsonr
+    expected = []
     for first, second in combinations(np.array(OTHER), 2):
         at = ~np.isnan(first + second)
-        expected.append((oracle(first[at], second[at])[0], at.sum()))
+        expected.append((ORACLES[kind](first[at], second[at]), at.sum()))
     values, sizes = zip(*expected, strict=True)
     found = correlate_raters(OTHER, kind)
     assert found.value == pytest.approx(np.average(values, weights=sizes))
@@ -141,9 +141,6 @@ def test_the_ceiling_covers_what_a_perfect_metric_reaches(kind, between, study):
     """Three raters who correlate by .3 or .5; the truths are those of 100,000 examples."""
     (inputs, outputs), noise = study, math.sqrt(1 / between - 1)
 
-    def correlate(x: np.ndarray, y: np.ndarray) -> float:
-        return float(np.asarray((stats.spearmanr if kind == "spearman" else stats.pearsonr)(x, y))[0])
-
     def draw(rng: np.random.Generator, inputs: int, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         shared = math.sqrt(0.5) if outputs > 1 else 0.0
         quality = shared * rng.normal(size=(inputs, 1)) + math.sqrt(1 - shared**2) * rng.normal(size=(inputs, outputs))
@@ -152,7 +149,7 @@ def test_the_ceiling_covers_what_a_perfect_metric_reaches(kind, between, study):
         return quality, quality + 0.8 * rng.normal(size=len(quality)), ratings
 
     quality, metric, ratings = draw(np.random.default_rng(9), 100_000, 1)
-    perfect, truth = correlate(quality, ratings.mean(axis=0)), correlate(metric, quality)
+    perfect, truth = ORACLES[kind](quality, ratings.mean(axis=0)), ORACLES[kind](metric, quality)
     layout, covered = lay_out(inputs * outputs, inputs=np.repeat(range(inputs), outputs).tolist()), np.zeros(2)
     for seed in range(300):
         _, metric, ratings = draw(np.random.default_rng(seed), inputs, outputs)

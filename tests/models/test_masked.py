@@ -26,22 +26,17 @@ def lm() -> MaskedLM:
     return built
 
 
-def rows_with_masks(lm: MaskedLM) -> list[list[int]]:
-    rows = [lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
-    mask = lm.special("mask")
-    first = [mask if i in (1, 3) else token for i, token in enumerate(rows[0])]
-    second = [mask, *rows[1][1:]]
-    return [lm.framed(rows[2], first), lm.framed([], second), lm.framed([], rows[2])]
-
-
 def test_masks_are_filled_as_one_row_at_a_time_would_fill_them(lm: MaskedLM) -> None:
-    rows = rows_with_masks(lm)
+    one, two, three = (lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in TEXTS)
+    mask = lm.special("mask")
+    masked = [mask if i in (1, 3) else token for i, token in enumerate(one)]
+    rows = [lm.framed(three, masked), lm.framed([], [mask, *two[1:]]), lm.framed([], three)]
     expected: list[list[int]] = []
     for row in rows:
         with torch.no_grad():
             logits = lm.model(input_ids=torch.tensor([row])).logits[0]
         logits[:, lm.tokenizer.all_special_ids] = -torch.inf
-        expected.append([int(logits[i].argmax()) for i, token in enumerate(row) if token == lm.special("mask")])
+        expected.append([int(logits[i].argmax()) for i, token in enumerate(row) if token == mask])
     assert most_likely_at_masks(lm, rows) == expected
     assert most_likely_at_masks(lm, rows, token_budget=1) == expected
     assert [len(row) for row in expected] == [2, 1, 0]

@@ -18,11 +18,6 @@ TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
 PLAN = TinyT5(vocabulary=300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1)
 
 
-@pytest.fixture(scope="module")
-def lm() -> Seq2SeqLM:
-    return PLAN.build(TEXTS, ("</UTT>",), seed=3)
-
-
 def test_a_gpt2_from_scratch() -> None:
     one, same, other = (
         TinyCausal(300, 16, 2, 2, 32, max_length=64).build(TEXTS, ("<title>",), seed) for seed in (1, 1, 2)
@@ -67,11 +62,12 @@ def test_the_real_t5_vocabulary_gets_a_separator(vocabularies: Path, tmp_path: P
     assert np.isfinite(built.log_probabilities([([separator, 5], [separator, 6])])[0]).all()
 
 
-def test_attention_of_a_new_t5_falls_with_distance(lm: Seq2SeqLM) -> None:
+def test_attention_of_a_new_t5_falls_with_distance() -> None:
+    model = PLAN.build(TEXTS, ("</UTT>",), seed=3).model
     slopes = np.array([1 / 8, 1 / 128])[:, None]  # two heads
     biases = [
         stack.block[0].layer[0].SelfAttention.compute_bias(9, 9)[0, :, 4].detach().numpy()  # what token 4 reads
-        for stack in (lm.model.encoder, lm.model.decoder)
+        for stack in (model.encoder, model.decoder)
     ]
     distance = np.arange(-4, 5)
     np.testing.assert_allclose(biases[0], -slopes * np.abs([distance + 1, distance - 1]), atol=1e-6)

@@ -28,10 +28,6 @@ def scores(*logits: ArrayLike, inputs: Any = None, human_inputs: Any = None) -> 
     return relative_scores(human, first, second, inputs, human_inputs or inputs)
 
 
-def values(found: RelativeScores) -> dict[str, float]:
-    return {name: getattr(found, name).value for name in SCORES}
-
-
 def logit(probabilities: list[float]) -> np.ndarray:
     return np.array([math.log(p / (1 - p)) for p in probabilities])
 
@@ -49,7 +45,8 @@ def test_the_case_worked_by_hand() -> None:
     human = logit([0.8, 0.5, 0.4, 0.9])  # 2 of 4 right; of the outputs 8 - 3
     assert accuracy(human, D1, D2) == (2 / 4 + 5 / 8) / 2
     expected = {"accuracy": 0.5625, "hsr_1": 0.5, "hsr_2": 0.25, "hsrd": 0.25, "ur": 0.5, "ties": 0.25}
-    assert values(scores(human, D1, D2)) == expected
+    found = scores(human, D1, D2)
+    assert {name: getattr(found, name).value for name in SCORES} == expected
 
 
 def test_weights_count_texts() -> None:

@@ -1,15 +1,20 @@
-"""README and docs: links lead somewhere, names of the paper maps exist, and every command composes."""
+"""README and docs: links lead somewhere, names of the paper maps exist, and every command composes, in every shell."""
 
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
+import yaml
+from omegaconf import OmegaConf
 
 from core.configs import CONFIGS
 from experiments.runner.configuration import compose_run, expand_sweep
-from experiments.runner.words import as_settings, descriptions
+from experiments.runner.words import VERBS, as_settings, descriptions
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -75,3 +80,65 @@ def test_commands_compose(command: str, folders: tuple[Path, Path]):
 @pytest.mark.parametrize("card", sorted((ROOT / "docs/metrics").glob("[!R]*.md")), ids=lambda path: path.stem)
 def test_a_card_has_the_name_of_its_metric(card: Path) -> None:
     assert card.read_text(encoding="utf-8").startswith(f"# {card.stem}\n")
+
+
+SHELLS = {"bash": ("--norc",), "zsh": ("-f",), "fish": ("--no-config",)}
+PROGRAMS = ("judge", "python", "pip")
+FIRST = "|".join(["-", *sorted({verb.split()[0] for verb in VERBS}), "iwf", "models", "oumg", "guided_text"])
+STARTS = rf"judge (?:{FIRST})|python experiments/run.py [-+]|pip install "
+FUNCTION = "{0}() {{ printf '%s\\n' {0} \"$@\"; }}"
+FISH = "function {0}; printf '%s\\n' {0} $argv; end"
+
+
+def printed() -> list[str]:
+    """Each command as it is printed in a code block or span, on one line."""
+    text = "\n".join(re.sub(r"\s*\\\n\s*", " ", page.read_text(encoding="utf-8")) for page in PAGES)
+    found = re.findall(rf"(?:^(?:\$ )?|`)((?:{STARTS})[^`\n]*)(?:$|`)", text, re.MULTILINE)
+    return [command for command in dict.fromkeys(found) if not command.endswith(("...", "| source"))]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_command_has_the_same_words_in_every_shell(shell: str) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    commands = printed()
+    assert len(commands) > 100
+    form = FISH if shell == "fish" else FUNCTION
+    script = "\n".join([*map(form.format, PROGRAMS), *commands])
+    done = subprocess.run([shell, *SHELLS[shell], "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [word for command in commands for word in shlex.split(command, comments=True)]
+
+
+HEAD = "| setting | here | paper or released code | why |"
+OF_PAPERS = {
+    "cdm": ("+exp=cdm_dialogue", "data=fed", "data.root=FOLDER"),
+    "ctrl_eval": ("+exp=ctrleval_sentiment", "data=ctrleval", "data.root=FOLDER"),
+    "mars": ("+exp=mars_story",),
+    "oumg": ("+exp=guided_poetry", "data=songci", "data.root=FOLDER"),
+}
+
+
+@pytest.mark.parametrize("page", OF_PAPERS)
+def test_what_differs_from_a_paper_is_what_the_configuration_says(page: str) -> None:
+    config = compose_run([*OF_PAPERS[page], "scale=paper"])
+    table = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").partition(HEAD)[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", table, re.MULTILINE)
+    assert len(rows) == table.count("\n") - 1 >= 5
+    for setting, value in rows:
+        found = OmegaConf.select(config, setting, default="no such setting", throw_on_missing=True)
+        assert (OmegaConf.to_object(found) if OmegaConf.is_config(found) else found) == yaml.safe_load(value), setting
+
+
+LOADED = r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(https?://[^\s\">]+)"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_pages_are_built_without_a_warning_and_load_nothing_from_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert not [address for page in tmp_path.rglob("*.html") for address in re.findall(LOADED, page.read_text())]
+    assert (tmp_path / "api" / "guidance.html").is_file()

@@ -84,84 +84,82 @@ PLAIN: dict[str, Callable[..., Metric]] = {  # metrics without a model
 
 
 class Toys:
-    """Makes each other metric of `configs/metric`, by its name, from a token budget, a padding side and settings.
+    """Makes each other metric of `configs/metric`, by its name, with a token budget, a padding side and settings.
 
     `encoder` is the place of a BERT among `encoders`; `seed` and `texts` make a language model.
     """
 
-    def __init__(self, encoders: Sequence[Path], folder: Path) -> None:
-        self.encoders, self.folder = encoders, folder
+    def __init__(self, encoders: Sequence[Path], folder: Path, budget: int, side: Side) -> None:
+        self.encoders, self.folder, self.budget, self.side = encoders, folder, budget, side
 
-    def bertscore(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Metric:
-        made = BertScore.from_pretrained(str(self.encoders[encoder]), batch_size=1 + budget // 64, **settings)
+    def bertscore(self, encoder: int = 0, **settings: Any) -> Metric:
+        made = BertScore.from_pretrained(str(self.encoders[encoder]), batch_size=1 + self.budget // 64, **settings)
         return replace(made, model="toy")
 
-    def bleurt(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Metric:
-        return toy_bleurt(self.encoders[encoder], side, token_budget=budget, **settings)
+    def bleurt(self, encoder: int = 0, **settings: Any) -> Metric:
+        return toy_bleurt(self.encoders[encoder], self.side, token_budget=self.budget, **settings)
 
-    def sentences(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Encoder:
+    def sentences(self, encoder: int = 0, **settings: Any) -> Encoder:
         made = Encoder.from_pretrained(str(self.encoders[encoder]))
-        made.tokenizer.padding_side = side
-        return replace(made, name="toy", token_budget=budget, **settings)
+        made.tokenizer.padding_side = self.side
+        return replace(made, name="toy", token_budget=self.budget, **settings)
 
-    def sentence_mover(self, budget: int, side: Side, vector: float | None = None, **settings: Any) -> Metric:
+    def sentence_mover(self, vector: float | None = None, **settings: Any) -> Metric:
         vectors = WordVectors({"cat": 0}, np.full((1, 2), vector, np.float32), "toy", RUNS.findall)
-        return SentenceMover(self.sentences(budget, side, **settings) if vector is None else vectors)
+        return SentenceMover(self.sentences(**settings) if vector is None else vectors)
 
-    def mover_score(self, budget: int, side: Side, encoder: int = 0, corpus: str = "a cat", layers: int = 2) -> Metric:
-        made = self.sentences(budget, side, encoder)
-        return MoverScore(made, [corpus, "it rains"], layers=layers, token_budget=budget)
+    def mover_score(self, encoder: int = 0, corpus: str = "a cat", layers: int = 2) -> Metric:
+        made = self.sentences(encoder)
+        return MoverScore(made, [corpus, "it rains"], layers=layers, token_budget=self.budget)
 
-    def perplexity(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
-        return Perplexity(toy_gpt(seed, texts, side), "toy", token_budget=budget, **settings)
+    def perplexity(self, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
+        return Perplexity(toy_gpt(seed, texts, self.side), "toy", token_budget=self.budget, **settings)
 
     def infiller(
-        self, side: Side, seed: int = 0, texts: Any = TEXTS, convention: Convention = T5, max_length: int = 64
+        self, seed: int = 0, texts: Any = TEXTS, convention: Convention = T5, max_length: int = 64
     ) -> Infiller:
-        lm = toy_t5(seed, texts, side)
+        lm = toy_t5(seed, texts, self.side)
         return Infiller(lambda: lm, lm.tokenizer, convention, max_length)
 
-    def perplexity_seq2seq(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return InfillingPerplexity(self.infiller(side, **settings), "toy", token_budget=budget)
+    def perplexity_seq2seq(self, **settings: Any) -> Metric:
+        return InfillingPerplexity(self.infiller(**settings), "toy", token_budget=self.budget)
 
-    def bartscore(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
-        return BartScore(toy_t5(seed, texts, side), "toy", token_budget=budget, **settings)
+    def bartscore(self, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
+        return BartScore(toy_t5(seed, texts, self.side), "toy", token_budget=self.budget, **settings)
 
-    def uni_eval(
-        self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, question: str = QUESTION, **settings: Any
-    ) -> Metric:
-        lm = toy_t5(seed, texts, side)
-        return UniEval(lm, "toy", {"quality": question}, token_budget=budget, **settings)
+    def uni_eval(self, seed: int = 0, texts: Any = TEXTS, question: str = QUESTION, **settings: Any) -> Metric:
+        lm = toy_t5(seed, texts, self.side)
+        return UniEval(lm, "toy", {"quality": question}, token_budget=self.budget, **settings)
 
-    def bert(self, budget: int, side: Side, encoder: int = 0, seed: int = 0, **settings: Any) -> Discriminator:
+    def bert(self, encoder: int = 0, seed: int = 0, **settings: Any) -> Discriminator:
         made = toy_bert(self.encoders[encoder], seed, **settings)
         assert isinstance(made.tokens, EncoderTokens)
-        made.tokens.tokenizer.padding_side = side
-        return replace(made, token_budget=budget)
+        made.tokens.tokenizer.padding_side = self.side
+        return replace(made, token_budget=self.budget)
 
-    def bilstm(self, budget: int, side: Side, **settings: Any) -> Discriminator:
-        return replace(toy_bilstm(**settings), token_budget=budget)
+    def bilstm(self, **settings: Any) -> Discriminator:
+        return replace(toy_bilstm(**settings), token_budget=self.budget)
 
-    def discriminator(self, budget: int, side: Side, kind: str = "bert", **settings: Any) -> Metric:
-        return DiscriminatorScore(getattr(self, kind)(budget, side, **settings))
+    def discriminator(self, kind: str = "bert", **settings: Any) -> Metric:
+        return DiscriminatorScore(getattr(self, kind)(**settings))
 
-    def discriminator_label(self, budget: int, side: Side, **settings: Any) -> Metric:
-        return LabelDiscriminatorScore(self.bilstm(budget, side, **{"labels": LABELS, **settings}))
+    def discriminator_label(self, **settings: Any) -> Metric:
+        return LabelDiscriminatorScore(self.bilstm(**{"labels": LABELS, **settings}))
 
-    def cdm_generative(self, budget: int, side: Side, kind: str = "bilstm", **settings: Any) -> Metric:
-        return DiscriminatorScore(getattr(self, kind)(budget, side, **settings), dialogues=True, explain=True)
+    def cdm_generative(self, kind: str = "bilstm", **settings: Any) -> Metric:
+        return DiscriminatorScore(getattr(self, kind)(**settings), dialogues=True, explain=True)
 
     def cdm_discriminative(
-        self, budget: int, side: Side, seeds: Any = (0, 1), texts: Any = TEXTS, length: int = 60,
+        self, seeds: Any = (0, 1), texts: Any = TEXTS, length: int = 60,
         pooling: Any = "classifier", weight: float = 1.0,
     ) -> Metric:  # fmt: skip
-        amateur, expert = (toy_t5(seed, texts, side) for seed in seeds)
+        amateur, expert = (toy_t5(seed, texts, self.side) for seed in seeds)
         pooler = toy_pooler(weight) if pooling == "classifier" else None
-        return DiscriminativeCDM(Pair(amateur, expert, length), pooling, pooler, token_budget=budget)
+        return DiscriminativeCDM(Pair(amateur, expert, length), pooling, pooler, token_budget=self.budget)
 
-    def ctrleval(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
-        usual = {"prompts": PROMPTS, "truncation": "warn", "token_budget": budget}
-        return CTRLEval(self.infiller(side, seed, texts), **{**usual, **settings})
+    def ctrleval(self, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
+        usual = {"prompts": PROMPTS, "truncation": "warn", "token_budget": self.budget}
+        return CTRLEval(self.infiller(seed, texts), **{**usual, **settings})
 
     def save(self, lm: CausalLM) -> str:
         """A new folder with the model."""
@@ -169,17 +167,15 @@ class Toys:
         lm.save_pretrained(folder)
         return str(folder)
 
-    def mars(
-        self, budget: int, side: Side, encoder: int = 0, seed: int = 0, texts: Any = TEXTS, **settings: Any
-    ) -> Metric:
+    def mars(self, encoder: int = 0, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
         documents = self.folder / "documents.txt"
         documents.write_text("\n".join(TEXTS), encoding="utf-8")
-        given = {"ratios": (0.0, 0.3), "documents": documents, "token_budget": budget, **settings}
-        made = MARS.from_pretrained(self.save(toy_gpt(seed, texts, side)), str(self.encoders[encoder]), **given)
+        given = {"ratios": (0.0, 0.3), "documents": documents, "token_budget": self.budget, **settings}
+        made = MARS.from_pretrained(self.save(toy_gpt(seed, texts, self.side)), str(self.encoders[encoder]), **given)
         return replace(made, described={**made.described, "language_model": "toy", "encoder": "toy"})
 
-    def llm_judge(self, budget: int, side: Side, seed: int = 0, template: str = CHAT) -> Metric:
-        chat = LocalChat(self.save(rater(seed, side, template)))
+    def llm_judge(self, seed: int = 0, template: str = CHAT) -> Metric:
+        chat = LocalChat(self.save(rater(seed, self.side, template)))
         chat.name = chat.depends["model"] = "toy"
         return LLMJudge(chat, ("coherence",))
 
@@ -207,9 +203,10 @@ def encoders(saved_bert: Callable[..., Path]) -> tuple[Path, Path, Path]:
 @pytest.fixture(scope="module")
 def make_toy(encoders: tuple[Path, Path, Path], tmp_path_factory: pytest.TempPathFactory) -> MakeMetric:
     """Makes a metric by the name of its configuration."""
-    toys = Toys(encoders, tmp_path_factory.mktemp("toys"))
+    folder = tmp_path_factory.mktemp("toys")
 
     def make(name: str, budget: int = 4096, side: Side = "right", **settings: Any) -> Metric:
-        return PLAIN[name](**settings) if name in PLAIN else getattr(toys, name)(budget, side, **settings)
+        made = PLAIN.get(name) or getattr(Toys(encoders, folder, budget, side), name)
+        return made(**settings)
 
     return make

@@ -81,12 +81,9 @@ def draw_table(delimiter: str, rng: random.Random) -> bytes:
     rows = [delimiter.join(header)]
     for _ in range(rng.randrange(4)):
         cells = [rng.choice([*STRANGE, *NUMBERS, draw_value(rng)]) for _ in range(len(header) + (rng.random() < 0.05))]
-        rows.append(delimiter.join(quote(cell, rng) for cell in cells))
+        quoted = ['"' + cell.replace('"', '""') + '"' if rng.random() < 0.7 else cell for cell in cells]
+        rows.append(delimiter.join(quoted))
     return rng.choice(("\n", "\r\n")).join(rows).encode("utf-8", "surrogatepass")
-
-
-def quote(cell: str, rng: random.Random) -> str:
-    return '"' + cell.replace('"', '""') + '"' if rng.random() < 0.7 else cell
 
 
 def draw_lines(rng: random.Random) -> bytes:

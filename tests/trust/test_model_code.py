@@ -48,15 +48,11 @@ PLANTED: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def load_bert(folder: str) -> None:
-    new_bert(encoder=folder)
-
-
 LOADERS = {
     "configuration": (
         *(CausalLM.from_pretrained, MaskedLM.from_pretrained, Seq2SeqLM.from_pretrained, Encoder.from_pretrained),
-        *(load_conditional, load_encoder, load_bert, BertScore.from_pretrained, Bleurt.from_pretrained),
-        CTRLEval.from_pretrained,
+        *(load_conditional, load_encoder, BertScore.from_pretrained, Bleurt.from_pretrained, CTRLEval.from_pretrained),
+        lambda folder: new_bert(encoder=folder),
     ),
     "model": (CausalLM.from_pretrained, Seq2SeqLM.from_pretrained, Bleurt.from_pretrained),
     "tokenizer": (load_encoder, BertScore.from_pretrained, CTRLEval.from_pretrained),

@@ -1,20 +1,40 @@
-"""All built-in corpora: their bytes, no text on two sides, no damage in training, no quality told by the length."""
+"""All built-in corpora: their bytes, no text on two sides, and what is true in each of them."""
 
 import hashlib
 import json
+import random
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from core.example import Example
 from core.faults import SettingFault
 from data.builtin import damage
+from data.builtin.concepts import (
+    PARTS,
+    SCENES,
+    Event,
+    generate_concept_sentences,
+    make_odd,
+    make_senseless,
+    random_event,
+)
+from data.builtin.controlled import SYSTEMS, World, rated_texts
+from data.builtin.damage import damage_labels
+from data.builtin.news import NEWS
+from data.builtin.remarks import SAID, SENTIMENTS
+from data.builtin.remarks import PARTS as PARTS_OF_REMARKS
+from data.builtin.reviews import REVIEWS
+from data.builtin.stories import GOALS, OBSTACLES, RESULTS, SOLUTIONS, Ending, Story, word_counts
 from data.sets.builtin import SOURCES, TEXT, builtin_corpus
 from tests.data.builtin.kinds import rate
+from tests.meta_eval.sets import rho
 
 DIGESTS = {  # of 50 generated and of 40 rated texts
     "builtin": ("cdf56b08f78e794d", "0686111f1c402a59"),
@@ -84,7 +104,7 @@ def test_length_does_not_tell_the_quality(name: str, seed: int) -> None:
     lengths = [[len(e.full_text.split()) for e in examples], [len(e.full_text) for e in examples]]
     for aspect in examples[0].ratings:
         quality = [e.ratings[aspect] for e in examples]
-        in_words, in_characters = (abs(float(np.asarray(spearmanr(length, quality))[0])) for length in lengths)
+        in_words, in_characters = (abs(rho(length, quality)) for length in lengths)
         assert in_words < 0.05
         assert in_characters < 0.1
 
@@ -113,3 +133,120 @@ def test_choices_of_built_in_corpora() -> None:
     for wrong in ({"name": "builtin_poems"}, {"held_out": -1}, {"labels": "tone"}):
         with pytest.raises(SettingFault):
             builtin_corpus(**{"name": "builtin_remarks", "train": 3, "held_out": 2, **wrong})
+
+
+ASPECTS = ("coherence", "consistency", "attribute_relevance")
+WORLDS = pytest.mark.parametrize(("name", "world"), [("builtin_reviews", REVIEWS), ("builtin_news", NEWS)])
+
+
+@WORLDS
+def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(name: str, world: World) -> None:
+    examples = rate(name, 0)
+    assert len({e.text for e in examples}) == len({e.id for e in examples}) == 400
+    for start in range(0, 400, 4):
+        four = examples[start : start + 4]
+        assert [e.system for e in four] == list(SYSTEMS)
+        assert len({(e.prefix, e.label, e.group) for e in four}) == 1
+        assert four[0].group == f"{four[0].label}: {four[0].prefix}"
+        assert four[0].label == world.labels[start // 4 % len(world.labels)]
+    assert len({e.group for e in examples}) == 100
+    for e in examples:
+        assert e.prefix is not None
+        assert e.text.startswith(e.prefix)
+        assert 4 <= len(re.findall(r'[.!]"?(?: |$)', e.text)) <= 7
+    assert rated_texts(world, 6, 0)[5].system == "fluent"
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@WORLDS
+def test_no_aspect_tells_the_quality_in_another(name: str, world: World, seed: int) -> None:
+    for a, b in combinations(ASPECTS, 2):
+        one, other = ([e.ratings[aspect] for e in rate(name, seed)] for aspect in (a, b))
+        assert abs(rho(one, other)) < 0.15
+
+
+def test_labels_by_hand() -> None:
+    drawn = [
+        {tuple(sorted(damage_labels(level, "a", "b", random.Random(i))(n))) for i in range(9)}
+        for level, n in ((0, 3), (2, 3), (1, 4), (1, 3))
+    ]
+    assert drawn == [{("a",) * 3}, {("b",) * 3}, {("a", "a", "b", "b")}, {("a", "a", "b"), ("a", "b", "b")}]
+
+
+def count_misused(event: Event) -> int:
+    """The number of nouns whose part no scene with this verb allows."""
+    scenes = [scene for scene in SCENES if event["verb"] in scene["verb"]]
+    return sum(all(event[part] not in scene[part] for scene in scenes) for part in PARTS)
+
+
+def test_concepts_come_first_and_are_in_the_sentence() -> None:
+    for example in generate_concept_sentences(200, seed=3):
+        concepts, sentence = example.turns
+        assert concepts.split(", ") == sorted(concepts.split(", "))
+        assert all(concept[:-1] in sentence for concept in concepts.split(", "))  # copy, copies
+
+
+def test_levels_misuse_no_two_and_four_nouns() -> None:
+    rng = random.Random(0)
+    for _ in range(500):
+        event = random_event(rng)
+        assert [count_misused(each) for each in (event, make_odd(event, rng), make_senseless(event))] == [0, 2, 4]
+
+
+def sentiments_of(text: str) -> set[str]:
+    """The sentiments of the endings, of the feelings and of what is said of parts in a text."""
+    endings = {name: said for name, said in SAID.items() if "endings" in name}
+    found = {name.split()[-1] for name, said in endings.items() if any(ending in text for ending in said)}
+    found |= {label for label, verb in zip(SENTIMENTS, (" hated ", " loved "), strict=True) if verb in text}
+    for part in (part for parts in PARTS_OF_REMARKS.values() for part in parts):
+        for label, said in part.said.items():
+            if any(f"{part.name} {part.was} {each}" in text.lower() for each in said):
+                found.add(label)
+    return found
+
+
+def test_ratings_say_how_many_sentences_have_the_label() -> None:
+    rated = rate("builtin_remarks", 0)
+    levels = Counter((remark.label, remark.ratings["attribute_relevance"]) for remark in rated)
+    assert set(levels.values()) == {68}
+    for remark in rated:
+        both = {1.0: {remark.label}, 0.5: {*SENTIMENTS}, 0.0: {*SENTIMENTS} - {remark.label}}
+        assert sentiments_of(remark.text) == both[remark.ratings["attribute_relevance"]]
+
+
+def test_a_written_ending_by_hand() -> None:
+    story = Story("cake", "dark", {"she": "he", "her": "his", "obj": "him"}, "tom wanted to bake a cake. it was dark.")
+    assert story.write(Ending(("dark", 2), ("cake", 3), "luckily {solution}, so in the end {result}")) == (
+        "luckily he found a torch with batteries, so in the end the guests emptied their plates."
+    )
+
+
+def find_clause(text: str, variants: dict[str, tuple[str, ...]]) -> tuple[str, int]:
+    """The one solution (or result) of the world that a text tells, for whichever person."""
+    patterns = {
+        (n, i): re.sub(r"\{\w+\}", "[a-z]+", each) for n, some in variants.items() for i, each in enumerate(some)
+    }
+    (found,) = (key for key, pattern in patterns.items() if re.search(rf"\b{pattern}\b", text))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rated_endings_are_what_their_labels_say(seed: int) -> None:
+    for e in rate("builtin_stories", seed)[:150]:
+        for kind, variants in (("solution", SOLUTIONS), ("result", RESULTS)):
+            told, right = find_clause(e.text, variants), find_clause(e.references[0], variants)
+            assert (told[0] != right[0]) == (kind in (e.label or ""))
+            assert told != right
+            said = GOALS[right[0]][0] if kind == "result" else OBSTACLES[right[0]][0]
+            assert any(re.search(re.sub(r"\{\w+\}", "[a-z]+", each), str(e.context)) for each in said)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_shared_words_do_not_tell_the_quality(seed: int) -> None:
+    examples = rate("builtin_stories", seed)
+    quality = [e.ratings["quality"] for e in examples]
+    for others in ([e.references[0] for e in examples], [str(e.context) for e in examples]):
+        pairs = zip(examples, others, strict=True)
+        overlap = [(word_counts(e.text) & word_counts(other)).total() / e.word_count for e, other in pairs]
+        assert abs(rho(overlap, quality)) < 0.05
+        assert np.mean(overlap) < 0.3

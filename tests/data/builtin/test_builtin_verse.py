@@ -1,7 +1,5 @@
 """Built-in verse: forms, rhymes and tones, confirmed by pypinyin."""
 
-from functools import cache
-
 import pytest
 from pypinyin import Style, lazy_pinyin
 
@@ -9,11 +7,6 @@ from core.example import Example
 from data.builtin.verse import MODIFIERS, PATTERNS, RHYMES, THEMES, generate_verse
 
 RHYME_OF = {word: final for final, words in RHYMES.items() for word in words}
-
-
-@cache
-def poems() -> tuple[Example, ...]:
-    return generate_verse(1200, 1)
 
 
 def tone(word: str) -> str:
@@ -32,7 +25,7 @@ def phrases(poem: Example) -> list[str]:
 
 
 def test_lines_of_a_poem_rhyme_on_different_words() -> None:
-    for poem in poems():
+    for poem in generate_verse(1200, 1):
         ends = [phrase[-3:-1] for phrase in phrases(poem) if phrase[-1] == "。"]
         assert len({RHYME_OF[end] for end in ends}) == 1
         assert len(set(ends)) == len(ends)

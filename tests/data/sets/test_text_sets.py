@@ -1,4 +1,4 @@
-"""Stories, summaries, answers and Song Ci: the public files, their faults, and what an experiment reads of them."""
+"""Stories, summaries, answers, concepts, Song Ci and own texts: files, faults, and what an experiment reads."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from core.example import Example
-from core.faults import SettingFault
-from data.sets.attributes import load_labelled
+from core.faults import InputFaults, SettingFault
+from data.sets.attributes import load_labelled, own_texts
+from data.sets.commongen import commongen
 from data.sets.public import RATED, load_mocha, load_newsroom, public_corpus
 from data.sets.songci import load_songci
 from tests.data.sets.small_files import faults_of, write
@@ -110,3 +111,76 @@ def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
     write(tmp_path / "roc_plain.txt", "A b .  c d .", "x .", "y .")
     with pytest.raises(ValueError, match="those of mans-roc-7-gpt are"):
         roc_stories(tmp_path)
+
+
+def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
+    lines = [{"text": f"Text {i}.", "label": [" 好 评", "sci/tech "][i % 2], "prefix": "Text"} for i in range(20)]
+    data = own_texts(write(tmp_path / "mine.jsonl", *lines), held_out_fraction=0.2)
+    assert (data.name, data.labels, data.rated, data.synthetic) == ("mine", ("sci/tech", "好 评"), (), False)
+    assert (len(data.train), len(data.held_out)) == (16, 4)
+    assert {e.text for e in (*data.train, *data.held_out)} == {line["text"] for line in lines}
+    assert {(e.label, e.prefix) for e in data.train} == {("sci/tech", "Text"), ("好 评", "Text")}
+
+
+def test_faults_are_listed_by_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", *[{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
+    with pytest.raises(InputFaults) as found:
+        own_texts(path)
+    assert [fault.split(" found")[0] for fault in found.value.faults] == [
+        f'{path}:1: "label" is needed here,',
+        f'{path}:2: an example needs "text" or "turns" that say something,',
+    ]
+
+
+def test_labels_are_checked(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
+    with pytest.raises(InputFaults, match=r'one\.jsonl: the texts need at least two labels, found only "x"'):
+        own_texts(one)
+    lines = write(tmp_path / "lines.jsonl", *[{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
+    with pytest.raises(InputFaults, match=r'lines\.jsonl:1: "label" must be one line, found "x\\ny"'):
+        own_texts(lines)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A small copy of the public layout, made from small originals."""
+    for part, rows in {
+        "train": [("0", "dog run", "A dog runs ."), ("0", "dog run", "dogs run"), ("1", "cat sit", "the cat sits")],
+        "dev": [("0", "boy eat", "A boy eats."), ("0", "boy eat", "boys eat")],
+    }.items():
+        for kind, column in zip(("index", "src_alpha", "tgt"), zip(*rows, strict=True), strict=True):
+            write(tmp_path / f"commongen_train/commongen.{part}.{kind}.txt", *column)
+    folder = tmp_path / "commongen_trinity"
+    write(folder / "commongen_keys.txt", "team, run", "hat, wear")
+    for judge, scores in {"": (5, 1), "_t5": (0.5, 0.25), "_vicuna": (0.75, 0.5)}.items():
+        for level in ("", "_med", "_bad"):
+            first, second = (f"{level or 'good'} one.\t{scores[0]}", f"{level or 'good'} two.\t{scores[1]}")
+            write(folder / f"commongen_test{level}{judge}.txt", first, second, "", first, "", "")
+    return tmp_path
+
+
+def test_concepts_and_captions_are_two_turns(root: Path) -> None:
+    found = commongen(root)
+    expected = [("dog, run", "a dog runs"), ("dog, run", "dogs run"), ("cat, sit", "the cat sits")]
+    assert [e.turns for e in found.train] == expected
+    (held_out,) = found.held_out
+    assert (held_out.id, held_out.text, held_out.group) == ("commongen-dev-0-0", "A boy eats.", "commongen-dev-0")
+    assert len(commongen(root, train=2).train) == 2
+
+
+def test_trinity_is_rated_raw_and_binarized(root: Path) -> None:
+    raw, binarized = commongen(root).rated
+    assert (raw.name, binarized.name) == ("trinity_raw", "trinity_binarized")
+    assert [e.ratings["commonsense"] for e in raw.examples] == [1, 1, 0.5, 0.5, 0, 0, 1, 0.5, 0]
+    assert [e.ratings["commonsense"] for e in binarized.examples] == [1, 1, 0, 0, 0, 0, 1, 0, 0]
+    assert [e.id for e in raw.examples[5:7]] == ["trinity-0000-bad-1", "trinity-0001-good-0"]
+    assert raw.scores["g_eval_flan_t5"].values["published"][5] == 0.25
+    assert raw.examples[-1].group == "hat, wear"
+
+
+def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
+    write(
+        root / "commongen_train/train.jsonl", {"id": "x", "concepts": ["run", "team"], "references": ["the team runs"]}
+    )
+    with pytest.raises(SettingFault, match="must not be one to train on too, but x-0 are"):
+        commongen(root)

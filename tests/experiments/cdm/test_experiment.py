@@ -14,13 +14,12 @@ import pytest
 from pytorch_lightning import Trainer
 
 from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps, find_steps
-from cdm.infilling import SEPARATOR, Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll, tokenise
+from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll, tokenise
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores
-from core.stages import Stages
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus
 from data.files import write_examples
@@ -44,7 +43,8 @@ from meta_eval.scored_set import ScoredSet
 from models.conditional import load_conditional
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
-from tests.experiments.conftest import list_stages, show_nothing
+from tests.experiments.conftest import list_stages
+from tests.toy_models import toy_pair
 
 TOY = """
 data.train=60 data.held_out=20 data.rated=12 logger=none
@@ -127,16 +127,10 @@ def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
         assert 2 <= len(turns) <= 4
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Run:
-    return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, None, lambda name: [], show_nothing)  # type: ignore[arg-type]
-
-
 @pytest.fixture(scope="module")
 def trained() -> TrainedPair:
-    texts = [turn for turns in DIALOGUES for turn in turns]
-    amateur, expert = (TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed) for seed in (1, 2))
-    return TrainedPair(Trained("a"), Trained("e"), Pair(amateur, expert, max_length=60), PartialOrder(2.0, 1.0))
+    pair = toy_pair([turn for turns in DIALOGUES for turn in turns])
+    return TrainedPair(Trained("a"), Trained("e"), pair, PartialOrder(2.0, 1.0))
 
 
 @pytest.fixture

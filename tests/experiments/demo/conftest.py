@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from experiments.run import main
+from tests.baselines.test_endpoint import closed_port
 from tests.experiments.conftest import RUN
 from tests.experiments.steering.conftest import guide, lm
 
@@ -37,16 +37,10 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "tiny"
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 @contextmanager
 def serve_demo(folder: Path, *settings: str, end: signal.Signals = signal.SIGINT, **more: str) -> Iterator[str]:
     """The address of the page of `+exp=demo`, with more variables; the signal ends the command without a complaint."""
-    port = free_port()
+    port = closed_port()
     command, address = [sys.executable, str(RUN), "+exp=demo", f"demo.port={port}"], f"http://127.0.0.1:{port}"
     with (folder / "log").open("w") as log:
         heeded = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,5 +1,6 @@
-"""One text under several metrics, and how it is shown."""
+"""One text under several metrics and how it is shown, systems in files, and what the demo refuses."""
 
+import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,14 @@ from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.infilling import Gaps
 from core.example import Example
+from core.faults import InputFaults, SettingFault
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
-from experiments.demo.judging import Judgement, judge_by, load_metrics
+from experiments.demo.demo import check_port
+from experiments.demo.judging import Judgement, judge_by, load_metrics, make_example, read_outputs
 from experiments.demo.views import show_candidates, show_judgements
 from experiments.report.explanations import Line, Piece
+from judge.comparing import compare
 from judge.steering import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
@@ -101,3 +105,61 @@ def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_eac
         assert "needs two or more turns" in (judge_by(name, found[name], Example("a", text="i sing.")).reason or "")
     judged = judge_by("judge", found["judge of positive"], Example("a", turns=dialogues[0]))
     assert [piece.text.strip() for line in judged.lines for piece in line.pieces] == list(dialogues[0])
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> None:
+    first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "y"}')
+    second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "y"}', '{"text": "a", "group": "x"}')
+    found = compare(read_outputs([first, second], most=5), {"words": WordCount()})
+    assert [(each.system, each.mean.value) for each in found.means["words"]] == [("one", 2.0), ("two", 1.0)]
+    pair = found.pairs["words"]["one", "two"]
+    assert (pair.n, pair.wins, pair.ties, pair.losses, pair.difference.value) == (2, 1, 1, 0, 1.0)
+
+
+def test_without_groups_the_place_decides(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.csv", "text", "one two", "one")
+    second = write(tmp_path / "b.csv", "text", "one", "one two three")
+    found = compare(read_outputs([first, second], most=5), {"words": WordCount()})
+    assert found.pairs["words"]["a", "b"].difference.value == -0.5
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [(("text", "a", "b", "c"), "one.csv: the page reads at most 2 outputs"), (("txt", "a"), "one.csv:")],
+)
+def test_a_faulty_file_is_called_by_its_name(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputFaults) as found:
+        read_outputs([write(tmp_path / "one.csv", *lines)], most=2)
+    assert found.value.faults[0].startswith(message)
+
+
+def test_a_port_that_another_program_uses_is_refused() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingFault, match=rf"cannot listen on 127.0.0.1:{port} .*: set demo.port or demo.host"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
+
+
+def test_an_example_has_what_was_typed() -> None:
+    talk = make_example("Hi!\n\n Hello. \n", True, "", "", "", "", 99)
+    assert (talk.turns, talk.references) == (("Hi!", "Hello."), ())
+    text = make_example(" A text. ", False, "A", "", "one\n\ntwo\n", " ", 99)
+    assert (text.text, text.turns, text.prefix, text.label) == ("A text.", (), "A", None)
+    assert (text.references, text.context) == (("one", "two"), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(" ", "text must not be blank"), ("x" * 11, "text must have at most 10 characters, but has 11")],
+)
+def test_texts_that_are_blank_or_too_long_are_refused(text: str, message: str) -> None:
+    with pytest.raises(SettingFault, match=message):
+        make_example(text, False, "", "", "", "", 10)

@@ -57,24 +57,3 @@ def test_raw_perplexity() -> None:
     raw = to_raw_perplexity(scores)
     assert raw.values["quality"] == pytest.approx([75.0, math.nan], nan_ok=True)
     assert raw.reasons == (None, "blank")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("experiment", "data", "sets"),
-    [
-        ("mars_story", "roc_stories", ("mans_roc", "mans_roc_reorder", "mans_roc_retrieve")),
-        ("mars_news", "newsroom", ("newsroom", "newsroom_reorder", "newsroom_retrieve")),
-        ("mars_qa", "qa_ratings", ("semeval_mhpg", "semeval_mhpg_reorder", "semeval_mhpg_retrieve")),
-    ],
-)
-def test_public_sets_run_to_the_end(
-    finish: Callable[..., Any], shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
-) -> None:
-    read = (f"data={data}", f"data.root={shared_data}", *["data.rated=[semeval_mhpg]"][: data == "qa_ratings"])
-    results = finish(f"+exp={experiment}", *read, *TOY.split(), f"outputs={tmp_path}")
-    rows = [row for row in results["table"] if "synthetic" in row]
-    assert {row["set"] for row in rows} == set(sets)
-    by_ratio = [row for row in results["table"] if "mean deviation" in row]
-    assert {row["aspect"] for row in by_ratio} == {"mean" if data == "newsroom" else next(iter(rows))["aspect"]}
-    assert {row["synthetic"] for row in rows} == {False}

@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -40,19 +41,14 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-@pytest.fixture
-def encoder(saved_bert: Callable[..., Path]) -> Path:
-    """A random BERT of 1 layer and 16 dimensions."""
-    return saved_bert([*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz"], dimension=16, layers=1, max_length=64)
-
-
 def data(files: dict[str, Path]) -> list[str]:
     return [f"data.{name}={path}" for name, path in files.items()]
 
 
 def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
-    finish: Run, files: dict[str, Path], encoder: Path, tmp_path: Path
+    finish: Run, files: dict[str, Path], saved_bert: Callable[..., Path], tmp_path: Path
 ) -> None:
+    encoder = saved_bert([*WORDS, "yes", "no", *ascii_lowercase], dimension=16, layers=1, max_length=64)
     command = ("+exp=oumg", *data(files), *TOY.split(), "kinds=[bilstm,bert]", "source=true")
     command = (*command, f"model.judges.bert.build.encoder={encoder}")
     first, rows = tmp_path / "here", finish(*command)["table"]

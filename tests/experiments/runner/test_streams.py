@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,13 +75,12 @@ def test_a_finished_run_succeeds_though_nobody_reads(
 
 
 def test_without_a_terminal_a_line_a_minute_says_where_a_run_is(
-    run_here: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("experiments.runner.terminal.MINUTE", 0.001)
-    assert run_here("+exp=toy", "logger=none", "run_dir=here") == 0
-    log = Path("here/run.log").read_text("utf-8")
-    assert "training, waiting 1 of 2" in log
-    assert "training, waiting 1 of 2" in capsys.readouterr().err
+    ended = run("+exp=toy", "logger=none", "run_dir=here")
+    assert "training, waiting 1 of 2" in ended.stderr
+    assert "training, waiting 1 of 2" in Path("here/run.log").read_text("utf-8")
 
 
 def test_a_terminal_shows_bars_and_no_librarys_noise(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from baselines.word_count import WordCount
 from core.example import Example
-from core.faults import InputFaults, SettingFault
+from core.faults import ExampleFaults, InputFaults, SettingFault
+from core.scores import Scores
 from data.files import InputFile
 from judge import engines
 from judge.engines import LocalEngine, RayEngine
@@ -20,7 +23,6 @@ from pathlib import Path
 
 import numpy as np
 
-from core.faults import ExampleFaults
 from core.scores import Scores
 
 
@@ -37,16 +39,6 @@ class Dying:
                 self.marker.touch()
             os._exit(1)
         return Scores({"quality": np.array([len(e.text.split()) for e in examples], float)}, self.signature)
-
-
-class Refusing:
-    requires = ()
-    signature = "refusing"
-
-    def score(self, examples):
-        if wrong := [(i, "must not be no") for i, example in enumerate(examples) if example.text == "no"]:
-            raise ExampleFaults(wrong)
-        return Scores({"quality": np.zeros(len(examples))}, self.signature)
 """  # a process that scores the text "die" is killed, with a marker the first one only
 
 
@@ -119,14 +111,11 @@ def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
         RayEngine(metrics={}, workers=1, cpus=1.0, gpus=0.0)
 
 
-def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
-    (tmp_path / "dying_metrics.py").write_text(METRICS)
-    namespace: dict[str, type] = {}
-    exec(compile(METRICS, "dying_metrics", "exec"), namespace)
-    engine = LocalEngine({"m": namespace["Refusing"]()})
+def test_refused_examples_are_faults_by_line() -> None:
+    class Refusing(WordCount):
+        def score(self, examples: Sequence[Example]) -> Scores:
+            raise ExampleFaults((i, "must not be no") for i, example in enumerate(examples) if example.text == "no")
+
+    chunk = [(6, Example("a", text="x")), (7, Example("b", text="no"))]
     with pytest.raises(InputFaults, match=r"in\.jsonl:7: must not be no"):
-        list(
-            engine.score(
-                InputFile(Path("in.jsonl")), [([(6, Example("a", text="x")), (7, Example("b", text="no"))], ["m"])]
-            )
-        )
+        list(LocalEngine({"m": Refusing()}).score(InputFile(Path("in.jsonl")), [(chunk, ["m"])]))

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from judge.agreeing import ranking_table
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison, compare_metrics, rank_metrics
-from tests.meta_eval.sets import make_set
+from tests.meta_eval.sets import make_set, rho
 
 Finish = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -47,7 +46,7 @@ def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
         for grouping in ("global", "per_system", "per_input", "system_means")
     }
     good = rows["good", "global"]
-    assert good["spearman"] == pytest.approx(stats.spearmanr(values["good"], values["ratings"])[0])
+    assert good["spearman"] == pytest.approx(rho(values["good"], values["ratings"]))
     assert rows["good", "per_input"]["groups"] == 32
     pairs = {(row["metric_a"], row["metric_b"]): row for row in table if "metric_a" in row}
     assert len(pairs) == 6
@@ -59,10 +58,6 @@ def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
     assert rows["word_count", "global"]["beyond_cues_interval"] == [None, None]  # a cue itself
     ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
     assert ranks == {"good": "1", "bad": "2", "word_count": "2"}
-
-
-def rho(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.asarray(stats.spearmanr(x, y))[0])
 
 
 PLAIN = Comparison("spearman", "global", 99, 0.05)

@@ -23,24 +23,21 @@ from experiments.contracts import Run
 from experiments.tools.score import score
 from judge.engines import LocalEngine
 from judge.streaming import add_kept_scores, check_scorable
-from tests.experiments.conftest import show_nothing
 
-Here = Callable[..., int]
+Here, Call = Callable[..., int], Callable[..., Any]
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(run: Call, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x", "context": "c"}\n{"id": "b", "text": "y"}\n')
     settings = ["+exp=score", "data.path=in.jsonl", "output=out.jsonl", "metric.model=missing"]
-    assert run_here(*settings, "metric=bertscore") == 2
-    printed = capsys.readouterr().err.splitlines()
-    assert printed == [f"in.jsonl:{i}: the metric needs references, found none" for i in (1, 2)]
-    assert run_here(*settings, "metric=bartscore") == 2
-    assert "missing: " in capsys.readouterr().err  # one example has a context, so the model is asked for
-    assert run_here(*settings[:3], "metrics=[ctrleval]", "metrics.ctrleval.model=missing") == 2
-    assert "in.jsonl:1: the metric needs prefix and label, found none\n" in capsys.readouterr().err
+    ended = run(*settings, "metric=bertscore")
+    assert ended.stderr.splitlines() == [f"in.jsonl:{i}: the metric needs references, found none" for i in (1, 2)]
+    ended = run(*settings, "metric=bartscore")
+    assert "missing: " in ended.stderr  # one example has a context, so the model is asked for
+    ended = run(*settings[:3], "metrics=[ctrleval]", "metrics.ctrleval.model=missing")
+    assert ended.returncode == 2
+    assert "in.jsonl:1: the metric needs prefix and label, found none\n" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
@@ -73,26 +70,19 @@ class Killed:
         return replace(WordCount().score(examples), notes=self.notes)
 
 
-def make_run(folder: Path) -> Run:
-    def nothing(*_: object) -> Any:
-        raise AssertionError
-
-    return Run("score", folder, Stages(folder / "stages"), 0, nothing, nothing, show_nothing)
-
-
-def test_notes_are_kept_with_the_scores(tmp_path: Path) -> None:
+def test_notes_are_kept_with_the_scores(tmp_path: Path, kept: Run) -> None:
     """Five chunks note the same; a second run and another command score nothing, and show the note too."""
     write_texts(tmp_path / "in.jsonl", 10)
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
-    metric, run = Killed(at=6, notes=("ours, not theirs",)), make_run(tmp_path)
+    metric = Killed(at=6, notes=("ours, not theirs",))
     for _ in range(2):
-        assert score(run, file, tmp_path / "out.jsonl", LocalEngine({"m": metric})).notes == ("ours, not theirs",)
+        assert score(kept, file, tmp_path / "out.jsonl", LocalEngine({"m": metric})).notes == ("ours, not theirs",)
     assert json.loads((tmp_path / "out.jsonl.meta.json").read_text())["notes"] == ["ours, not theirs"]
     rated = read_scored(tmp_path / "in.jsonl")
-    assert add_kept_scores(rated, {"m": metric}, run.stages).scores["m"].notes == metric.notes
+    assert add_kept_scores(rated, {"m": metric}, kept.stages).scores["m"].notes == metric.notes
     assert metric.calls == 5
     fresh = replace(metric, signature="fresh", calls=0)
-    assert add_kept_scores(rated, {"m": fresh}, run.stages).scores["m"].notes == metric.notes
+    assert add_kept_scores(rated, {"m": fresh}, kept.stages).scores["m"].notes == metric.notes
 
 
 SCORE = ("+exp=score", "data.path=in.jsonl", "output=out.jsonl")
@@ -130,14 +120,14 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
 
 
 @pytest.mark.parametrize("at", [1, 3])
-def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: int) -> None:
+def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, kept: Run, at: int) -> None:
     """Ten texts in chunks of two; of a and b the second dies, after a run of b alone that died at another chunk."""
     write_texts(tmp_path / "in.jsonl", 10)
     file = check_scorable(str(tmp_path / "in.jsonl"), {**WORD_COUNT, "b": WORD_COUNT["m"]}, chunk=2)
 
     def run(folder: str, **metrics: Killed) -> Path:
         output = tmp_path / f"{folder}.jsonl"
-        score(make_run(tmp_path / folder), file, output, LocalEngine(metrics))
+        score(replace(kept, stages=Stages(tmp_path / folder / "stages")), file, output, LocalEngine(metrics))
         return output
 
     undisturbed = run("a", a=Killed(99, signature="a"), b=Killed(99, signature="b"))
@@ -157,17 +147,17 @@ def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: i
 
 
 def test_a_function_is_scored_if_its_package_is_allowed(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     program = "def f(examples, scale=1):\n    return [scale * len(e.text) for e in examples]\n"
     (tmp_path / "own_metric.py").write_text(program)
     (tmp_path / "in.jsonl").write_text(REFERENCED)
     function = ("metric=function", "metric.name=own_metric.f")
-    assert run_here(*SCORE, *function) == 2
-    assert "--allow own_metric would trust this package" in capsys.readouterr().err
+    ended = run(*SCORE, *function)
+    assert "--allow own_metric would trust this package" in ended.stderr
     assert "own_metric" not in sys.modules
-    assert run_here("--allow", "own_metric", *SCORE, *function, "+metric.settings.scale=2") == 0
+    assert run("--allow", "own_metric", *SCORE, *function, "+metric.settings.scale=2").returncode == 0
     assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"score": n} for n in (14, 2, 10)]
     assert "settings.scale=2" in (tmp_path / "out.jsonl.meta.json").read_text()
 
@@ -207,19 +197,16 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     assert [{k: v for k, v in row.items() if k not in ("scores", "dropped_tokens")} for row in rows] == expected
 
 
-def test_a_pipe_gives_the_texts_and_takes_the_scores(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_gives_texts_and_takes_scores(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
     lines = (tmp_path / "in.jsonl").read_text().replace('"id": "3", ', "").replace('"id": "4"', '"id": "last"')
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     standard_input.cache_clear()
-    assert run_here("+exp=score", "metric=word_count", "data.path=-", "output=-", "chunk=2", "run_dir=here") == 0
-    printed = capsys.readouterr()
-    rows = [json.loads(line) for line in printed.out.splitlines()]
+    ended = run("+exp=score", "metric=word_count", "data.path=-", "output=-", "chunk=2", "run_dir=here")
+    rows = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [row["id"] for row in rows] == ["0", "1", "2", "4", "last"]
     assert [row["scores"]["quality"] for row in rows] == [1, 2, 3, 4, 5]
-    assert "Distribution" in printed.err
+    assert "Distribution" in ended.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "here", "outputs"}
     assert json.loads((tmp_path / "here" / "results.json").read_text())["files"] == []
     standard_input.cache_clear()
@@ -241,8 +228,8 @@ class Company:
         return Scores({"quality": np.full(len(examples), float(size))}, self.signature)
 
 
-def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path) -> None:
+def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path, kept: Run) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
-    score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", LocalEngine({"m": Company()}))
+    score(kept, file, tmp_path / "out.jsonl", LocalEngine({"m": Company()}))
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5

@@ -11,7 +11,7 @@ import torch
 from matplotlib.figure import Figure
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault
+from core.faults import InputFaults
 from core.scores import Scores
 from experiments.contracts import Outcome, Run
 from judge.agreement_tables import tabulate_agreement
@@ -45,10 +45,6 @@ def sentences(ending: str) -> tuple[Example, ...]:
     """Twelve sentences, longer ones better."""
     if ending == "faults":
         raise InputFaults(["in.jsonl:2: text is empty", "in.jsonl:5: broken JSON"])
-    if ending == "broken rule":
-        raise SettingFault("ending must not be a broken rule")
-    if ending == "broken library":
-        int("not a number")
     return tuple(Example(f"s{i}", "word " * (i + 1), ratings={"quality": i / 12}) for i in range(12))
 
 
