@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, BertForSequenceClassification
@@ -14,6 +15,7 @@ from cdm.discriminative import FEATURES, ClassifierPooler
 from cdm.infilling import SEPARATOR, Pair
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from models.causal import CausalLM
+from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5, initialise_model
 
@@ -86,6 +88,19 @@ def toy_bart(tokens: int, start: int, end: int, deviation: float, seed: int = 0)
         forced_eos_token_id=None,
     )
     return initialise_model(BartForConditionalGeneration, config, seed).eval()
+
+
+@torch.no_grad()
+def plain_log_probabilities(lm: ConditionalLM, source: Sequence[int], target: Sequence[int]) -> np.ndarray:
+    """Of each token of the target: log softmax over the whole vocabulary of one unpadded pair."""
+    if isinstance(lm, CausalLM):
+        read = source or [1]
+        logits = lm.model.eval()(input_ids=torch.tensor([[*read, *target]])).logits[0, len(read) - 1 :]
+    else:
+        read, given = source or [lm.model.config.pad_token_id], [lm.model.config.decoder_start_token_id, *target]
+        asked = {"input_ids": torch.tensor([[*read]]), "decoder_input_ids": torch.tensor([given])}
+        logits = lm.model.eval()(**asked).logits[0]
+    return logits.log_softmax(-1)[range(len(target)), list(target)].numpy()
 
 
 class Killed(Callback):

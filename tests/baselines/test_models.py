@@ -28,6 +28,7 @@ from models.encoders import Encoder, load_encoder
 from models.infilling import T5, Convention, Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5
+from tests.toy_models import plain_log_probabilities
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains.", "no."]
 EXAMPLES = [
@@ -103,10 +104,8 @@ def test_long_texts_are_summed_in_double_precision() -> None:
 def test_perplexity_is_the_plain_mean(gpt: CausalLM) -> None:
     found = Perplexity(gpt, "toy").score([*EXAMPLES[:2], Example("long", "xyz " * 20)])
     for example, value in zip(EXAMPLES[:2], found.values["quality"], strict=False):
-        ids: Any = [gpt.start, *gpt.tokenizer(example.full_text)["input_ids"]]  # pyright: ignore[reportGeneralTypeIssues]
-        with torch.no_grad():
-            log_p = gpt.model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
-        assert value == pytest.approx(np.mean([log_p[i, token].item() for i, token in enumerate(ids[1:])]), abs=1e-5)
+        ids: Any = gpt.tokenizer(example.full_text)["input_ids"]
+        assert value == pytest.approx(plain_log_probabilities(gpt, [gpt.start], ids).mean(), abs=1e-5)
     assert found.dropped_tokens == (0, 0, 0)
     assert np.isfinite(found.values["quality"]).all()
 
@@ -134,12 +133,8 @@ def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
 
 
 def plain_log_p(lm: Seq2SeqLM, source: str, target: list[int]) -> np.ndarray:
-    """Of each token of the target."""
     read: Any = lm.tokenizer(source)["input_ids"]
-    with torch.no_grad():
-        given = torch.tensor([[0, *target[:-1]]])
-        log_p = lm.model(input_ids=torch.tensor([read]), decoder_input_ids=given).logits[0].log_softmax(-1)
-    return log_p[range(len(target)), target].numpy()
+    return plain_log_probabilities(lm, read, target)
 
 
 def test_bartscore_is_the_plain_mean(t5: Seq2SeqLM) -> None:

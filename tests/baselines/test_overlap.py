@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import sacrebleu
@@ -62,29 +63,20 @@ def test_meteor_by_hand() -> None:
 
 
 def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Absent:
-        def ensure_loaded(self) -> None:
-            raise LookupError
-
-    monkeypatch.setattr("baselines.meteor.find_wordnet", Absent)
+    absent = MagicMock(**{"ensure_loaded.side_effect": LookupError})
+    monkeypatch.setattr("baselines.meteor.find_wordnet", lambda: absent)
     with pytest.raises(InputFaults, match=r"needs WordNet: run python -m nltk\.downloader wordnet"):
         Meteor(synonyms=True)
 
 
 def test_meteor_matches_synonyms_where_wordnet_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dictionary:
-        def ensure_loaded(self) -> None:
-            pass
+    def find(word: str) -> list[SimpleNamespace]:
+        same = {"big": "great", "great": "big"}.get(word)
+        lemmas = [SimpleNamespace(name=lambda: same)] if same else []
+        return [SimpleNamespace(lemmas=lambda: lemmas)]
 
-        def get_version(self) -> str:
-            return "3.0"
-
-        def synsets(self, word: str) -> list[SimpleNamespace]:
-            same = {"big": "great", "great": "big"}.get(word)
-            lemmas = [SimpleNamespace(name=lambda: same)] if same else []
-            return [SimpleNamespace(lemmas=lambda: lemmas)]
-
-    monkeypatch.setattr("baselines.meteor.find_wordnet", Dictionary)
+    dictionary = MagicMock(synsets=find, **{"get_version.return_value": "3.0"})
+    monkeypatch.setattr("baselines.meteor.find_wordnet", lambda: dictionary)
     assert one(Meteor(synonyms=True), "a big cat", "a great cat") == pytest.approx(meteor(3, 3, 3, 1))
     assert one(Meteor(), "a big cat", "a great cat") == pytest.approx(meteor(2, 3, 3, 2))
 

@@ -23,7 +23,7 @@ from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyT5
 from tests.slow_vocabularies import write_pegasus
-from tests.toy_models import toy_bart
+from tests.toy_models import plain_log_probabilities, toy_bart
 
 PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), ("negative", "positive"), (("bad", "good"),))
 EXAMPLES = [
@@ -97,14 +97,9 @@ def bart() -> Seq2SeqLM:
 
 
 def one_log_p(lm: ConditionalLM, source: str, target: list[int]) -> list[float]:
-    """log P of each target token, one pair at a time, through the model's own loss."""
-    ids = lm.tokenizer(source, return_tensors="pt")["input_ids"]
-    found = []
-    with torch.inference_mode():
-        logits = lm.model(input_ids=ids, labels=torch.tensor([target])).logits[0].log_softmax(-1)
-        for t, token in enumerate(target):
-            found.append(float(logits[t, token]))
-    return found
+    """log P of each target token, one pair at a time."""
+    read: Any = lm.tokenizer(source)["input_ids"]
+    return plain_log_probabilities(lm, read, target).tolist()
 
 
 def word_ids(lm: ConditionalLM, text: str) -> list[int]:

@@ -156,11 +156,6 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "expected"), JSONL)
-def test_faults_of_jsonl(tmp_path: Path, content: str | bytes, expected: list[str]):
-    assert faults_of(tmp_path / "x.jsonl", content) == expected
-
-
 CSV: list[tuple[str | bytes, list[str]]] = [
     ("text\n", [" the file needs at least one example, but has only a header"]),
     ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
@@ -190,9 +185,11 @@ CSV: list[tuple[str | bytes, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "expected"), CSV)
-def test_faults_of_csv(tmp_path: Path, content: str | bytes, expected: list[str]):
-    assert faults_of(tmp_path / "x.csv", content) == expected
+@pytest.mark.parametrize(
+    ("suffix", "content", "expected"), [*(("jsonl", *case) for case in JSONL), *(("csv", *case) for case in CSV)]
+)
+def test_faults_of_a_file(tmp_path: Path, suffix: str, content: str | bytes, expected: list[str]):
+    assert faults_of(tmp_path / f"x.{suffix}", content) == expected
 
 
 def test_required_fields(tmp_path: Path):

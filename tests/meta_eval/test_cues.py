@@ -9,7 +9,6 @@ from scipy.stats import norm, rankdata, t
 
 from core.example import Example
 from meta_eval.bootstrap import Estimate, Floats
-from meta_eval.correlation import spearman
 from meta_eval.cues import (
     Cues,
     add_normal_scores,
@@ -20,6 +19,7 @@ from meta_eval.cues import (
     difference_beyond_cues,
 )
 from meta_eval.intervals import Resampling
+from tests.meta_eval.sets import rho
 
 
 def test_cues_of_a_text() -> None:
@@ -90,19 +90,17 @@ def test_combined_cues_find_what_cues_tell_and_nothing_where_they_tell_nothing()
     rng = np.random.default_rng(0)
     cues = Cues(tuple("abcdefghi"), rng.standard_normal((400, 9)))
     told = np.exp(cues.values[:, 0]) + 0.5 * cues.values[:, 1] + rng.standard_normal(400)
-    assert rank_correlation(combine_cues(cues, told), told) > 0.5
+    assert rho(combine_cues(cues, told), told) > 0.5
     inputs = np.repeat(np.arange(50), 8)
     by_input = rng.standard_normal(50)[inputs]  # an input's ratings are alike, and the cues tell the input
     alike = Cues(cues.names, rng.standard_normal((50, 9))[inputs])
     nothing = [
-        rank_correlation(
-            combine_cues(Cues(cues.names, rng.standard_normal((400, 9))), by_input, inputs.tolist(), seed=k), by_input
-        )
+        rho(combine_cues(Cues(cues.names, rng.standard_normal((400, 9))), by_input, inputs.tolist(), seed=k), by_input)
         for k in range(20)
     ]
     assert abs(np.mean(nothing)) < 0.03
-    assert rank_correlation(combine_cues(alike, by_input), by_input) > 0.2  # a text predicts others of its input
-    assert abs(rank_correlation(combine_cues(alike, by_input, inputs.tolist()), by_input)) < 0.2
+    assert rho(combine_cues(alike, by_input), by_input) > 0.2  # a text predicts others of its input
+    assert abs(rho(combine_cues(alike, by_input, inputs.tolist()), by_input)) < 0.2
 
 
 @pytest.mark.slow
@@ -177,10 +175,6 @@ def beyond(
 ) -> Estimate:
     """The agreement of one metric beyond cues."""
     return agreement_beyond_cues({"metric": scores}, ratings, cues, groups, Resampling(resamples=resamples))["metric"]
-
-
-def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
-    return float(spearman(x, y, np.ones((1, len(x))))[0])
 
 
 def partial_of_drawn(x: np.ndarray, y: np.ndarray, cues: np.ndarray, weights: np.ndarray) -> float:

@@ -16,7 +16,7 @@ from models.model import ConditionalLM, OutputHead, token_log_probabilities
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5, initialise_model
 from models.windows import Pair
-from tests.toy_models import refuse_large_batches, toy_bart
+from tests.toy_models import plain_log_probabilities, refuse_large_batches, toy_bart
 
 TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
 WORDS = [[7], [8], [9, 10, 11], [7, 12]]
@@ -49,19 +49,6 @@ def pairs(lm: ConditionalLM) -> list[Pair]:
     return [*made, *several, ([9], [5, 6]), ([7, 8], []), ([], [6, 5])]
 
 
-def one_at_a_time(lm: ConditionalLM, source: list[int], target: list[int]) -> np.ndarray:
-    """The plain way: log softmax over the whole vocabulary of one unpadded pair."""
-    with torch.no_grad():
-        if isinstance(lm, CausalLM):
-            source = source or [1]
-            logits = lm.model.eval()(input_ids=torch.tensor([[*source, *target]])).logits[0, len(source) - 1 :]
-        else:
-            start, source = lm.model.config.decoder_start_token_id, source or [lm.model.config.pad_token_id]
-            given = torch.tensor([[start, *target]])
-            logits = lm.model.eval()(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0]
-    return logits.log_softmax(-1)[range(len(target)), target].numpy()
-
-
 @pytest.mark.parametrize("token_budget", [1, 60, 100_000])
 @pytest.mark.parametrize("waiting", [3_000, 2**27])
 @pytest.mark.parametrize("given", [0, 2])
@@ -76,7 +63,7 @@ def test_log_probabilities_equal_one_pair_at_a_time(
     monkeypatch.setattr(model, "WAITING", waiting)
     found = lm.log_probabilities(pairs, given=given, token_budget=token_budget)
     for row, (source, target) in zip(found, pairs, strict=True):
-        np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target))[given:], atol=1e-5)
+        np.testing.assert_allclose(row, plain_log_probabilities(lm, source, target)[given:], atol=1e-5)
 
 
 def test_only_scored_positions_meet_the_vocabulary(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +94,7 @@ def test_a_model_that_caps_its_logits(cap: float | None) -> None:
     capped = CausalLM(initialise_model(Gemma2ForCausalLM, config, seed=0).eval(), build("gpt2").tokenizer)
     assert (capped.output_head().project is None) == (cap is None)
     found = capped.log_probabilities([([5, 6], [7, 8, 9])])[0]
-    np.testing.assert_allclose(found, one_at_a_time(capped, [5, 6], [7, 8, 9]), atol=1e-5)
+    np.testing.assert_allclose(found, plain_log_probabilities(capped, [5, 6], [7, 8, 9]), atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", ["gpt_neox", "llama", "gpt2"])
@@ -123,7 +110,7 @@ def test_the_last_layer_computes_scored_places_alone(shape: Any, monkeypatch: py
     found = lm.log_probabilities(pairs, given=1)
     assert sum(computed) == (3 - 1) + (2 - 1)
     for row, (source, target) in zip(found, pairs, strict=True):
-        np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target))[1:], atol=1e-5)
+        np.testing.assert_allclose(row, plain_log_probabilities(lm, source, target)[1:], atol=1e-5)
     assert (len(mlp._forward_hooks), len(mlp._forward_pre_hooks)) == (0, 0)
 
 
@@ -146,7 +133,7 @@ def test_short_targets_attend_without_keys_and_values(
     found = lm.log_probabilities(pairs)
     assert bool(keys) == (longest == 12)
     for row, (source, target) in zip(found, pairs, strict=True):
-        np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target)), atol=1e-5)
+        np.testing.assert_allclose(row, plain_log_probabilities(lm, source, target), atol=1e-5)
 
 
 def test_what_does_not_fit_into_memory_is_halved(

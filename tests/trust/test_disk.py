@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
@@ -37,12 +36,10 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
+def run(here: Path) -> Callable[..., int]:
     """The command line in this process, in a folder with `in.jsonl`."""
-    monkeypatch.chdir(tmp_path)
-    write_examples(tmp_path / "in.jsonl", [Example(f"row-{i}", f"text {i} of a file") for i in range(ROWS)])
-    with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
-        yield lambda *settings: main(["--config-dir", str(TOY), "logger=none", *settings])
+    write_examples(here / "in.jsonl", [Example(f"row-{i}", f"text {i} of a file") for i in range(ROWS)])
+    return lambda *settings: main(["--config-dir", str(TOY), "logger=none", *settings])
 
 
 def score(place: str) -> tuple[str, ...]:

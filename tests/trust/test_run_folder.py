@@ -39,12 +39,9 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(earlier: Path, here: Path) -> Path:
     """The working folder: a copy of `earlier`."""
-    shutil.copytree(earlier, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
-    return tmp_path
+    return Path(shutil.copytree(earlier, here, dirs_exist_ok=True))
 
 
 @pytest.mark.parametrize("name", [*WRITTEN, "models/expert", "plots/../models/in.jsonl", "scores.jsonl/x", "."])

@@ -1,9 +1,10 @@
 """One text under several metrics and how it is shown, systems in files, and what the demo refuses."""
 
 import socket
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,35 +29,23 @@ from tests.toy_models import toy_pooler
 HOSTILE = "<script>alert('x')</script>"
 
 
-class Halves:
-    """Scores and explains with numbers that are easy to check."""
-
-    requires = require()
-    signature = "halves"
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        parts = [["good", 0.5], [HOSTILE, -1.0]]
-        explained = [{"parts": parts}]
-        return Scores({"quality": np.array([0.25])}, "halves", explanations=explained, notes=("a tiny model",))
+def always(scores: Scores) -> Any:
+    """A metric with these scores for any text."""
+    return SimpleNamespace(requires=require(), signature=scores.signature, score=lambda examples: scores)
 
 
-class Nothing:
-    """Has no score for any text."""
-
-    requires = require()
-    signature = "nothing"
-
-    def score(self, examples: Sequence[Example]) -> Scores:
-        return Scores({"quality": np.array([np.nan])}, self.signature, reasons=["no tokens"])
+PARTS = [["good", 0.5], [HOSTILE, -1.0]]
+HALVES = Scores({"quality": np.array([0.25])}, "halves", explanations=[{"parts": PARTS}], notes=("a tiny model",))
+NOTHING = Scores({"quality": np.array([np.nan])}, "nothing", reasons=["no tokens"])
 
 
 def test_a_metric_scores_explains_or_says_why_not() -> None:
-    metrics = {"words": WordCount(), "halves": Halves(), "bleu": Bleu()}
+    metrics = {"words": WordCount(), "halves": always(HALVES), "bleu": Bleu()}
     found = [judge_by(name, metric, Example("a", text="one two")) for name, metric in metrics.items()]
     assert [each.score for each in found] == [2.0, 0.25, None]
     assert [piece.shade for line in found[1].lines for piece in line.pieces] == [0.5, -1.0]
     assert found[2].reason == "bleu needs references, found none"
-    assert judge_by("nothing", Nothing(), Example("a", text="one")) == Judgement("nothing", None, "no tokens")
+    assert judge_by("nothing", always(NOTHING), Example("a", text="one")) == Judgement("nothing", None, "no tokens")
 
 
 def test_judgements_show_their_scales_and_counts_without_decimals_and_escape_everything() -> None:
@@ -98,10 +87,7 @@ def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_eac
         *("MARS", "CDM, discriminative (average)", "CDM, generative (bilstm)", "judge of positive"),
     ]
     assert all(Judgement(name, 0.0).scale for name in found)
-    for name in (
-        "CDM, discriminative (average)",
-        "CDM, generative (bilstm)",
-    ):  # a text is no dialogue to either of them
+    for name in [name for name in found if name.startswith("CDM")]:  # a text is no dialogue to either of them
         assert "needs two or more turns" in (judge_by(name, found[name], Example("a", text="i sing.")).reason or "")
     judged = judge_by("judge", found["judge of positive"], Example("a", turns=dialogues[0]))
     assert [piece.text.strip() for line in judged.lines for piece in line.pieces] == list(dialogues[0])
