@@ -115,9 +115,6 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     results = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
     assert (results["experiment"], results["signature"], results["seed"]) == ("toy", "toy|gamma:0.5", 5)
     assert [r["metric"] for r in results["table"]] == ["count", "noise", "constant"]
-    assert results["table"][0]["spearman"] == 1.0
-    assert results["table"][2]["spearman"] is None
-    assert results["synthetic"] is True
     assert results["timings"]["training"] > 0
     toy = Path(__file__).parents[1] / "toy"
     assert results["command"][2:] == [f"--config-dir={toy}", *["--allow=toy", "+exp=toy", "seed=5", "run_dir=here"]]

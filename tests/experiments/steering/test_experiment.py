@@ -32,19 +32,15 @@ def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> 
     assert {(r["rule"], r["k"]) for r in rows} == {("normalised", 8)}
     for r in rows:
         assert r["n"] == (24 if r["label"] == "all" else 12)
-        for name in ("accuracy", "perplexity"):
-            assert r[f"{name}_interval"] == [None, None]  # of 12 inputs
+        assert r["accuracy_interval"] == [None, None]  # of 12 inputs
         assert r["overhead"] > 0
     assert rows[0]["accuracy"] == 0.5  # unguided, both labels are asked of the same texts
     samples = read_examples(tmp_path / "first/samples.jsonl")
     assert len(samples) == 48
-    by_system = {
-        system: [e.text for e in samples if e.system == system and e.label == "positive"]
-        for system in ("normalised 0 k=8", "normalised 4 k=8")
-    }
-    unsteered = [e.text for e in samples if e.system == "normalised 0 k=8" and e.label == "negative"]
-    assert by_system["normalised 0 k=8"] == unsteered
-    assert by_system["normalised 4 k=8"] != unsteered
+    keys = {(e.system, e.label) for e in samples}
+    of = {key: [e.text for e in samples if (e.system, e.label) == key] for key in keys}
+    assert of["normalised 0 k=8", "positive"] == of["normalised 0 k=8", "negative"]
+    assert of["normalised 4 k=8", "positive"] != of["normalised 0 k=8", "positive"]
     assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", "guide_negative", "guide_positive", "judge_positive"}

@@ -28,9 +28,8 @@ def test_a_row_by_hand() -> None:
     setting = SteeredSetting(2.0, 8, (good, bad), 1.05)
     (found,) = Table("", "", [steering_row(setting, "good", [good], "fudge", seed=0)]).to_json()
     assert (found["label"], found["strength"], found["k"], found["n"]) == ("good", 2.0, 8, 4)
-    assert found["accuracy"] == 0.75
+    assert (found["accuracy"], found["tokens"]) == (0.75, 2.5)
     assert found["perplexity"] == pytest.approx(np.e)  # a nat a token
-    assert found["tokens"] == 2.5
     assert found["distinct_1"] == pytest.approx((2 / 4 + 5 / 6) / 2)  # by seed
     assert found["distinct_2"] == pytest.approx((1 / 2 + 4 / 4) / 2)
     assert (found["seeds"], found["by_seed"]["accuracy"]) == ([0, 1], [1.0, 0.5])
