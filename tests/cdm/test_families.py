@@ -1,8 +1,10 @@
 """Pairs of every family: sampling against the plain way, batches, steps and negatives."""
 
+from collections.abc import Callable
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -149,9 +151,14 @@ def test_steps_are_the_log_probabilities_of_each_turn_and_its_end(pair: Pair, di
 
 
 @pytest.fixture(scope="module")
-def bart(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    lm = build("bart", dialogues, tmp_path_factory.mktemp("bart"), 1)
-    return Pair(lm, lm, LONGEST)
+def make(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ConditionalLM]:
+    """The amateur of a family."""
+    return cache(lambda family: build(family, dialogues, tmp_path_factory.mktemp("lm"), 1))
+
+
+@pytest.fixture(scope="module")
+def bart(make: Callable[[str], ConditionalLM]) -> Pair:
+    return Pair(make("bart"), make("bart"), LONGEST)
 
 
 def test_turns_that_a_model_has_no_positions_for_are_refused(bart: Pair) -> None:
@@ -199,17 +206,8 @@ def test_an_amateur_that_stops_early_learns_the_first_gaps_of_the_expert(bart: P
     assert all(task in all_ for task in many)
 
 
-@pytest.fixture(scope="module")
-def middle(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> ConditionalLM:
-    return build("llama", dialogues, tmp_path_factory.mktemp("llama"), 1)
-
-
-@pytest.fixture(scope="module")
-def left_to_right(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> ConditionalLM:
-    return build("gpt_neox", dialogues, tmp_path_factory.mktemp("gpt_neox"), 1)
-
-
-def test_how_causal_models_read_a_gap(middle: ConditionalLM, left_to_right: ConditionalLM) -> None:
+def test_how_causal_models_read_a_gap(make: Callable[[str], ConditionalLM]) -> None:
+    middle, left_to_right = make("llama"), make("gpt_neox")
     turns, gap = [[300], [301, 302, 303], [304]], Gap(1, 1, 2)
     ids = middle.tokenizer.get_vocab()
     begin, suffix, end = (ids[f"<fim_{name}>"] for name in ("prefix", "suffix", "middle"))
@@ -226,9 +224,9 @@ def test_how_causal_models_read_a_gap(middle: ConditionalLM, left_to_right: Cond
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
 
 
-def test_logits_beyond_the_tokenizer_change_nothing(middle: ConditionalLM, dialogues: Dialogues, tmp_path: Path):
+def test_logits_beyond_the_tokenizer_change_nothing(make: Callable[..., Any], dialogues: Dialogues, tmp_path: Path):
     """Pythia pads its vocabulary to 50304 logits, its larger sizes to 50432."""
-    expert = build("llama", dialogues, tmp_path, 2)
+    middle, expert = make("llama"), build("llama", dialogues, tmp_path, 2)
     wide = deepcopy(expert.model)
     wide.resize_token_embeddings(expert.model.config.vocab_size + 30)
     even, uneven = Pair(middle, expert, LONGEST), Pair(middle, CausalLM(wide, expert.tokenizer), LONGEST)
@@ -242,11 +240,10 @@ def test_logits_beyond_the_tokenizer_change_nothing(middle: ConditionalLM, dialo
         assert first == second
 
 
-def test_what_does_not_go_together_is_refused(
-    middle: ConditionalLM, left_to_right: ConditionalLM, dialogues: Dialogues
-) -> None:
+def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogues: Dialogues) -> None:
+    middle = make("llama")
     with pytest.raises(SettingFault, match="need one tokenizer"):
-        Pair(middle, left_to_right)
+        Pair(middle, make("gpt_neox"))
     with pytest.raises(SettingFault, match=r"order must be .* null for others, but is None for a LlamaForCausalLM"):
         Gaps(LONGEST).build(TinyCausal(400, 16, 2, 1, 32, shape="llama"), dialogues, 0)
     with pytest.raises(SettingFault, match="left-to-right for a T5"):

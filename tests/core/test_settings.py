@@ -1,8 +1,10 @@
-"""Settings: values that are refused, with what they must be and what was found."""
+"""Settings: values that are refused, with what they must be and what was found; the signature line."""
 
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.faults import SettingFault
@@ -21,6 +23,7 @@ from core.settings import (
     checked_dataclass,
     one_of,
 )
+from core.signature import signature
 
 
 @pytest.mark.parametrize(
@@ -68,3 +71,36 @@ def test_a_checked_dataclass_is_a_dataclass() -> None:
     assert replace(made, least=5) == Sampling(5, 8, (3, 1), {})
     with pytest.raises(SettingFault, match=r"^most must be at least least, but is 8$"):
         replace(Sampling(1), least=9)
+
+
+V = f"v={version('judging-generated-text')}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({}, f"m|{V}"),
+        ({"gamma": 0.5, "beams": 4}, f"m|beams=4|gamma=0.5|{V}"),
+        ({"gamma": np.float64(0.1)}, f"m|gamma=0.1|{V}"),
+        ({"cached": True, "limit": None}, f"m|cached=true|limit=none|{V}"),
+        ({"tune": "浣溪沙"}, f"m|tune=浣溪沙|{V}"),
+        ({"libraries": ("torch",), "a": 1}, f"m|a=1|torch={version('torch')}|{V}"),
+    ],
+)
+def test_literal_lines(settings, line):
+    assert signature("m", **settings) == line
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("m", {"model": "a|b"}, r"must not contain \| or line breaks, but model is 'a\|b'"),
+        ("m", {"model": "a\nb"}, r"line breaks, but model is 'a\\nb'"),
+        ("m|k", {}, r"but name is 'm\|k'"),
+        ("m", {"v": 1}, "must not be called v, but 'm' has one"),
+        ("m", {"sizes": [1, 2]}, r"must be a text, a number.* but sizes is \[1, 2\]"),
+    ],
+)
+def test_faults_of_a_signature(name, settings, message):
+    with pytest.raises(ValueError, match=message):
+        signature(name, **settings)

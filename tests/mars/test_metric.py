@@ -1,5 +1,6 @@
 """MARS against its parts, with an augmenter and an encoder made for the test, and with small real models."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ class Numbered:
 
     def _filled(self, job: Job) -> Augmented:
         parts = [" " + " ".join("#" * part.count) if isinstance(part, Blank) else part.text for part in job.template]
-        fills = tuple(Fill("#", (0,), (2.0,)) for part in job.template if isinstance(part, Blank))
+        fills = tuple(Fill("\u2028#", (0,), (2.0, math.inf)) for part in job.template if isinstance(part, Blank))
         cut = 2 if job.context == "cut" and fills else 0
         return Augmented("".join(parts).strip(), fills, 0.1 * len(fills), cut)
 
@@ -236,45 +237,24 @@ def test_small_real_models_score_anything_and_find_their_references_again(tmp_pa
     assert naive.reasons == (None,) * len(ODD)
 
 
-class Counting:
-    """Fills blanks with the context and remembers how often it was asked."""
-
-    def __init__(self, model: str = "a") -> None:
-        self.model = model
-        self.asked: list[Job] = []
-
-    @property
-    def depends(self) -> dict[str, Any]:
-        return {"model": self.model, "use_context": True}
-
-    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        if long := [(i, "too long") for i, job in enumerate(jobs) if job.context == "long"]:
-            raise ExampleFaults(long)
-        self.asked += jobs
-        return [
-            Augmented(f"{job.context}\u2028 fill", (Fill(" fill", (3,), (1.5, float("inf"))),), 0.25, 1, 2)
-            for job in jobs
-        ]
-
-
 def job(context: str, words: int = 1) -> Job:
     return Job(context, (Blank(words), Kept(" end")))
 
 
 def test_equal_jobs_are_done_once_and_found_again(tmp_path: Path) -> None:
     jobs = [job("x"), job("y"), job("x"), job("x", words=2)]
-    first = Counting()
+    first = Numbered()
     made = load_or_augment(first, jobs, tmp_path)
-    assert first.asked == [jobs[0], jobs[1], jobs[3]]
-    again = Counting()
+    assert first.jobs == [jobs[0], jobs[1], jobs[3]]
+    again = Numbered()
     assert load_or_augment(again, [*reversed(jobs)], tmp_path) == [*reversed(made)]
-    assert again.asked == []
+    assert again.jobs == []
 
 
 def test_what_the_model_cannot_read_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
-    made = load_or_augment(Counting(), [job("x"), job("long"), job("y")], tmp_path)
+    made = load_or_augment(Numbered(), [job("x"), job("long"), job("y")], tmp_path)
     assert made[1] == "too long"
     assert [isinstance(one, Augmented) for one in made] == [True, False, True]
-    again = Counting()
+    again = Numbered()
     assert load_or_augment(again, [job("long"), job("y")], tmp_path) == made[1:]
-    assert again.asked == []
+    assert again.jobs == []

@@ -1,4 +1,4 @@
-"""CTRLEval's experiments and +exp=iwf through the command line, at toy size."""
+"""CTRLEval's experiments and +exp=iwf through the command line, at toy size; agreement by system and on subsets."""
 
 import re
 from collections.abc import Callable
@@ -18,10 +18,14 @@ from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import load_prompts
 from data.corpus import Corpus
 from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table, draw
+from experiments.ctrl_eval.tables import draw_biased_subsets, list_agreement_by_system
+from experiments.presentation import list_agreement_of_parts
 from experiments.training import LanguageModelPlan, Pretrained
+from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
 from tests.experiments.conftest import list_stages
+from tests.meta_eval.sets import make_set
 
 TOY = """
 data.train=120 data.held_out=30 data.rated=24 evaluators=[1,8] pattern_functions=true logger=none
@@ -117,3 +121,29 @@ def test_iwf_counts_a_corpus_for_a_models_tokenizer(finish: Callable[..., Any], 
     table = load_frequencies(tmp_path / "iwf.json", lm.tokenizer)
     assert table.sentences == 3
     assert len(table.iwf) == len(lm.tokenizer)
+
+
+def rate(ratings: list[float], systems: list[str] | None = None, groups: int = 8, **scores: list[float]) -> ScoredSet:
+    return make_set(ratings, scores, systems, [f"g{i % groups}" for i in range(len(ratings))], "coherence")
+
+
+def test_agreement_by_system_is_within_each_system() -> None:
+    ratings = [float(i) for i in range(40)] * 2
+    scores = [*ratings[:40], *(-10 * r for r in ratings[40:])]
+    found = list_agreement_by_system(rate(ratings, ["a"] * 40 + ["b"] * 40, groups=40, metric=scores))
+    assert [(row["aspect"], row["system"], row["n"]) for row in found] == [("coherence", s, 40) for s in "ab"]
+    assert [row["pearson"].value for row in found] == pytest.approx([1.0, -1.0])
+    assert all(row["pearson"].low == pytest.approx(row["pearson"].value) for row in found)
+    assert list_agreement_by_system(rate(ratings, metric=ratings)) == []  # no system is named
+    assert list_agreement_by_system(rate(ratings[:6], ["a", "b"] * 3, metric=ratings[:6])) == []  # too few
+
+
+def test_agreement_by_quality_is_that_of_subsets_with_their_own_quartile() -> None:
+    ratings = [float(i % 4) for i in range(200)]
+    scored = rate(ratings, same=ratings, reversed=[-r for r in ratings])
+    parts = draw_biased_subsets(scored, "coherence", 0)
+    assert [(part.ratings("coherence") == j).sum() for j, part in enumerate(parts)] == [50] * 4
+    found = list_agreement_of_parts(draw_biased_subsets(scored, "coherence", 0), "coherence", "subset")
+    assert [(row["subset"], row["n"]) for row in found] == [(part.name, len(part)) for part in parts] * 2
+    assert [row["pearson"].value for row in found] == pytest.approx([1.0] * 4 + [-1.0] * 4)
+    assert draw_biased_subsets(rate(ratings[:15], same=ratings[:15]), "coherence", 0) == []

@@ -1,15 +1,29 @@
-"""MARS's experiments through the command line, at toy size."""
+"""MARS through the command line, at toy size; its tables on sets whose numbers follow by hand."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from core.example import Example
 from core.scores import Scores
 from experiments.mars.experiment import ABLATIONS, to_raw_perplexity
+from experiments.mars.tables import (
+    MarsScores,
+    make_tables,
+    measure_deviation,
+    measure_fall,
+    measure_gain,
+    measure_lengths,
+)
+from mars.masking import Blank, Kept
+from mars.metric import Compared
+from mars.references import Augmented, AugmentedReference
+from meta_eval.scored_set import ScoredSet
 
 TOY = """
 model.language_model.model.hidden_size=16 model.language_model.model.num_hidden_layers=1
@@ -50,3 +64,80 @@ def test_raw_perplexity() -> None:
     raw = to_raw_perplexity(scores)
     assert raw.values["quality"] == pytest.approx([75.0, math.nan], nan_ok=True)
     assert raw.reasons == (None, "blank")
+
+
+def scored_texts(ratings: list[float], systems: list[str | None], **values: list[float]) -> ScoredSet:
+    """Texts `x`, two of each input."""
+    examples = tuple(
+        Example(
+            str(i), "x", references=("y",), system=system, group=str(i // 2), ratings={"mean": rating, "other": 0.0}
+        )
+        for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
+    )
+    scores = {
+        metric: Scores({"quality": np.array(column)}, "s", [None if v == v else "no" for v in column])
+        for metric, column in values.items()
+    }
+    return ScoredSet("news", examples, scores)
+
+
+def test_gains_and_falls_are_paired_differences() -> None:
+    rng = np.random.default_rng(0)
+    ratings = rng.normal(size=200)
+    good, bad = ratings + rng.normal(size=200), rng.normal(size=200)
+    bad[0] = math.nan
+    originals = scored_texts([*ratings], [None] * 200, mars=[*good], plain=[*bad])
+    gain = measure_gain(originals, "plain")
+    assert gain["n"] == 199
+    expected = np.corrcoef(good[1:], ratings[1:])[0, 1] - np.corrcoef(bad[1:], ratings[1:])[0, 1]
+    assert gain["pearson gain"].value == pytest.approx(expected)
+    assert gain["pearson gain"].low > 0
+    worse = scored_texts(
+        [*ratings], [None] * 200, mars=[*(good - 1 + (np.arange(200) < 50) * 2)], plain=[*bad * np.nan]
+    )
+    fall = measure_fall(originals, worse, "mars")
+    assert fall["n"] == 200
+    assert fall["below"].value == pytest.approx(0.75)
+    assert fall["below"].low < 0.75 < fall["below"].high
+    assert fall["fall"].value == pytest.approx(
+        np.corrcoef(good, ratings)[0, 1] - np.corrcoef(worse.values("mars", "mean"), ratings)[0, 1]
+    )
+    assert measure_fall(originals, originals, "mars")["fall"].value == 0
+    assert measure_fall(originals, worse, "plain")["below"].reason == "no text is scored in both forms"
+
+
+def test_deviations_are_sample_deviations_of_all_references() -> None:
+    """Of the human one too: Table 5 has a deviation at 20 %, where there is one augmented reference, and none at 0."""
+    compared = [Compared((0.0, 0.2, 0.4), np.array([[0.5, 0.1, 0.3], [0.5, 0.5, 0.5], [0.9, np.nan, 0.5]]))]
+    found = [measure_deviation(compared, ratios) for ratios in ((0.0,), (0.0, 0.2), (0.0, 0.2, 0.4))]
+    assert found == pytest.approx([math.nan, 0.08**0.5 / 2, 0.1], nan_ok=True)
+
+
+def altered(reference: str, blanks: Sequence[int]) -> tuple[AugmentedReference, ...]:
+    """A reference at the ratios 0, .2, .4 with so many blanks each."""
+    templates = [(*(Blank(1) for _ in range(count)), Kept("kept")) for count in blanks]
+    return tuple(
+        AugmentedReference("", reference, ratio, template, Augmented("", (), 0.0, 0))
+        for ratio, template in zip((0.0, 0.2, 0.4), templates, strict=True)
+    )
+
+
+def test_the_share_of_references_with_a_blank_counts_each_reference_once() -> None:
+    rows = altered("a", [0, 0, 1]), altered("b", [0, 1, 2]), altered("c", [0, 0, 0])
+    ratios, nothing = (0.0, 0.2, 0.4), np.zeros((1, 3))
+    compared = [Compared(ratios, nothing, (row,)) for row in (*rows, rows[1], rows[1])]
+    texts = scored_texts([1.0, 2.0], ["a", "b"], mars=[0.1, 0.2])
+    found = MarsScores(texts, {}, compared, ratios)
+    assert found.altered == pytest.approx({0.0: 0, 0.2: 1 / 3, 0.4: 2 / 3})
+    assert found.share_altered == pytest.approx(1 / 2)
+    assert found.measure_masked(0.4) == pytest.approx((1 / 2 + 2 / 3 + 0) / 3)  # beside one kept word each
+    assert replace(found, compared=[]).altered[0.2] != replace(found, compared=[]).altered[0.2]  # NaN
+    (within,) = (table for table in make_tables([found]) if table.title == "Within systems")
+    assert {row["altered"] for row in within.rows} == {found.share_altered}
+
+
+def test_lengths_are_those_of_inputs() -> None:
+    one = Example("a", "x", context="a b c d", references=("a.", "a b c d"), group="g")
+    other = Example("c", "x", context="a b", references=("a b c",))
+    found = measure_lengths(ScoredSet("r", (one, replace(one, id="b"), other), {}))
+    assert list(found.values()) == ["r", 3, 2, 3, 3, 1]

@@ -1,7 +1,7 @@
-"""The models of guided decoding: texts of which none is in two parts, balanced labels, judges, names of folders."""
+"""The models of guided decoding: texts of one part alone, labels, judges, folders; its table."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,7 +14,9 @@ from data.sets.builtin import builtin_corpus
 from discriminators.discriminator import Discriminator
 from discriminators.texts import split_by_group
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
+from experiments.steering.tables import SteeredSetting, SteeredTexts, steering_row
 from experiments.training import LanguageModelPlan
+from judge.tables import Table
 
 NOTHING: Any = None
 TRAINED = SteeringPlan(LanguageModelPlan(NOTHING, NOTHING, NOTHING), NOTHING, NOTHING)
@@ -78,3 +80,33 @@ def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
     assert LabelJudges(("bad", "good"), {"good": judge(-0.5, 0.5)}).find_labels(["a", "b"]) == ["bad", "good"]
     three = {"a": judge(1.0, -3.0), "b": judge(2.0, -1.0), "c": judge(0.0, -2.0)}
     assert LabelJudges(("a", "b", "c"), three).find_labels(["x", "y"]) == ["b", "b"]
+
+
+def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> SteeredTexts:
+    return SteeredTexts(
+        label,
+        np.array([0, 1, 0, 1]),
+        np.array([0, 0, 1, 1]),
+        ("x",) * 4,
+        tuple(tuple(w.split()) for w in words),
+        np.array(hits),
+        np.array(nll),
+        np.array([2.0, 2.0, 2.0, 4.0]),
+    )
+
+
+def test_a_row_by_hand() -> None:
+    good = steered("good", [1, 1, 0, 1], [2.0, 2.0, 2.0, 4.0], ["a b", "a b", "a b", "a c d e"])
+    bad = steered("bad", [0, 0, 0, 0], [4.0, 4.0, 4.0, 8.0], ["a a", "a a", "a a", "a a a a"])
+    setting = SteeredSetting(2.0, 8, (good, bad), 1.05)
+    (found,) = Table("", "", [steering_row(setting, "good", [good], "fudge", seed=0)]).to_json()
+    assert (found["label"], found["strength"], found["k"], found["n"]) == ("good", 2.0, 8, 4)
+    assert (found["accuracy"], found["tokens"]) == (0.75, 2.5)
+    assert found["perplexity"] == pytest.approx(np.e)  # a nat a token
+    assert found["distinct_1"] == pytest.approx((2 / 4 + 5 / 6) / 2)  # by seed
+    assert found["distinct_2"] == pytest.approx((1 / 2 + 4 / 4) / 2)
+    assert (found["seeds"], found["by_seed"]["accuracy"]) == ([0, 1], [1.0, 0.5])
+    (everything,) = Table("", "", [steering_row(setting, "all", setting.texts, "fudge", seed=0)]).to_json()
+    assert (everything["label"], everything["n"], everything["accuracy"]) == ("all", 8, 0.375)
+    assert everything["perplexity"] == pytest.approx(np.exp(30 / 20))
+    assert everything.keys() == found.keys()
