@@ -1,6 +1,5 @@
 """Scores in files: those of `+exp=score`, examples with scores and several raters, a file for each system."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,7 @@ from core.faults import InputFaults, SettingFault
 from data.files import iterate_examples, read_examples
 from data.preferences import read_judged
 from data.scored import WRITTEN, read_score_rows, read_scored, write_score_rows
-
-
-def write(path: Path, lines: list) -> Path:
-    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
-    return path
+from tests.data.sets.small_files import write
 
 
 def faults_of(path: Path, **settings) -> list[str]:
@@ -27,13 +22,8 @@ def faults_of(path: Path, **settings) -> list[str]:
 
 
 def test_scores_in_lines(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "in.jsonl",
-        [
-            {"id": "a", "text": "x", "ratings": {"fluency": 3}, "scores": {"bleu": 0.5, "mars/fluency": 1}},
-            {"id": "b", "text": "y", "scores": {"bleu": None}},
-        ],
-    )
+    rated = {"id": "a", "text": "x", "ratings": {"fluency": 3}, "scores": {"bleu": 0.5, "mars/fluency": 1}}
+    path = write(tmp_path / "in.jsonl", rated, {"id": "b", "text": "y", "scores": {"bleu": None}})
     found = read_scored(path)
     assert [example.id for example in found.examples] == ["a", "b"]
     assert [line for _, line in found.places] == [1, 2]
@@ -46,10 +36,10 @@ def test_scores_in_lines(tmp_path: Path) -> None:
 
 
 def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
-    path = write(tmp_path / "in.jsonl", [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}])
-    one = write(tmp_path / "one.jsonl", [{"id": "b", "scores": {"bleu": 2}}, {"id": "a", "scores": {"bleu": None}}])
+    path = write(tmp_path / "in.jsonl", {"id": "a", "text": "x"}, {"id": "b", "text": "y"})
+    one = write(tmp_path / "one.jsonl", {"id": "b", "scores": {"bleu": 2}}, {"id": "a", "scores": {"bleu": None}})
     (tmp_path / "one.jsonl.meta.json").write_text('{"signature": "bleu|v1"}')
-    two = write(tmp_path / "two.jsonl", [{"id": i, "scores": {"p": 1, "q": 2}} for i in "ab"])
+    two = write(tmp_path / "two.jsonl", *({"id": i, "scores": {"p": 1, "q": 2}} for i in "ab"))
     found = read_scored(path, {"ours": one, "theirs": two})
     assert list(found.scores) == ["ours", "theirs/p", "theirs/q"]
     np.testing.assert_array_equal(found.values("ours", ""), [math.nan, 2.0])
@@ -59,12 +49,10 @@ def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
 
 
 def test_faults_of_score_files(tmp_path: Path) -> None:
-    path = write(tmp_path / "in.jsonl", [{"id": "a", "text": "x"}, {"id": "b", "text": "y", "scores": {"ours": 1}}])
-    one = write(
-        tmp_path / "one.jsonl",
-        [{"id": "a", "scores": {"m": 1}}, {"id": "c", "scores": {"m": 1}}, {"id": "a", "scores": {}}, "{", {"m": 1}],
-    )
-    two = write(tmp_path / "two.jsonl", [{"id": "a", "scores": {"m": 1}}])
+    path = write(tmp_path / "in.jsonl", {"id": "a", "text": "x"}, {"id": "b", "text": "y", "scores": {"ours": 1}})
+    faulty = ({"id": "c", "scores": {"m": 1}}, {"id": "a", "scores": {}}, "{", {"m": 1})
+    one = write(tmp_path / "one.jsonl", {"id": "a", "scores": {"m": 1}}, *faulty)
+    two = write(tmp_path / "two.jsonl", {"id": "a", "scores": {"m": 1}})
     *faults, last = faults_of(path, scores={"one": one, "two": two})
     found = [line.split(":", 2)[1:] for line in faults]
     assert sorted(line for line, _ in found) == ["2", "3", "4", "5", "5"]
@@ -72,7 +60,7 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     assert said["2"].endswith('in.jsonl, found "c"')
     assert said["3"] == ' ids must be unique, but "a" is the id of line 1 too'
     assert last.endswith('needs a line, but 1 of 2 have none, such as "b"')
-    whole = write(tmp_path / "whole.jsonl", [{"id": i, "scores": {"m": 1}} for i in "ab"])
+    whole = write(tmp_path / "whole.jsonl", *({"id": i, "scores": {"m": 1}} for i in "ab"))
     assert faults_of(path, scores={"ours": whole}) == [
         "in.jsonl: a metric must have one score, but ours is in scores.ours too"
     ]
@@ -142,7 +130,7 @@ def test_files_of_systems_have_scores(tmp_path: Path) -> None:
         "b": [{"id": "p", "text": "B", "group": "q", "ratings": {"x": 2}}],
     }
     for name, records in rows.items():
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        write(tmp_path / f"{name}.jsonl", *records)
     found = read_scored(systems=[f"{name}={tmp_path}/{name}.jsonl" for name in rows])
     assert [each.group for each in found.examples] == ["q", "q"]
     assert np.array_equal(found.values("m", ""), [1, np.nan], equal_nan=True)

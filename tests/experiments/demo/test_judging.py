@@ -24,6 +24,7 @@ from judge.comparing import compare
 from judge.steering import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
+from tests.data.sets.small_files import write
 from tests.toy_models import toy_pooler
 
 HOSTILE = "<script>alert('x')</script>"
@@ -91,11 +92,6 @@ def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_eac
         assert "needs two or more turns" in (judge_by(name, found[name], Example("a", text="i sing.")).reason or "")
     judged = judge_by("judge", found["judge of positive"], Example("a", turns=dialogues[0]))
     assert [piece.text.strip() for line in judged.lines for piece in line.pieces] == list(dialogues[0])
-
-
-def write(path: Path, *lines: str) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
 
 
 def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Engines: chunks in this process, and on a real local Ray cluster, of which a worker dies."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from core.scores import Scores
 from data.files import InputFile
 from judge import engines
 from judge.engines import LocalEngine, RayEngine
+from tests.data.sets.small_files import write
 
 REPOSITORY = Path(__file__).parents[3]
 METRICS = """
@@ -40,10 +40,7 @@ class Dying:
             os._exit(1)
         return Scores({"quality": np.array([len(e.text.split()) for e in examples], float)}, self.signature)
 """  # a process that scores the text "die" is killed, with a marker the first one only
-
-
-def write_texts(path: Path, texts: list[str]) -> None:
-    path.write_text("".join(json.dumps({"id": str(i), "text": text}) + "\n" for i, text in enumerate(texts)))
+ENDS = ({"text": "die"}, {"text": "text"})
 
 
 def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +61,7 @@ def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    write_texts(tmp_path / "in.jsonl", [*(f"text {'word ' * (i % 7)}" for i in range(20)), "die", "text"])
+    write(tmp_path / "in.jsonl", *({"text": f"text {'word ' * (i % 7)}"} for i in range(20)), *ENDS)
     metric = [f"metric={{_target_:dying_metrics.Dying,marker:{tmp_path}/marker}}", "metrics=[word_count]"]
     (tmp_path / "marker").touch()
     here = run_score(tmp_path, *metric, "output=here.jsonl", "stages_dir=here")
@@ -79,7 +76,7 @@ def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path
 @pytest.mark.slow
 def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_stay(tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    write_texts(tmp_path / "in.jsonl", [*(f"text {i}" for i in range(20)), "die", "text"])
+    write(tmp_path / "in.jsonl", *({"text": f"text {i}"} for i in range(20)), *ENDS)
     metric = "metric={_target_:dying_metrics.Dying}"
     done = run_score(tmp_path, metric, "output=out.jsonl", "stages_dir=stages", "engine=ray", "engine.workers=1")
     assert done.returncode == 1

@@ -1,6 +1,5 @@
 """+exp=meta_eval through the command line, and its findings."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from judge.agreeing import ranking_table
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison, compare_metrics, rank_metrics
+from tests.data.sets.small_files import write
 from tests.meta_eval.sets import make_set, rho
 
 Finish = Callable[..., dict[str, Any]]
@@ -28,11 +28,12 @@ def write_study(path: Path) -> dict[str, np.ndarray]:
         "good": quality + 0.3 * rng.normal(size=192),
         "bad": rng.normal(size=192),
     }
-    with path.open("w") as file:
-        for i in range(192):
-            line = {"id": f"t{i}", "text": "word " * (1 + i % 7), "system": f"s{i // 32}", "group": f"i{i % 32}"}
-            scores = {"good": values["good"][i], "bad": values["bad"][i]}
-            file.write(json.dumps({**line, "ratings": {"quality": values["ratings"][i]}, "scores": scores}) + "\n")
+    rows = []
+    for i in range(192):
+        row = {"id": f"t{i}", "text": "word " * (1 + i % 7), "system": f"s{i // 32}", "group": f"i{i % 32}"}
+        scores = {"good": values["good"][i], "bad": values["bad"][i]}
+        rows.append({**row, "ratings": {"quality": values["ratings"][i]}, "scores": scores})
+    write(path, *rows)
     return values
 
 
@@ -107,7 +108,7 @@ def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
 
 def test_labels_have_tables(finish: Finish, tmp_path: Path) -> None:
     rows = [{"text": f"text {i}", "ratings": {"safe": i % 2 == 0}, "scores": {"m": i % 10}} for i in range(40)]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"id": str(i), **row}) + "\n" for i, row in enumerate(rows)))
+    write(tmp_path / "in.jsonl", *rows)
     settings = ("data.path=in.jsonl", "labels={safe: [0,1]}", "thresholds={m: 8}", "cues=none", *FAST)
     found = finish("+exp=meta_eval", *settings)
     (row,) = [row for row in found["table"] if row["table"] == "Agreement on labels"]

@@ -1,6 +1,5 @@
 """+exp=plan through the command line."""
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from core.faults import SettingFault
 from judge.label_plans import PlanSettings
 from judge.planning import count_ratings, size_for_metrics
 from meta_eval.planning import SampleSize, williams_power
+from tests.data.sets.small_files import write
 
 Finish = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -45,7 +45,7 @@ def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
     rated = zip("vwxyz", ([1, 3], [2, 4], [6, 8], [2, 4], [4, 6]), strict=True)
     rows = [(group, system, each) for group, by in rated for system, each in (("a", by), ("b", [0, 0]))]
     lines = [{"text": "t", "group": group, "system": s, "ratings": {"overall": each}} for group, s, each in rows]
-    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    write(tmp_path / "in.jsonl", *lines)
     table = finish("+exp=plan", "pilot.path=in.jsonl", "raters=[1,2]", "differences=[0.5]")["table"]
     spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
@@ -70,7 +70,7 @@ def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., i
         {"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": winner, "judges": {"j": judged}}
         for i, (winner, judged) in enumerate(verdicts)
     ]
-    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write(tmp_path / "in.jsonl", *rows)
     settings = ("plan", "in.jsonl", "within=0.1", "differences=0.1,0.2")
     results = finish(*settings, "costs=1,0.02")
     kappa, rate, smaller, larger = results["table"]

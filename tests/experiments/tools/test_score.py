@@ -23,9 +23,11 @@ from experiments.contracts import Run
 from experiments.tools.score import score
 from judge.engines import LocalEngine
 from judge.streaming import add_kept_scores, check_scorable
+from tests.data.sets.small_files import write
 
 Here, Call = Callable[..., int], Callable[..., Any]
 pytestmark = pytest.mark.filterwarnings("default")
+TEN = [{"id": str(i), "text": "word " * (1 + i % 5)} for i in range(10)]
 
 
 def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(run: Call, tmp_path: Path) -> None:
@@ -39,11 +41,6 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(r
     assert ended.returncode == 2
     assert "in.jsonl:1: the metric needs prefix and label, found none\n" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
-def write_texts(path: Path, count: int) -> None:
-    with path.open("w") as file:
-        file.writelines(json.dumps({"id": str(i), "text": "word " * (1 + i % 5)}) + "\n" for i in range(count))
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -72,7 +69,7 @@ class Killed:
 
 def test_notes_are_kept_with_the_scores(tmp_path: Path, kept: Run) -> None:
     """Five chunks note the same; a second run and another command score nothing, and show the note too."""
-    write_texts(tmp_path / "in.jsonl", 10)
+    write(tmp_path / "in.jsonl", *TEN)
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     metric = Killed(at=6, notes=("ours, not theirs",))
     for _ in range(2):
@@ -122,7 +119,7 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
 @pytest.mark.parametrize("at", [1, 3])
 def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, kept: Run, at: int) -> None:
     """Ten texts in chunks of two; of a and b the second dies, after a run of b alone that died at another chunk."""
-    write_texts(tmp_path / "in.jsonl", 10)
+    write(tmp_path / "in.jsonl", *TEN)
     file = check_scorable(str(tmp_path / "in.jsonl"), {**WORD_COUNT, "b": WORD_COUNT["m"]}, chunk=2)
 
     def run(folder: str, **metrics: Killed) -> Path:
@@ -198,7 +195,7 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
 
 
 def test_a_pipe_gives_texts_and_takes_scores(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_texts(tmp_path / "in.jsonl", 5)
+    write(tmp_path / "in.jsonl", *TEN[:5])
     lines = (tmp_path / "in.jsonl").read_text().replace('"id": "3", ', "").replace('"id": "4"', '"id": "last"')
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     standard_input.cache_clear()
@@ -229,7 +226,7 @@ class Company:
 
 
 def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path, kept: Run) -> None:
-    write_texts(tmp_path / "in.jsonl", 5)
+    write(tmp_path / "in.jsonl", *TEN[:5])
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     score(kept, file, tmp_path / "out.jsonl", LocalEngine({"m": Company()}))
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
