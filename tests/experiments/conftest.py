@@ -75,12 +75,12 @@ def list_stages(folder: Path) -> dict[str, int]:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Run:
-    """A run without a trainer."""
+    """A run without a trainer and loggers."""
 
     def nothing(*_: object, **__: object) -> Any:
         raise AssertionError("nothing is trained here")
 
-    return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, nothing, nothing, show_nothing)
+    return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, nothing, lambda name: [], show_nothing)
 
 
 @pytest.fixture

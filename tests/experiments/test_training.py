@@ -30,7 +30,7 @@ PLAN = DiscriminatorPlan(
 
 @pytest.fixture
 def run(kept: Run) -> Run:
-    return replace(kept, trainer=QUIET, loggers=lambda name: [])
+    return replace(kept, trainer=QUIET)
 
 
 def test_a_hub_name_loads_and_identifies_itself_and_needs_no_text(run: Run) -> None:

@@ -1,8 +1,9 @@
-"""Stories, summaries, answers, concepts, Song Ci and own texts: files, faults, and what an experiment reads."""
+"""Sets of texts: files, faults, and what an experiment reads of them, with the published counts."""
 
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault
+from data.corpus import Corpus
 from data.sets.attributes import load_labelled, own_texts
 from data.sets.commongen import commongen
+from data.sets.ctrleval import ctrleval
 from data.sets.public import RATED, load_mocha, load_newsroom, public_corpus
-from data.sets.songci import load_songci
+from data.sets.songci import load_songci, songci
 from tests.data.sets.small_files import faults_of, write
 
 roc_stories = partial(public_corpus, "mans_roc", plain_stories=True)
@@ -184,3 +187,52 @@ def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
     )
     with pytest.raises(SettingFault, match="must not be one to train on too, but x-0 are"):
         commongen(root)
+
+
+TURNS, TEXT = attrgetter("turns"), attrgetter("text")
+PAPER = ["topical_chat", "persona_chat"]
+PREPARED = ["daily_dialog", "mutual", "dream", "meld", "schema_guided"]
+
+
+HERE = [*RATED][[*RATED].index("newsroom") :]
+HERE = [name for name in HERE if not name.startswith("mocha")]  # MOCHA's own file is placed by hand
+
+
+@pytest.mark.parametrize(
+    ("read", "key", "sizes", "rated"),
+    [  # what no two parts share; training and held-out texts; of each rated set: first aspect, texts, inputs, systems
+        (partial(public_corpus, HERE, plain_stories=True), TEXT, (3889, 433), {
+            "newsroom": ("mean", 252, 36, 7),
+            "summeval": ("relevance", 800, 50, 16),
+            "semeval_mhpg": ("correctness", 300, 300, 1),
+            "narrativeqa_mhpg": ("correctness", 500, 500, 1),
+            "msmarco": ("correctness", 1000, 500, 1),
+            "avsd": ("correctness", 1000, 444, 1),
+            "mans_roc": ("overall", 1000, 200, 5),
+        }),
+        (commongen, attrgetter("group"), (39069, 991),
+         dict.fromkeys(("trinity_raw", "trinity_binarized"), ("commonsense", 4491, 749, 1))),
+        (songci, attrgetter("group"), (13527, 1946), {}),
+        (partial(ctrleval, part="sentiment"), TEXT, (0, 0), {"ctrleval_sentiment": ("coherence", 360, 30, 1)}),
+        (partial(public_corpus, ["fed", "convai2"], training_sets=PAPER, held_out_fraction=0), TURNS, (2846, 0),
+         {"fed": ("coherence", 125, 1, 1), "convai2": ("overall", 1200, 1, 1)}),
+        (partial(public_corpus, "dstc9", training_sets=PREPARED), TURNS, (13750, 1528),
+         {"dstc9": ("coherence", 200, 1, 1)}),
+    ],
+)  # fmt: skip
+def test_a_set_has_its_published_size_and_shares_nothing(
+    shared_data: Path,
+    read: Callable[[Path], Corpus],
+    key: Callable[[Example], Any],
+    sizes: tuple[int, int],
+    rated: Mapping[str, tuple[str, int, int, int]],
+) -> None:
+    found = read(shared_data)
+    assert (len(found.train), len(found.held_out), found.synthetic) == (*sizes, False)
+    assert set(map(key, found.train)).isdisjoint(map(key, found.held_out))
+    for each in found.rated:
+        aspect, *counts = rated[each.name]
+        groups, systems = ({getattr(e, name) for e in each.examples} for name in ("group", "system"))
+        assert [len(each.examples), len(groups), len(systems)] == counts
+        assert {next(iter(e.ratings)) for e in each.examples} == {aspect}
+    assert [each.name for each in found.rated] == list(rated)

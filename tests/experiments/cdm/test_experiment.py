@@ -4,14 +4,12 @@ import json
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from pytorch_lightning import Trainer
 
 from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps, find_steps
 from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll, tokenise
@@ -45,7 +43,7 @@ from models.conditional import load_conditional
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
 from tests.experiments.conftest import list_stages
-from tests.toy_models import toy_pair
+from tests.toy_models import QUIET, toy_pair
 
 TOY = """
 data.train=60 data.held_out=20 data.rated=12 logger=none
@@ -210,7 +208,7 @@ def pair_plan(amateur: LanguageModelSchedule = LEARNS, **settings: Any) -> CdmPl
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
 def test_both_models_of_a_pair_keep_the_epoch_of_the_largest_discrepancy(kept: Run) -> None:
-    run = replace(kept, trainer=partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False))
+    run = replace(kept, trainer=QUIET)
     own = train_pair(run, CORPUS, pair_plan())
     chosen = train_pair(run, CORPUS, pair_plan(keep="discrepancy"))
     losses = [[point["val/loss"] for point in each.curve if "val/loss" in point] for each in (own.amateur, own.expert)]

@@ -1,4 +1,4 @@
-"""What a run folder holds, and what happens to an old one."""
+"""What a run folder holds: results, the page with its texts and explanations, plots; what happens to an old one."""
 
 import json
 import math
@@ -8,14 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from core.example import Example
 from core.faults import SettingFault
 from core.notes import TINY, read_note
 from core.scores import Scores
 from experiments.contracts import Outcome, Table
-from experiments.report import results
+from experiments.report import results, texts
+from experiments.report.explanations import Line, Piece, read_explanation
 from experiments.report.page import render
+from experiments.report.plots import draw_svg, plot_intervals, save_figure, scores_against_ratings
+from experiments.report.texts import list_texts
 from judge.agreement_tables import AGREEMENT_CELLS, tabulate_agreement
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
@@ -181,3 +185,125 @@ def test_names_from_data_stay_in_their_folder_and_are_text_on_the_page(tmp_path:
     assert [path.name for path in folder.parent.iterdir()] == ["run"]
     assert len(list((folder / "plots").iterdir())) == 2
     assert len(list((folder / "tables").iterdir())) == 6
+
+
+EXAMPLES = (
+    Example("a", "One </script> text.", references=("Another.",), system="new", ratings={"q": 2.0}),
+    Example("b", turns=("Hi.", "No.")),
+)
+TURNS = {"turns": [{"turn": 0, "momentum": 1.0, "tokens": [["Hi", 1.0], ["No", -1.0]]}]}
+SCORES = {
+    "two": Scores({"x": np.array([0.5, np.nan]), "y": np.array([1.0, 2.0])}, "two", [None, "too short"]),
+    "told": Scores({"z": np.array([0.25, 0.75])}, "told", explanations=[TURNS, TURNS]),
+}
+SCORED = ScoredSet("toys", EXAMPLES, SCORES)
+
+
+def test_rows_hold_texts_ratings_scores_reasons_and_explanations() -> None:
+    found = list_texts(SCORED)
+    assert "<" not in found.as_json  # no text can end the script
+    data = json.loads(found.as_json)
+    assert (data["metrics"], data["aspects"], data["hasSystems"]) == (["two/x", "two/y", "told"], ["q"], True)
+    first, second = data["rows"]
+    explained = {"told": [["turn 1: 1.000", [["Hi", 1.0, 1.0], ["No", -1.0, -1.0]]]]}
+    shown = {"id": "a", "text": "One </script> text.", "references": ["Another."], "system": "new"}
+    assert first == {**shown, "ratings": [2.0], "scores": [0.5, 1.0, 0.25], "reasons": {}, "explained": explained}
+    assert (second["text"], second["ratings"], second["scores"]) == ("Hi.\nNo.", [None], [None, 2.0, 0.75])
+    assert second["reasons"] == {"two": "too short"}
+
+
+def test_a_page_holds_as_many_texts_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "MOST_CHARACTERS", len(list_texts(SCORED).rows[0]))
+    found = list_texts(SCORED)
+    assert (len(found.rows), found.total) == (1, 2)
+
+
+def shades(line: Line) -> list[tuple[str, float | None]]:
+    return [(piece.text, piece.shade) for piece in line.pieces]
+
+
+def test_tokens_of_turns_are_shaded_by_their_distance_from_the_mean_of_the_text() -> None:
+    turns = [
+        {"turn": 0, "momentum": 1.0, "tokens": [["hi", 1.0], ["", 1.0]]},
+        {"turn": 1, "momentum": -1.0, "tokens": [["no", 2.0], ["way", -4.0]]},
+    ]
+    first, second = read_explanation({"turns": turns, "features": {"mean": 0.5}}, "quality")
+    assert (first.label, second.label) == ("turn 1: 1.000", "turn 2: -1.000")
+    assert shades(first) == [("hi", 0.25), ("⏎", 0.25)]
+    assert shades(second) == [("no", 0.5), ("way", -1.0)]
+    assert second.pieces[1].value == -4.0
+
+
+def test_patterns_of_the_aspect_are_shown() -> None:
+    coherence = [
+        {"source": "a <mask>", "target": "b", "score": -1.0, "weight": 0.25},
+        {"source": "<extra_id_0> c", "target": "d", "score": -3.0, "weight": 0.75},
+    ]
+    relevance = [{"prompt": "[T] is [M]", "words": ["good", "bad"], "score": 0.5, "weight": 1.0}]
+    explanation = {"coherence": {"evaluators": coherence}, "attribute_relevance": {"evaluators": relevance}}
+    lines = read_explanation(explanation, "coherence")
+    assert [line.label for line in lines] == ["score -1.000, weight 0.250", "score -3.000, weight 0.750"]
+    assert shades(lines[0]) == [("b", 1.0), (" in a ____", None)]
+    assert shades(lines[1]) == [("d", -1.0), (" in ____ c", None)]
+    (only,) = read_explanation(explanation, "attribute_relevance")
+    assert shades(only) == [("good, bad", 0.0), (" in [T] is [M]", None)]
+    assert len(read_explanation(explanation, "overall")) == 3  # no such aspect: all
+
+
+def test_augmented_references_are_shaded_by_their_cosines() -> None:
+    ratios = [
+        {"ratio": r, "weight": 0.5, "cosine": c, "template": "a [1]", "text": f"a {c}", "fills": [], "kl": 0.0}
+        for r, c in ((0.0, 0.9), (0.4, 0.5))
+    ]
+    lines = read_explanation({"reference": "a cat", "score": 0.7, "ratios": ratios}, "quality")
+    assert lines[0].label == "ratio 0, cosine 0.900, weight 0.500"
+    assert [shades(line)[0] for line in lines] == [("a 0.9", pytest.approx(1)), ("a 0.5", pytest.approx(-1))]
+
+
+def test_long_explanations_are_cut() -> None:
+    turns = [{"turn": 0, "momentum": 0.0, "tokens": [["x", 0.0]] * 1000}]
+    (line,) = read_explanation({"turns": turns}, "quality")
+    assert (len(line.pieces), line.pieces[-1]) == (301, Piece("…"))
+
+
+LONG = "cdm_discriminative_classifier_of_several_seeds"
+INTERVALS = {LONG: Estimate(0.5, 0.2, 0.7), "b": Estimate(0.1, -0.1, 0.3), "none": Estimate(0.9, np.nan, np.nan)}
+
+
+def scatter() -> Figure:
+    examples = tuple(Example(str(i), "x", system=f"system-{i % 3}-{LONG}", ratings={LONG: i % 5}) for i in range(60))
+    scores = {f"{LONG}_{i}": Scores({"q": np.arange(60.0)}, "m") for i in range(3)}
+    return scores_against_ratings(ScoredSet("toys", examples, scores, synthetic=False))
+
+
+FIGURES = {
+    "intervals": lambda: plot_intervals({"a": (INTERVALS, f"agreement with {LONG}, 95 % over inputs")})["a"],
+    "scatter": scatter,
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_plot_is_readable_in_a_column_of_8_cm(tmp_path: Path, name: str) -> None:
+    figure = FIGURES[name]()
+    for ending, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        save_figure(figure, tmp_path / f"a.{ending}")
+        assert (tmp_path / f"a.{ending}").read_bytes().startswith(start)
+    assert figure.get_figwidth() == pytest.approx(8 / 2.54)
+    words = [each for each in figure.findobj(Text) if isinstance(each, Text) and each.get_text() and each.get_visible()]
+    assert min(float(each.get_fontsize()) for each in words) >= 6
+    figure.draw_without_rendering()
+    titles = [axes.title.get_window_extent() for axes in figure.axes if axes.title.get_text()]
+    assert all(each.x0 >= 0 and each.x1 <= figure.bbox.x1 for each in titles)
+    assert not any(a.overlaps(b) for i, a in enumerate(titles) for b in titles[:i])
+
+
+def test_the_ink_of_a_page_s_plot_is_that_of_its_text() -> None:
+    drawn = draw_svg(FIGURES["intervals"]())
+    assert drawn.startswith("<svg")
+    assert "currentColor" in drawn
+    assert "#000000" not in drawn
+
+
+def test_fewer_than_two_intervals_are_no_plot() -> None:
+    assert plot_intervals({"a": ({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "")}) == {}
+    assert plot_intervals({"a": (INTERVALS, "")})["a"].axes[0].get_yticks().tolist() == [0, 1]
