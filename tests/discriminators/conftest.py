@@ -1,5 +1,3 @@
-"""Toy classifiers and texts."""
-
 import random
 from collections.abc import Callable
 from functools import partial

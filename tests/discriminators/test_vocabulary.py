@@ -1,5 +1,3 @@
-"""Vocabularies of every kind."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Cheap cues beside agreement can be left out."""
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast

@@ -1,5 +1,3 @@
-"""The glossary has every column of the tables that the verbs show."""
-
 from collections.abc import Callable
 from typing import Any
 

@@ -28,8 +28,8 @@ from data.builtin.concepts import (
 from data.builtin.controlled import SYSTEMS, World, rated_texts
 from data.builtin.damage import damage_labels
 from data.builtin.news import NEWS
-from data.builtin.remarks import SAID, SENTIMENTS
 from data.builtin.remarks import PARTS as PARTS_OF_REMARKS
+from data.builtin.remarks import SAID, SENTIMENTS
 from data.builtin.reviews import REVIEWS
 from data.builtin.stories import GOALS, OBSTACLES, RESULTS, SOLUTIONS, Ending, Story, word_counts
 from data.sets.builtin import SOURCES, TEXT, builtin_corpus

@@ -1,5 +1,3 @@
-"""+exp=oumg through the command line, at toy size."""
-
 import json
 import random
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""+exp=guided_text and steer through the command line, at toy size."""
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

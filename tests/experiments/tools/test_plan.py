@@ -1,5 +1,3 @@
-"""+exp=plan through the command line."""
-
 import math
 from collections.abc import Callable
 from pathlib import Path

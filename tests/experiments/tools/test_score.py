@@ -1,5 +1,3 @@
-"""+exp=score through the command line."""
-
 import io
 import json
 import sys
