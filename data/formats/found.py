@@ -107,11 +107,11 @@ def text_of(content: object) -> str | None:
     return None
 
 
-def list_objects(document: Any, path: Path) -> Located:
-    """The objects of a JSON array with their positions; raises InputFaults for anything else."""
+def list_objects(document: Any, path: Path, kind: type[Record] = Record) -> Located:
+    """The objects of a JSON array with their positions; raises InputFaults for anything else, as `check_rows` does."""
     if not isinstance(document, list) or not document:
         raise refuse(path, 0, f"a JSON file must be an array of objects, found {describe(document)}")
-    return check_rows(enumerate(document, start=1), path, Record)
+    return check_rows(enumerate(document, start=1), path, kind)
 
 
 def iterate_objects(path: Path, form: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -2,19 +2,31 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from data.columns import freeze_columns
 from data.download import find_file, require_file
 from data.files import InputFile, read_objects
 from data.formats.found import Found, Rows, list_objects
 from data.preferences import check_preferences
+from data.records import check_rows, layout
 from data.scored import ScoredFile, read_scored
 from data.text_files import read_json, read_json_lines
 from meta_eval.preferences import Preferences
 
 PAIRS, PEOPLE = "pandalm/pairs.jsonl", "pandalm/testset-v1.json"
 JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # the file NAME-testset-v1.json, and its key
+JOINED = layout(
+    dict.fromkeys(("id", "instruction", "input", "system_a", "system_b"), str)
+    | {"text_a": Any, "text_b": Any, "people": list[str], "judges": dict[str, str | None]}
+)
+RATED = layout(
+    {"idx": Any, "cmp_key": Annotated[str, Field(pattern="^[^_]+_[^_]+$")], "instruction": str}
+    | dict.fromkeys(("input", "response1", "response2"), Any)
+    | dict.fromkeys(("annotator1", "annotator2", "annotator3"), Literal[0, 1, 2])
+)
 SIDES = {"0": "tie", "1": "a", "2": "b", "Tie": "tie", "tie": "tie"}
 VERDICTS = "alpaca_eval/verdicts.csv"
 COLUMNS = {"group": "instruction", "system_a": "model", "system_b": "baseline", "winner": "judge_prefers_model"}
@@ -30,7 +42,8 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     path = find_file(root, PAIRS) or require_file(root, PEOPLE, download)
     is_joined = path.name == Path(PAIRS).name
     faults: list[str] = []
-    rows = read_json_lines(path, faults) if is_joined else enumerate(_join_published(root, path, download), start=1)
+    published = () if is_joined else _join_published(root, path, download)
+    rows = check_rows(read_json_lines(path, faults), path, JOINED) if is_joined else enumerate(published, start=1)
     found = Found.of("PandaLM", _list_pairs(rows))
     texts = InputFile(path, records=[row for _, row in found.texts])
     return check_preferences(path, found.pairs, faults), read_scored(texts)
@@ -54,8 +67,9 @@ def _join_published(root: Path | str, people: Path, download: bool) -> Iterator[
     verdicts: dict[str, dict[Any, str | None]] = {}
     for judge, key in JUDGES.items():
         path = require_file(root, f"pandalm/{judge}-testset-v1.json", download)
-        verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for _, row in list_objects(read_json(path), path)}
-    for _, row in list_objects(read_json(people), people):
+        rows = list_objects(read_json(path), path, layout({"idx": Any, key: Any}))
+        verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for _, row in rows}
+    for _, row in list_objects(read_json(people), people, RATED):
         a, b = row["cmp_key"].split("_")
         given = row["input"] if isinstance(row["input"], str) else ""  # NaN
         yield {

@@ -90,3 +90,19 @@ def test_published_figures(shared_data: Path) -> None:
     given, published = load_alpaca_eval(shared_data)[0], read_leaderboard(shared_data)
     rates = {name: 100 * float(np.nanmean(given.of(name))) for name in given.systems[:1] + given.systems[2:]}
     assert rates == pytest.approx({name: published[name]["win_rate"] for name in rates}, abs=1e-5)
+
+
+def test_rows_of_pandalm_with_a_missing_key_or_another_label_are_faults(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text('{"id": "4", "instruction": "Do."}\n')
+    with pytest.raises(InputFaults, match=r'pairs.jsonl:1: "input" is required'):
+        load_pandalm(tmp_path)
+    folder = tmp_path / "published" / "pandalm"
+    folder.parent.mkdir()
+    write_published(folder)
+    people = json.loads((folder / "testset-v1.json").read_text())
+    (folder / "testset-v1.json").write_text(json.dumps([people[0], people[1] | {"annotator2": 7}]))
+    with pytest.raises(InputFaults, match=r'testset-v1.json:2: "annotator2" must be'):
+        load_pandalm(folder.parent)
+    (folder / "pandalm-7b-testset-v1.json").write_text('[{"idx": 0}]')
+    with pytest.raises(InputFaults, match=r'pandalm-7b-testset-v1.json:1: "pandalm_result" is required'):
+        load_pandalm(folder.parent)
