@@ -114,13 +114,9 @@ class LabelledRows:
         rows = [self.rows[i] for i in indices]
         ids, mask = pad_rows(rows, self.pad)
         texts = torch.tensor([row.text for row in rows])
-        return {
-            "ids": ids,
-            "mask": mask,
-            "labels": torch.from_numpy(self.labels[texts.numpy()]),
-            "weights": torch.tensor([row.weight for row in rows], dtype=torch.float32),
-            "texts": texts,
-        }
+        labels = torch.from_numpy(self.labels[texts.numpy()])
+        weights = torch.tensor([row.weight for row in rows], dtype=torch.float32)
+        return {"ids": ids, "mask": mask, "labels": labels, "weights": weights, "texts": texts}
 
 
 def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledText]) -> LabelledRows:

@@ -208,12 +208,9 @@ class MARS(BaseMetric):
         best = int(np.nanargmax(scores))
         by_ratio = {augmented.ratio: augmented for augmented in one.references[best]}
         parts = zip(self.ratios, ratio_weights(len(self.ratios), self.q).tolist(), cosines[best].tolist(), strict=True)
-        return float(scores[best]), {
-            "reference": one.references[best][0].reference,
-            "score": float(scores[best]),
-            "ratios": [by_ratio[ratio].explain(weight, cosine) for ratio, weight, cosine in parts],
-            **explained,
-        }
+        score, reference = float(scores[best]), one.references[best][0].reference
+        ratios = [by_ratio[ratio].explain(weight, cosine) for ratio, weight, cosine in parts]
+        return score, {"reference": reference, "score": score, "ratios": ratios, **explained}
 
 
 def compute_cosines(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:

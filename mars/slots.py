@@ -71,15 +71,8 @@ class Branch:
 
     def lay_out(self, token: Token) -> tuple[int, ...]:
         """The token, its slot, its position, the ends of the three parts that it sees and their starts."""
-        return (
-            token.id,
-            self.slot(token.slot),
-            token.position,
-            min(token.prefix, self.shared),
-            self.start,
-            self.start + max(0, token.prefix - self.shared),
-            self.slot(token.own),
-        )
+        shared, end = min(token.prefix, self.shared), self.start + max(0, token.prefix - self.shared)
+        return token.id, self.slot(token.slot), token.position, shared, self.start, end, self.slot(token.own)
 
 
 class _Layer(CacheLayerMixin):

@@ -89,13 +89,10 @@ def lay_grid(scored: ScoredSet) -> Grid:
     """Scores and ratings as matrices; every example names its system and its input."""
     layout = scored.layout
     systems, inputs = (tuple(dict.fromkeys(names or ())) for names in (scored.systems, scored.groups))
-    return Grid(
-        systems,
-        inputs,
-        {name: layout.to_grid(scored.values(name, "")) for name in scored.scores},
-        {aspect: layout.to_grid(scored.ratings(aspect)) for aspect in scored.aspects},
-        np.nan_to_num(layout.to_grid(np.arange(len(scored), dtype=np.float64)), nan=-1).astype(np.intp),
-    )
+    scores = {name: layout.to_grid(scored.values(name, "")) for name in scored.scores}
+    ratings = {aspect: layout.to_grid(scored.ratings(aspect)) for aspect in scored.aspects}
+    places = np.nan_to_num(layout.to_grid(np.arange(len(scored), dtype=np.float64)), nan=-1).astype(np.intp)
+    return Grid(systems, inputs, scores, ratings, places)
 
 
 def compare_pairs(
