@@ -90,7 +90,8 @@ class Toys:
     """
 
     def __init__(self, encoders: Sequence[Path], folder: Path, budget: int, side: Side) -> None:
-        self.encoders, self.folder, self.budget, self.side = encoders, folder, budget, side
+        self.encoders, self.folder, self.budget = encoders, folder, budget
+        self.side: Side = side
 
     def bertscore(self, encoder: int = 0, **settings: Any) -> Metric:
         made = BertScore.from_pretrained(str(self.encoders[encoder]), batch_size=1 + self.budget // 64, **settings)

@@ -23,7 +23,8 @@ from judge.engines import LocalEngine
 from judge.streaming import add_kept_scores, check_scorable
 from tests.data.sets.small_files import write
 
-Here, Call = Callable[..., int], Callable[..., Any]
+Here = Callable[..., int]
+Call = Callable[..., Any]
 pytestmark = pytest.mark.filterwarnings("default")
 TEN = [{"id": str(i), "text": "word " * (1 + i % 5)} for i in range(10)]
 
