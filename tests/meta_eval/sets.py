@@ -39,4 +39,5 @@ def make_set(
         )
         for i, rating in enumerate(np.asarray(ratings, dtype=np.float64))
     )
-    return ScoredSet("toy", examples, {name: mark_missing(np.asarray(values, np.float64), "toy") for name, values in scores.items()})
+    known = {name: mark_missing(np.asarray(values, np.float64), "toy") for name, values in scores.items()}
+    return ScoredSet("toy", examples, known)
