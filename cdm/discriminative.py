@@ -142,7 +142,12 @@ class ClassifierPooler:
 
     @classmethod
     def fit(cls, good: Sequence[Steps], damaged: Sequence[Steps], strength: float = 0.1) -> "ClassifierPooler":
-        """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C."""
+        """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
+
+        Raises ValueError where one of the two is empty.
+        """
+        if not good or not damaged:
+            raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
         rows = np.stack([find_features(s) for s in (*good, *damaged)])
         labels = np.array([1] * len(good) + [0] * len(damaged))
         scaler = StandardScaler().fit(rows)

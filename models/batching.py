@@ -36,7 +36,11 @@ def batches_by_budget(
 
     >>> batches_by_budget([2, 9, 3, 4], budget=9)
     [[1], [3, 2], [0]]
+
+    Raises ValueError for a budget below 1.
     """
+    if budget < 1:
+        raise ValueError(f"a budget must be at least 1, but is {budget}")
     size = np.asarray(costs, dtype=np.int64)
     order = np.arange(len(size))
     if generator is not None:
@@ -62,7 +66,11 @@ def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list
 
     >>> batches_of_pairs([(20, 80), (80, 20), (20, 70), (90, 20)], budget=250)
     [[3, 1], [0, 2]]
+
+    Raises ValueError for a budget below 1.
     """
+    if budget < 1:
+        raise ValueError(f"a budget must be at least 1, but is {budget}")
     strips: list[list[int]] = []  # pairs of about the same first cost
     for i in sorted(range(len(costs)), key=lambda i: -costs[i][0]):
         if not strips or not is_near(costs[i][0], costs[strips[-1][0]][0]):

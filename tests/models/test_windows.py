@@ -142,3 +142,10 @@ def test_out_of_memory_halves_until_it_fits() -> None:
 
     assert halve_when_out_of_memory(work, [3, 1, 4, 1, 5]) == [30, 10, 40, 10, 50]
     assert sizes == [5, 2, 2, 1]
+
+
+def test_a_budget_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="a budget must be at least 1, but is 0"):
+        batches_by_budget([1], 0)
+    with pytest.raises(ValueError, match="a budget must be at least 1, but is 0"):
+        batches_of_pairs([(1, 1)], 0)
