@@ -59,9 +59,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _check_options(unknown: Sequence[str], argv: Sequence[str], folders: Sequence[Path]) -> None:
-    for option in unknown:
+    if unknown:
+        option = unknown[0]
         name, _, value = option.lstrip("-").partition("=")
-        value = value or next((word for word in argv[argv.index(option) + 1 :][:1] if word[0] != "-"), "VALUE")
+        value = value or next((word for word in argv[argv.index(option) + 1 :][:1] if word and word[0] != "-"), "VALUE")
         name = "metrics" if name == "metric" and "," in value else name
         raise SettingFault(f"{option} is no option; a setting has no dashes: {name}={value}")
     for folder in folders:
