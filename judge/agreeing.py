@@ -102,9 +102,10 @@ def agree(
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
     [('ours', 8, 1.0)]
     """
-    homes = {each.name: kind for kind in (Comparison, Resampling, Labelling) for each in fields(kind)}
+    kinds = (Comparison, Resampling, Labelling)
+    homes = {each.name: kind for kind in kinds for each in fields(kind)}
     check_names(settings, homes, "agree")
-    own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in homes.values()}
+    own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in kinds}
     comparison, resampling = Comparison(**own[Comparison]), Resampling(**own[Resampling])
     labelling = Labelling(**own[Labelling])
     examples = read(source, columns=columns)

@@ -40,10 +40,13 @@ class Seq2SeqLM(ConditionalLM):
         encoded = self.model.get_encoder()(**inputs)
         start = self.model.config.decoder_start_token_id
         with cross_attention_absorbed(self.model.get_decoder()):
-            written = pad([[start, *target] for _, target in pairs], pad_id, self.device)
-            read: Any = {"encoder_outputs": (encoded.last_hidden_state[copies],), "decoder_input_ids": written}
-            mask = inputs["attention_mask"][copies]
-            hidden = last_hidden_states(self.model, **read, attention_mask=mask, use_cache=False)
+            hidden = last_hidden_states(
+                self.model,
+                encoder_outputs=(encoded.last_hidden_state[copies],),
+                attention_mask=inputs["attention_mask"][copies],
+                decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
+                use_cache=False,
+            )
         return [row[n : len(target) + 1].clone() for row, n, (_, target) in zip(hidden, given, pairs, strict=True)]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:

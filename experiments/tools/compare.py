@@ -27,9 +27,8 @@ def compare(
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("comparisons"):
         how = {"permutations": permutations, "level": level, "margin": margin, **asdict(resampling)}
-        found = comparing.compare(
-            scored, cues=run.cues, incomplete="drop", **how
-        )  # as `incomplete` says it was checked
+        # The file was checked as `incomplete` says.
+        found = comparing.compare(scored, cues=run.cues, incomplete="drop", **how)
     plots = {}
     for name, ranked in found.means.items():
         best, gaps = ranked[0].system, {}
