@@ -31,7 +31,7 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
     return Outcome(
         found.signature,
         tables=found.tables,
-        figures=figures | {f"mean {row['aspect']}": row["mean"] for row in found.tables[-1].rows},
+        figures=figures | {f"mean {row['aspect']}": row["mean"] for row in found.tables[1].rows},
         shown=[ScoredSet(file.source.path.name, found.examples, found.first)],
         notes=found.notes,
         files=[] if printed else [output],

@@ -81,6 +81,22 @@ def test_notes_are_kept_with_the_scores(tmp_path: Path, kept: Run) -> None:
     assert add_kept_scores(rated, {"m": fresh}, kept.stages).scores["m"].notes == metric.notes
 
 
+class Panel(Killed):
+    """Two judges that agree."""
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        counted = WordCount().score(examples)
+        return replace(counted, values=dict.fromkeys(("q", "q by a", "q by b"), counted.values["quality"]))
+
+
+def test_the_mean_of_each_score_is_a_figure_beside_a_table_of_judges(tmp_path: Path, kept: Run) -> None:
+    write(tmp_path / "in.jsonl", *TEN)
+    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=10)
+    found = score(kept, file, tmp_path / "out.jsonl", LocalEngine({"m": Panel(at=0)}))
+    assert [table.title for table in found.tables][2:] == ["Agreement among judges, 10 texts"]
+    assert found.figures["mean q by b"] == 3
+
+
 SCORE = ("+exp=score", "data.path=in.jsonl", "output=out.jsonl")
 REFERENCED = (
     '{"id": "a", "text": "one two", "references": ["one"]}\n{"id": "b", "text": "x"}\n'
