@@ -160,14 +160,16 @@ def is_frame(source: object) -> bool:
 def list_items(source: Any, rule: str) -> list[Any]:
     """The rows of a DataFrame, or what an iterable holds.
 
-    Raises SettingFault, with `rule`, for what has no rows: a text, a mapping, a set, an open file.
+    Raises SettingFault, with `rule`, for what has no rows: a text, a mapping, a set, an open file, another table.
     """
     if is_frame(source):
         names = list(map(str, source.columns))
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             raise SettingFault(f"a column must occur once, but {format_value(twice[0])} is repeated")
         return source.to_dict(orient="records")
-    if not isinstance(source, Iterable) or isinstance(source, str | bytes | Mapping | set | frozenset | io.IOBase):
+    are_columns = hasattr(source, "columns")  # a table of another library gives its columns, or their names
+    no_rows = str | bytes | Mapping | set | frozenset | io.IOBase
+    if are_columns or not isinstance(source, Iterable) or isinstance(source, no_rows):
         raise SettingFault(f"{rule}, but got a {type(source).__name__}: {printable(repr(source))[:60]}")
     return list(source)
 

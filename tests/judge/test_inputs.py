@@ -91,6 +91,12 @@ def frame(columns: dict[str, list[Any]]) -> Any:
     return pytest.importorskip("pandas").DataFrame(columns)
 
 
+class OtherTable(list[str]):
+    """Of another library: iterating gives the names of its columns."""
+
+    columns = ("text",)
+
+
 CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read("Hello"), "a text must be in a list, and the name"),
     (lambda: read(["a", {"text": "b"}]), "must hold texts, rows or Examples, but this one holds rows and texts"),
@@ -109,6 +115,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read({"old": frame({"text": ["a"]})}), "but old has a DataFrame"),
     (lambda: read(np.array([["a", "b"]])), "this one holds a ndarray"),
     (lambda: read({"a", "b"}), "but got a set"),
+    (lambda: read(OtherTable()), "but got a OtherTable"),
     (lambda: read([Example("1", "a")], columns={"text": "t"}), "Examples have fields"),
     (lambda: judge.score(["a"], "bleu"), "examples:1: bleu needs references, found none"),
     (lambda: judge.score(["a"], ["bleu", "word_count"], order=2), "order: of several metrics, pass load_metric"),
