@@ -389,24 +389,43 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
     assert len(read_scored(folder, split="en-de")) == 3
 
 
-NAMES = """
-alpaca_eval/results/alpaca-7b/model_outputs.json arena/arena_hard_battles.jsonl arena/model_judgment/claude-1.jsonl
-deepeval/beeai-framework/.temp_test_run_data.json inspect/log_formats.eval inspect/log_formats.json
-inspect/log_streaming.eval inspect/2025-05-12T20-28-13-04-00_popularity.json
-lm_eval/arc_easy_dummy/samples_arc_easy_2026-09-24T03-05-32.831346.jsonl
-lm_eval/gsm8k_three_filters_dummy/samples_gsm8k_cot_self_consistency_2026-10-01T13-21-10.261566.jsonl
-lm_eval/truthfulqa_gen/samples_truthfulqa_gen_2025-05-31T14-30-51.983293.jsonl
-mt_bench/model_judgment/gpt-4_pair.jsonl mt_bench/model_judgment/gpt-4_single.jsonl
-preference/hh_rlhf_harmless-base_test.jsonl preference/llamafactory_dpo_en_demo.json
-preference/llamafactory_kto_en_demo.json promptfoo/nicheIQ_results.json
-ragas/Using-Ragas-with-Elasticsearch_ragas_evaluation_results.csv ragas/sample_annotated_summary.json
-wmt/mqm_ted_ende.tsv
-""".split()  # noqa: SIM905
+LINES = """
+alpaca_eval/results/alpaca-7b/model_outputs.json: alpaca_eval outputs, 40 texts
+arena/arena_hard_battles.jsonl: arena battles, 412 judgements of 5 systems
+arena/model_judgment/claude-1.jsonl: MT-Bench scores, 24 texts, judge as score
+deepeval/beeai-framework/.temp_test_run_data.json: DeepEval test run, 1 text, Exact Match, AnswerLLMJudgeMetric, \
+Answer Relevancy, Contextual Recall and 5 more as scores
+inspect/log_formats.eval: Inspect log of popularity, 1 text, match as score
+inspect/log_formats.json: Inspect log of popularity, 1 text, match as score
+inspect/log_streaming.eval: Inspect log of popularity, 4 texts, match as score
+inspect/2025-05-12T20-28-13-04-00_popularity.json: Inspect log of popularity, 3 texts, match as score
+lm_eval/arc_easy_dummy/samples_arc_easy_2026-09-24T03-05-32.831346.jsonl: lm-eval samples, 5 texts, acc, acc_norm as \
+scores
+lm_eval/gsm8k_three_filters_dummy/samples_gsm8k_cot_self_consistency_2026-10-01T13-21-10.261566.jsonl: lm-eval \
+samples, 4 texts, exact_match/score-first, exact_match/maj@64, exact_match/maj@8 as scores
+lm_eval/truthfulqa_gen/samples_truthfulqa_gen_2025-05-31T14-30-51.983293.jsonl: lm-eval samples, 20 texts, bleu_max, \
+bleu_acc, bleu_diff, rouge1_max and 8 more as scores
+mt_bench/model_judgment/gpt-4_pair.jsonl: MT-Bench pairs, 42 texts, 19 judgements of 2 systems, 2 without a verdict \
+left out
+mt_bench/model_judgment/gpt-4_single.jsonl: MT-Bench scores, 36 texts, judge as score
+preference/hh_rlhf_harmless-base_test.jsonl: chosen and rejected answers, 80 texts, 40 judgements of 2 systems
+preference/llamafactory_dpo_en_demo.json: chosen and rejected answers, 50 texts, 25 judgements of 2 systems
+preference/llamafactory_kto_en_demo.json: labelled answers, 40 texts, desired as rating
+promptfoo/nicheIQ_results.json: promptfoo results, 13 texts, score, pass as scores
+ragas/Using-Ragas-with-Elasticsearch_ragas_evaluation_results.csv: ragas results, 4 texts, context_precision, \
+faithfulness, answer_relevancy as scores
+ragas/sample_annotated_summary.json: ragas annotated verdicts, 19 texts, summary_accuracy as score, summary_accuracy \
+as rating
+wmt/mqm_ted_ende.tsv: WMT MQM errors, 80 texts, mqm as rating
+wmt/evalset/wmt24-mini: WMT folder wmt24-mini, en-cs, 224 texts, esa as rating
+"""
 
 
-@pytest.mark.parametrize("name", [*NAMES, "wmt/evalset/wmt24-mini"])
-def test_real_files(name: str, formats: Path) -> None:
+@pytest.mark.parametrize("line", LINES.strip().splitlines())
+def test_real_files(line: str, formats: Path) -> None:
+    name, _, said = line.partition(": ")
     found = recognise(formats / name)
+    assert str(found) == said
     assert found is not None
     if found.texts:
         assert len(read_scored(formats / name)) == len(found.texts)
@@ -440,7 +459,7 @@ def mangle(content: str, form: str, rng: random.Random) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows) if form == ".jsonl" else json.dumps(rows)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for line in LINES.split("\n") if "." in (name := line.partition(": ")[0])])
 def test_a_mangled_file_is_read_or_refused_in_words(name: str, formats: Path, tmp_path: Path) -> None:
     rng, file = random.Random(name), formats / name
     path = tmp_path / file.name
