@@ -61,7 +61,7 @@ class SentenceMover(BaseMetric):
         distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
         vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))
         lost = dict(zip(distinct, self.embedder.dropped_tokens(distinct), strict=True))
-        quality = np.array([max(self._similarity(text, r, vectors) for r in others) for text, *others in texts])
+        quality = np.array([np.max([self._similarity(text, r, vectors) for r in others]) for text, *others in texts])
         reasons = [UNKNOWN if np.isnan(value) else None for value in quality]
         dropped = [sum(lost[sentence] for split in several for sentence in split) for several in texts]
         far = f"sentence_mover: most scores are below {SMALLEST}: the encoder's vectors are long, take word vectors"

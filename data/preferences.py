@@ -28,7 +28,15 @@ USUAL |= {"question_id": "group", "annotator": "rater"}
 
 
 Length = Annotated[NonNegative, BeforeValidator(lambda cell: parse_number(cell) if isinstance(cell, str) else cell)]
-Winner = Text | Annotated[float, Field(ge=0, le=1)]
+
+
+def _check_winner(value: object) -> object:
+    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1):
+        return value
+    raise ValueError("must be a name or a number from 0 to 1")
+
+
+Winner = Annotated[str | float, BeforeValidator(_check_winner)]
 
 
 class PreferenceRecord(Record):

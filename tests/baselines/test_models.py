@@ -355,6 +355,8 @@ def test_sentence_mover_by_hand() -> None:
     assert found.reasons[2] == UNKNOWN
     assert found.dropped_tokens == (0, 0, 1, 1)
     assert found.notes == ()
+    for references in (("the", "unheard"), ("unheard", "the")):
+        assert np.isnan(metric.score([Example("e", "the", references=references)]).values["quality"][0])
     long = SentenceMover(replace(vectors, table=10 * vectors.table)).score(examples[:1])
     assert long.notes[0].startswith("sentence_mover: most scores are below 0.001: the encoder's vectors are long")
 

@@ -188,6 +188,7 @@ def test_all_faults_of_a_file(tmp_path: Path) -> None:
 {"group": "q1", "system_a": "tie", "system_b": "x", "winner": "x"}
 {"group": "q1", "system_a": " ", "winner": "x"}
 not JSON
+{"group": "q1", "system_a": "x", "system_b": "y", "winner": 2, "judges": {"m": true}}
 """
     )
     with pytest.raises(InputFaults) as caught:
@@ -201,6 +202,8 @@ not JSON
         (5, '"system_a" must not be blank'),
         (5, '"system_b"'),
         (6, "broken JSON"),
+        (7, '"winner" must be a name or a number from 0 to 1, found 2'),
+        (7, '"m" of "judges" must be a name or a number from 0 to 1, found true'),
     ):
         assert re.search(rf"prefs.jsonl:{line}: {re.escape(rule)}", said)
 
