@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import requires
 
-from core.faults import SettingFault
+from core.faults import SettingFault, causes
 from core.signature import PACKAGE
 
 NESTED = ("models", "papers", "demo")  # extras, each of which holds those before it
@@ -22,9 +22,7 @@ def named_extras(needed: str | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, ModuleNotFoundError):
-            cause = cause.__cause__  # Hydra wraps what an import raises
+        cause = next((each for each in causes(error) if isinstance(each, ModuleNotFoundError)), None)  # Hydra wraps it
         if cause and (extra := find_extra(module := (cause.name or "").partition(".")[0])):
             if needed in NESTED and extra in NESTED:
                 extra = max(needed, extra, key=NESTED.index)

@@ -155,6 +155,16 @@ def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...]
         yield problem["loc"], RULES.get(problem["type"], said), problem["input"]
 
 
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what caused it, what caused that, and so on. OmegaConf names an error its own cause (OC_CAUSE=1)."""
+    seen: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and found not in seen:
+        yield found
+        seen.append(found)
+        found = found.__cause__
+
+
 def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:
     """Calls the readers and returns their results in order; raises the faults of all of them as one InputFaults."""
     results: list[Any] = []

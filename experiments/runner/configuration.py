@@ -27,7 +27,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from core.configs import CONFIGS
-from core.faults import SettingFault, suggest_similar
+from core.faults import SettingFault, causes, suggest_similar
 from core.settings import Text, check
 from experiments.runner.trust import check_places, check_trusted, given_places, launcher_targets, leaves, walk
 from experiments.runner.words import SCALES, SEVERAL_METRICS, group_options, quote
@@ -290,7 +290,7 @@ def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
     if isinstance(cause, ConfigAttributeError | ConfigKeyError) and cause.parent_node is not None:
         siblings = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
         return _unknown_key(str(cause.full_key), siblings, folders)
-    return SettingFault(_one_line(error))
+    return SettingFault(_one_line(error) or _root_cause(error))
 
 
 def _unknown_choice(file: str, folders: Sequence[Path], options: Sequence[str]) -> SettingFault:
@@ -324,6 +324,5 @@ def _one_line(error: BaseException) -> str:
 
 
 def _root_cause(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return _one_line(error)
+    *_, root = causes(error)
+    return _one_line(root)

@@ -161,3 +161,13 @@ def test_a_file_does_not_say_what_is_the_command_lines(
     assert {path.name for path in here.iterdir()} == {"in.jsonl", "mine", "outside.yaml"}
     assert "planted_package" not in sys.modules
     assert "HTTPS_PROXY" not in os.environ
+
+
+@pytest.mark.parametrize("cause", ["0", "1"])  # 1: OmegaConf says of an error that it caused itself
+def test_the_place_of_a_broken_reference_is_named(
+    write: Write, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cause: str
+) -> None:
+    monkeypatch.setenv("OC_CAUSE", cause)
+    option = write({"sweep/theirs.yaml": GLOBAL + "seed: ${\n"})
+    assert main([*option, *SWEEP]) == 2
+    assert "full_key: seed" in capsys.readouterr().err
