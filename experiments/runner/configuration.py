@@ -6,6 +6,7 @@ An error message names the key, similar names, and the allowed ones.
 import inspect
 import logging
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
@@ -113,7 +114,8 @@ def _load(settings: Sequence[str], folders: Sequence[Path], mode: RunMode) -> tu
             own.append(line)
     config = _compose([*settings, *search_path(folders)], mode)
     with _hydra_references(config):
-        check_trusted(OmegaConf.to_container(config.hydra.launcher, resolve=True), more=launcher_targets())
+        launcher = OmegaConf.to_container(config.hydra.launcher, resolve=True)
+    check_trusted({"hydra.launcher": launcher}, more=launcher_targets())
     if folders[1:]:
         given = given_places(parsed, config.hydra.runtime.choices)
         check_places({key: node for key, node in _plain(config).items() if key != "hydra"}, given)
@@ -224,25 +226,27 @@ def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
         raise SettingFault(f"model must hold settings, but is {model!r}")
     settings = {**config, **{name: value for name, value in model.items() if config.get(name) is None}}
     function = _find_target(given["_target_"], "experiment")
-    run, *parameters = inspect.signature(function, eval_str=True).parameters.values()  # the runner passes the Run
-    node = _complete(given, parameters, settings)
+    run, *parameters = inspect.signature(function).parameters.values()  # the runner passes the Run
+    node = _complete(given, function, parameters, settings)
     check_targets({**node, run.name: None}, "experiment")
     return {**node, "_convert_": "all", "_partial_": True}
 
 
 def _complete(
-    given: Mapping[str, Any], parameters: Iterable[inspect.Parameter], settings: Mapping[str, Any]
+    given: Mapping[str, Any], owner: Any, parameters: Iterable[inspect.Parameter], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The given arguments and those that the settings have, in the order of the parameters."""
     found: dict[str, Any] = {}
     for parameter in parameters:
         name, kind = parameter.name, parameter.annotation
+        if isinstance(kind, str):  # of a module with `from __future__ import annotations`, which may lack other names
+            kind = vars(sys.modules[owner.__module__]).get(kind)
         is_set = name in given or name in settings or parameter.default is not parameter.empty
         fields = given.get(name, {}) if name in given or not is_set else None
         if isinstance(kind, type) and is_dataclass(kind) and isinstance(fields, Mapping) and "_target_" not in fields:
-            own = inspect.signature(kind, eval_str=True).parameters.values()
+            own = inspect.signature(kind).parameters.values()
             target = f"{kind.__module__}.{kind.__qualname__}"
-            found[name] = {"_target_": target, **_complete(fields, own, settings)}
+            found[name] = {"_target_": target, **_complete(fields, kind, own, settings)}
         elif name in given or name in settings:
             found[name] = given[name] if name in given else settings[name]
     return {**found, **{name: value for name, value in given.items() if name not in found}}

@@ -80,6 +80,7 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
         ([*SCORE, "model=cdm/huge"], ["model=cdm/huge", "did you mean cdm/", "ctrleval/tiny"]),
         ([*SCORE, "hydra.run.dir=there"], ["hydra.run.dir=there", "run_dir=FOLDER"]),
         ([*SCORE, "hydra.mode=MULTIRUN"], ["hydra/launcher alone can be set"]),
+        ([*SCORE, "hydra.launcher._target_=os.system"], ["hydra.launcher._target_=os.system is refused"]),
         ([*SCORE, "+sede=3"], ["sede is not a setting", "did you mean seed?"]),
         (["+exp=mars_story", "metrics=[bleu]"], ["metrics is not a setting", "judge score, compare and agree take"]),
         ([*SCORE, "hydra/launcher=nope_local"], ["there is no such hydra/launcher", "allowed: basic"]),
@@ -163,6 +164,28 @@ def test_the_experiment_node_gives_an_argument_what_no_setting_of_its_name_has()
 def test_what_does_not_fit_the_function_is_a_fault(changes: dict[str, object], message: str) -> None:
     with pytest.raises(SettingFault, match=message):
         complete_experiment({key: value for key, value in {**SETTINGS, **changes}.items() if value is not ...})
+
+
+LATE = """
+from __future__ import annotations
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from experiments.contracts import Outcome, Run
+
+@dataclass
+class Plan:
+    number: int
+
+def study(run: Run, plan: Plan) -> Outcome: ...
+"""
+
+
+def test_a_module_may_lack_the_names_of_its_annotations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "late.py").write_text(LATE)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = complete_experiment({"experiment": {"_target_": "late.study"}, "number": 4})
+    assert found["plan"] == {"_target_": "late.Plan", "number": 4}
 
 
 def test_a_sweep_is_all_combinations_the_last_fastest_and_the_command_line_wins() -> None:
