@@ -217,12 +217,15 @@ Options (as in Hydra)
 
 
 def experiments_text(folders: Sequence[Path]) -> str:
-    """The verbs, then the other experiments, one per line."""
+    """The verbs, then the experiments by paper, then the others, one per line."""
     found = words.descriptions(folders)
-    others = found.keys() - {verb.experiment for verb in words.VERBS.values()}
-    verb_lines = {name: verb.line or found[verb.experiment] for name, verb in words.VERBS.items()}
-    lines = {f"+exp={name}": line for name, line in found.items() if name in others}
-    return f"{list_lines('Verbs', verb_lines)}\n\n{list_lines('Experiments', lines)}"
+    sections = {"Verbs": {name: verb.line or found[verb.experiment] for name, verb in words.VERBS.items()}}
+    sections |= {paper: {} for paper in PAPERS.values()}
+    for name, line in found.items():
+        if not words.find_verb(name):
+            paper = next((paper for start, paper in PAPERS.items() if name.startswith(start)), "Other experiments")
+            sections.setdefault(paper, {})[f"+exp={name}"] = line
+    return "\n\n".join(list_lines(title, lines) for title, lines in sections.items())
 
 
 def list_lines(title: str, lines: Mapping[str, str]) -> str:
@@ -231,6 +234,7 @@ def list_lines(title: str, lines: Mapping[str, str]) -> str:
 
 
 WIDTH = 26  # of the left column of --help
+PAPERS = {"ctrleval": "CTRLEval", "mars": "MARS", "cdm": "CDM", "oumg": "OUMG", "guided": "OUMG"}  # by starts of names
 EXAMPLES = """Examples
   judge compare examples/summaries.jsonl metrics=rouge_l,bleu
   judge score in.jsonl metric=word_count output=out.jsonl

@@ -71,6 +71,7 @@ for settings in {tools}:
     ("arguments", "code", "words"),
     [
         (["--help"], 0, ["usage: python experiments/run.py", "\n  score ", "Score a file", "seed="]),
+        (["--help"], 0, ["\nCDM\n  +exp=cdm_commongen ", "\n  +exp=cdm_dialogue ", "\nOther experiments\n  +exp=iwf "]),
         ([], 2, ["the command lacks a verb", "+exp=toy", "A toy that trains one weight"]),
         (["+exp=toy", "ending=faults"], 2, ["in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"]),
         (["+exp=toy", "--cfg", "job"], 0, ["sentences:\n  _target_: toy.sentences\n  ending: ${ending}"]),
