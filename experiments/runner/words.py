@@ -173,7 +173,7 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
     """
     setting = f"++{setting}" if setting.startswith("data.columns.") else setting
     key, _, value = setting.partition("=")
-    is_plain = re.fullmatch(r"[\w.,+/-]+", value) is not None
+    is_plain = re.fullmatch(r"[\w.,+/:-]+", value) is not None
     has_several = is_plain and "," in value
     if key.lstrip("+") in ONE_NAME and (value.startswith("[") or (has_several and not multirun)):
         raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")

@@ -40,6 +40,7 @@ EXPERIMENTS = descriptions((CONFIGS,))
         ("score data.columns.references=r1,r2", "+exp=score ++data.columns.references=[r1,r2]"),
         ("score data.references=a/r.txt,b/r.txt", "+exp=score data.references=[a/r.txt,b/r.txt]"),
         ("score metric.model=a/b,c", "+exp=score metric.model=[a/b,c]"),
+        ("score metric.model=qwen3:8b,phi4:14b", "+exp=score metric.model=[qwen3:8b,phi4:14b]"),
         ("score metric.price=2,8", "+exp=score metric.price=[2,8]"),
         ("score metric.model=a/b", "+exp=score metric.model=a/b"),
         ("agree lower_is_better=ter", "+exp=meta_eval lower_is_better=[ter]"),
