@@ -114,8 +114,9 @@ def _missing_model(fault: MissingModel, config: DictConfig) -> str:
 
 
 def name_settings(config: Any, value: str) -> list[str]:
-    """The settings that have this value."""
-    return [key for key, found in leaves(config) if found == value and not key.startswith(COPIES)]
+    """The settings that name this model."""
+    others = (*COPIES, "logger.")  # whose mode may be offline
+    return [key for key, found in leaves(config) if found == value and not key.startswith(others)]
 
 
 def set_library_defaults(network: bool) -> None:

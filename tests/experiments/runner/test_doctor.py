@@ -116,6 +116,7 @@ def test_a_folder_without_weights_is_not_whole(lost: tuple[str, ...], code: int,
     ended = run("dry_run=true", *PAIR, *names, "model.discriminators.bert.build.encoder=offline")
     assert ended.returncode == code, ended.stderr
     assert ("weights missing" in ended.stderr) == (code == 2)
+    assert "logger" not in ended.stdout  # its mode is offline too
     assert "to download: 0.00 GB" in ended.stdout
 
 
