@@ -23,6 +23,7 @@ from ctrl_eval.ensemble import shares
 from data.text_files import open_atomically, read_text
 
 RELEASED = "afffe2376a0e517b"  # the fingerprint of the lines of the released iwf_full.txt
+NUMBERS = TypeAdapter(list[NonNegative])
 FILE_NAME = "iwf.json"  # of a table in its folder
 VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give another table
 
@@ -125,11 +126,11 @@ def _read_table(path: Path) -> tuple[list[float], str, int]:
     if path.suffix == ".json":
         try:
             content = json.loads(text)
-            return [float(value) for value in content["iwf"]], content["corpus"], content["sentences"]
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            return NUMBERS.validate_python(content["iwf"]), str(content["corpus"]), int(content["sentences"])
+        except (KeyError, TypeError, ValueError) as error:
             raise InputFaults([fault(path, 0, "must be a table that judge iwf wrote, but cannot be read")]) from error
     try:
-        values = TypeAdapter(list[NonNegative]).validate_python(text.splitlines())
+        values = NUMBERS.validate_python(text.splitlines())
     except ValidationError as error:
         rule = "an IWF is a number of at least 0, found"
         found = ((int(place[0]), cell) for place, _, cell in broken_rules(error))

@@ -88,9 +88,10 @@ def test_faults_of_a_table(tmp_path: Path) -> None:
     with pytest.raises(InputFaults) as faults:
         load_frequencies(tmp_path / "t.txt", tokenizer)
     assert [line.split(":")[1] for line in faults.value.faults] == ["2", "3", "4"]
-    (tmp_path / "t.json").write_text("{}")
-    with pytest.raises(InputFaults, match="must be a table"):
-        load_frequencies(tmp_path / "t.json", tokenizer)
+    for content in ("{}", '{"corpus": "a", "sentences": 3, "iwf": [0.5, NaN]}', '{"corpus": "a", "iwf": [-1]}'):
+        (tmp_path / "t.json").write_text(content)
+        with pytest.raises(InputFaults, match="must be a table"):
+            load_frequencies(tmp_path / "t.json", tokenizer)
     (tmp_path / "t.txt").write_text("0.5\n1\n")
     with pytest.raises(InputFaults, match=r"t.txt: an IWF table has one entry for each of the \d+ tokens .* found 2"):
         load_frequencies(tmp_path / "t.txt", tokenizer)
