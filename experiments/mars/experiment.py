@@ -160,7 +160,7 @@ def list_notes(found: MarsScores) -> Iterator[str]:
         yield f"{name}: no verdict on planning: {spearman.reason}"
     else:
         yield f"{name}: planning {verdict} (Spearman {format_cell(spearman)}, n = {gain['n']})"
-    if shares := [f"{100 * found.altered[ratio]:.0f} % at {f'{ratio:g}'[1:]}" for ratio in found.ratios if ratio > 0]:
+    if shares := [f"{100 * found.altered[r]:.0f} % at {f'{r:g}'.lstrip('0')}" for r in found.ratios if r > 0]:
         yield f"{name}: references with a blank: {', '.join(shares)}"
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
     if "retrieve" not in found.adversaries:
