@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+SHOWN = 50  # columns in a message
+
 # Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana and Han.
 UNSPACED = re.compile(
     "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -115,4 +117,5 @@ def hint_column(name: str, example: Example) -> str:
     ': data.columns.system=COLUMN names its column; unread are bot, mark'
     """
     spare = [key for key in example.extra if key not in ("ratings", "file_scores")]
-    return f": data.columns.{name}=COLUMN names its column; unread are {', '.join(spare)}" if spare else ""
+    shown = f"{', '.join(spare[:SHOWN])}{', …' if spare[SHOWN:] else ''}"
+    return f": data.columns.{name}=COLUMN names its column; unread are {shown}" if spare else ""

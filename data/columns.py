@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from core.example import Example
+from core.example import SHOWN, Example
 from core.faults import format_value
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
@@ -29,7 +29,6 @@ OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score wr
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
 LONGEST_NAME = 30  # characters that are compared with the names of fields
-SHOWN = 50  # columns in a message
 ALIKE = 0.8  # of difflib, from which a name is taken for a misspelt field
 
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file

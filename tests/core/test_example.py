@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.example import Example
+from core.example import Example, hint_column
 from core.faults import ExampleFaults
 from core.scores import Scores
 from core.selection import check_complete, score_complete
@@ -44,6 +44,10 @@ def test_an_example_of_checked_values_is_as_any_other(fields: dict[str, Any]):
 def test_half_a_character_is_refused():
     with pytest.raises(ValueError, match="must be Unicode text, but holds half of a surrogate pair"):
         Example("a", text="a", context="\ud83d")
+
+
+def test_a_hint_names_some_columns_of_many():
+    assert hint_column("system", Example("a", "t", extra=dict.fromkeys(map(str, range(51))))).endswith(" 48, 49, …")
 
 
 NAN = float("nan")
