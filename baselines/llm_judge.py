@@ -14,10 +14,11 @@ from functools import cached_property, partial
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
 from baselines.chat import CachedChat, Chat
 from baselines.endpoint import Asking, ChatFault, EndpointChat, EndpointFault, Reply
@@ -28,7 +29,7 @@ from core.faults import SettingFault
 from core.metric import BaseMetric
 from core.scores import Scores, fields_by_settings
 from core.selection import describe_missing_fields
-from core.settings import Count, NonNegative, Several, Text, check
+from core.settings import Count, NonNegative, Several, Text, check, to_tuple
 from core.signature import Setting, signature
 from core.stages import fingerprint
 from meta_eval.preferences import Verdicts
@@ -98,7 +99,7 @@ class LLMJudge(BaseMetric):
         Raises SettingFault.
         """
         check(Count, parallel=parallel, repeats=repeats)
-        check(tuple[NonNegative, NonNegative] | None, price=None if price is None else tuple(map(float, price)))
+        check(Annotated[tuple[NonNegative, NonNegative], BeforeValidator(to_tuple)] | None, price=price)
         models = [model] if isinstance(model, str) else list(model)
         check(Several[Text], model=models)
         asked = _usual(rubric, aspects)

@@ -221,6 +221,8 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
         ({"model": ["m", "m"]}, "model"),
         ({"price": [1.0]}, "price"),
         ({"price": [-1, 2]}, "price"),
+        ({"price": 2}, "price must be a list, but is 2"),
+        ({"price": ["a", 2]}, "price"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
