@@ -36,6 +36,7 @@ from meta_eval.preferences import Verdicts
 
 log = logging.getLogger(__name__)
 
+Price = Annotated[tuple[NonNegative, NonNegative], BeforeValidator(to_tuple)]
 Question = tuple[Aspect, str, Form]
 Answer = tuple[float | str, dict[str, Any]]  # a verdict, or the reason why there is none, with what explains it
 
@@ -99,7 +100,7 @@ class LLMJudge(BaseMetric):
         Raises SettingFault.
         """
         check(Count, parallel=parallel, repeats=repeats)
-        check(Annotated[tuple[NonNegative, NonNegative], BeforeValidator(to_tuple)] | None, price=price)
+        check(Price | None, price=price)
         models = [model] if isinstance(model, str) else list(model)
         check(Several[Text], model=models)
         asked = _usual(rubric, aspects)
