@@ -311,9 +311,12 @@ def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()
     groups = group_options(folders) if not parent else ()  # a group may have no choice yet, as in `data=NAME`
     inside = [f"{parent}.{name}" if parent else name for name in siblings if not name.startswith("_")]
     names = sorted({*inside, *groups} - {"exp", "sweep", "hydra", "hydra/launcher"})
+    if key in names:  # an empty group, of which a setting is given
+        return SettingFault(_missing(key, folders))
+    more = f" (+{key}=VALUE adds another argument of its target)" if "_target_" in siblings else ""
     if not names:
-        return SettingFault(f"{key} is not a setting; {parent} has no settings of its own")
-    more = f" (+{key}=VALUE adds another argument of its target)" if parent else ""
+        more = "" if siblings else f" (+{key}=VALUE adds one)"
+        return SettingFault(f"{key} is not a setting; {parent} has no settings of its own{more}")
     return SettingFault(f"{key} is not a setting{suggest_similar(key, names)}; allowed there: {', '.join(names)}{more}")
 
 

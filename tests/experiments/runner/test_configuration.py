@@ -26,6 +26,7 @@ from experiments.runner.words import as_settings, descriptions, group_options
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
 SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
+AGREE = ["+exp=meta_eval", "data.path=in.jsonl"]
 RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
 RECIPES |= {"ctrleval": "ctrleval_sentiment"}
 CHECKED = ("data", "metric", "trainer", "logger")  # groups whose options do not depend on one another
@@ -75,6 +76,8 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
         (["+exp=[score,audit]"], ["exp must be one name, as in +exp=score"]),
         (["+exp=score", "metric=[bleu,rouge_l]", *SCORE[2:]], ["metric must be one name", "metrics=bleu,rouge_l"]),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.columns"]),
+        ([*AGREE, "scores.mine=out.jsonl"], ["scores.mine is not a setting", "(+scores.mine=VALUE adds one)"]),
+        ([*AGREE, "metric.order=2"], ["metric must be given: metric=NAME, one of bartscore, "]),
         (["+exp=score"], ["metric=NAME, one of", "word_count", "output=VALUE"]),
         ([*SCORE, "seed=1,2"], ["seed=1,2 needs -m", "seed=[1,2]"]),
         ([*SCORE, "model=cdm/huge"], ["model=cdm/huge", "did you mean cdm/", "ctrleval/tiny"]),
