@@ -273,6 +273,18 @@ class LearningCurve(pl.Callback):
         vars(self).update(state_dict)
 
 
+class MovableCheckpoint(ModelCheckpoint):
+    """Finds its files again where their folder was moved since."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        def move(path: str) -> str:
+            return str(Path(self.dirpath or "", Path(path).name)) if path else ""
+
+        paths = {name: move(state_dict[name]) for name in ("best_model_path", "kth_best_model_path")}
+        best = {move(path): score for path, score in state_dict["best_k_models"].items()}
+        super().load_state_dict({**state_dict, **paths, "best_k_models": best, "dirpath": self.dirpath})
+
+
 class ChecksummedCheckpointIO(TorchCheckpointIO):
     """Saves a checkpoint under a temporary name in its own folder, notes its digest, then renames it.
 
@@ -333,10 +345,10 @@ def fit(
     shared: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
     which: dict[str, Any] = {"mode": "min" if monitor == "val/loss" else "max", "save_top_k": -1 if every_epoch else 1}
     weights: dict[str, Any] = {"save_weights_only": True, "auto_insert_metric_name": False}
-    best = ModelCheckpoint(checkpoints, "epoch_{epoch}", monitor, **which, **weights, **shared)
+    best = MovableCheckpoint(checkpoints, "epoch_{epoch}", monitor, **which, **weights, **shared)
     curve = LearningCurve()
     trainer = make_trainer(
-        callbacks=[curve, best, ModelCheckpoint(checkpoints, "last", **shared)],
+        callbacks=[curve, best, MovableCheckpoint(checkpoints, "last", **shared)],
         logger=list(loggers),
         default_root_dir=folder,
         num_sanity_val_steps=0,
@@ -361,7 +373,7 @@ def fit(
         for file in checkpoints.glob("epoch_*.ckpt"):
             load(file)
             save(folder / file.stem)
-    load(checkpoints / Path(best.best_model_path).name)  # also where the folder was moved since
+    load(Path(best.best_model_path))
     trainer.strategy.barrier()  # every process has read the weights before they are removed
     if trainer.is_global_zero:
         (folder / "curve.json").write_text(json.dumps(curve.points, indent=1) + "\n", encoding="utf-8")

@@ -1,5 +1,10 @@
 """What all trainings share: the learning rate, Muon and the loss beside those of libraries, and shares of a batch."""
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +15,8 @@ from models.batching import NOT_LEARNED, Task
 from models.fit import learning_rate_factor, share_of_batch
 from models.muon import Muon
 from models.tiny import TinyCausal, TinyT5
-from models.training import LanguageModelSchedule, LanguageModelTraining
+from models.training import LanguageModelSchedule, LanguageModelTraining, train_language_model
+from tests.toy_models import QUIET, kill_in
 
 
 @given(st.integers(2, 60), st.integers(0, 59))
@@ -43,6 +49,23 @@ def test_the_loss_is_that_of_all_logits(tiny: TinyCausal | TinyT5) -> None:
     expected = -sum(logits[i, j].log_softmax(0)[labels[i, j]] for i, j in rows)
     assert len(rows) == 4
     torch.testing.assert_close(training.loss(batch), expected)
+
+
+def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(tmp_path: Path) -> None:
+    tasks = [Task([5, 6, 7], [8, 9, 10 + i]) for i in range(8)]
+    schedule = LanguageModelSchedule(epochs=4, batch_size=2, learning_rate=0.05)
+
+    def train(folder: str, trainer: Callable[..., Any] = QUIET) -> dict[str, torch.Tensor]:
+        lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+        held_out = [Task([5], [11, 12])]  # the model forgets it, so the first epoch is the best one
+        train_language_model(lm, lambda seed: tasks, held_out, schedule, tmp_path / folder, trainer)
+        return lm.model.state_dict()
+
+    whole = train("whole")
+    with pytest.raises(RuntimeError, match="killed"):
+        train("killed", partial(kill_in, 2))
+    (tmp_path / "killed").rename(tmp_path / "moved")
+    torch.testing.assert_close(train("moved"), whole, atol=0, rtol=0)
 
 
 def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothing() -> None:
