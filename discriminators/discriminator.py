@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from core.faults import InputFaults, SettingFault, blame_file
 from core.notes import read_note
-from core.settings import Count, Several, Share, checked_dataclass, read_settings
+from core.settings import Count, Several, Share, Size, checked_dataclass, read_settings
 from core.stages import fingerprint
 from data.words import Spelling, spell
 from discriminators.networks import AttentionBiLSTM, BertClassifier, freeze_lowest_layers, keep_lowest_layers
@@ -157,15 +157,15 @@ def read_saved(folder: Path, file: str, settings: type) -> dict[str, Any]:
 def new_bilstm(
     texts: Iterable[Segments],
     tokens: str = "bpe",
-    vocabulary_size: int = 8000,
-    min_count: int = 2,
-    max_length: int = 1024,
-    embedding_dim: int = 128,
-    hidden_dim: int = 256,
-    dropout: float = 0.3,
+    vocabulary_size: Count = 8000,
+    min_count: Count = 2,
+    max_length: Count = 1024,
+    embedding_dim: Count = 128,
+    hidden_dim: Count = 256,
+    dropout: Share = 0.3,
     labels: Sequence[str] = (),
     spelling: Spelling = "as_is",
-    turns: int | None = None,
+    turns: Count | None = None,
 ) -> Discriminator:
     """An untrained attention Bi-LSTM whose vocabulary counts each different text once (`drop_repeated_texts`).
 
@@ -204,15 +204,15 @@ def new_token_bilstm(
 def new_bert(
     texts: Iterable[Segments] = (),  # called as new_bilstm is; an encoder brings its own tokens
     encoder: str = "offline",
-    dropout: float = 0.1,
-    max_length: int | None = None,
-    layers: int | None = None,
+    dropout: Share = 0.1,
+    max_length: Count | None = None,
+    layers: Count | None = None,
     freeze_embeddings: bool = False,
-    frozen_layers: int = 0,
-    attention_dropout: float | None = None,
+    frozen_layers: Size = 0,
+    attention_dropout: Share | None = None,
     labels: Sequence[str] = (),
     spelling: Spelling = "as_is",
-    turns: int | None = None,
+    turns: Count | None = None,
 ) -> Discriminator:
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
 

@@ -222,10 +222,10 @@ class CausalGuide:
 def new_causal_guide(
     texts: Sequence[Segments],
     tokenizer: PreTrainedTokenizerBase,
-    embedding_dim: int = 128,
-    hidden_dim: int = 128,
-    dropout: float = 0.3,
-    max_length: int = 512,
+    embedding_dim: Count = 128,
+    hidden_dim: Count = 128,
+    dropout: Share = 0.3,
+    max_length: Count = 512,
 ) -> CausalGuide:
     """An untrained causal guide of the generator of `tokenizer`; the weights depend on torch's seed.
 

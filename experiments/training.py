@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, get_type_hints
 
 from transformers import PreTrainedTokenizerBase
 
 import discriminators.training
 import models.training
 from core.faults import InputFaults, SettingFault
-from core.settings import Count, checked_dataclass
+from core.settings import Count, check, checked_dataclass
 from core.stages import fingerprint
 from discriminators.guides import new_causal_guide
 from discriminators.texts import LabelledText, prefix_texts
@@ -223,6 +223,11 @@ class DiscriminatorPlan:
     build: partial  # what to build, a partial of `new_bilstm` or `new_bert`
     training: TrainingSettings  # how long and how fast it trains
     texts: Count | None = None  # maximum number of training texts, of all classes together; None for all
+
+    def __post_init__(self) -> None:
+        kinds = get_type_hints(self.build.func, include_extras=True)
+        for name, value in self.build.keywords.items():
+            check(kinds.get(name, Any), **{name: value})
 
     @property
     def per_class(self) -> int | None:

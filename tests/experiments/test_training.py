@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from discriminators.discriminator import Discriminator, new_bilstm
+from core.faults import SettingFault
+from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings
 from experiments.contracts import Run
@@ -54,6 +55,18 @@ def test_what_was_trained_here_is_identified_by_its_stage_and_has_a_best_loss() 
     found = Trained("expert", Path("stages/expert-0123"), points)
     assert (found.source, found.identity) == ("stages/expert-0123", "expert-0123")
     assert found.held_out_nll == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (partial(new_bert, attention_dropout=2.0), "attention_dropout must be less than 1, but is 2"),
+        (partial(new_bilstm, hidden_dim=0), "hidden_dim must be greater than or equal to 1, but is 0"),
+    ],
+)
+def test_settings_of_a_classifier_are_checked_before_anything_is_trained(build: partial, said: str) -> None:
+    with pytest.raises(SettingFault, match=said):
+        DiscriminatorPlan(build, TrainingSettings(epochs=1))
 
 
 def test_a_masked_task_asks_for_what_it_hides_and_for_nothing_else() -> None:
