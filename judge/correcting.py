@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from meta_eval.prediction_powered import powered_rate, powered_strengths
 from meta_eval.preferences import JUDGE, Preferences
 
 WINNER = "winner"  # names the preferences themselves
+EQUAL = 1e-9  # strengths that differ by less are equal
 PARTLY = (
     " rank, corrected, strength: of all {pairs} pairs, from {labels} labels and the verdicts (prediction-powered; "
     "valid for any judge if the labelled pairs are a random sample; intervals need "
@@ -42,14 +44,14 @@ class Corrections:
     # by judge, or `WINNER`, the systems by the strength at equal lengths
     by_length: Mapping[str, Mapping[str, Controlled]]
     # by judge, or `WINNER`, the ranks of the systems by the strengths as judged
-    ranks_as_judged: Mapping[str, Mapping[str, int]]
+    ranks_as_judged: Mapping[str, Mapping[str, float]]
 
     @property
     def tables(self) -> list[Table]:
         """The systems of each judge as it ranks them and as people do, and at equal lengths; those that there are."""
         by_labels = [{"judge": name, **each} for name, systems in self.by_labels.items() for each in systems]
         by_length = [
-            pick(each, LENGTH_CELLS, by=name, rank=rank, rank_as_judged=ranks.get(system, 0), system=system)
+            pick(each, LENGTH_CELLS, by=name, rank=rank, rank_as_judged=ranks.get(system, math.nan), system=system)
             for name, ranks in self.ranks_as_judged.items()
             for rank, (system, each) in enumerate(self.by_length.get(name, {}).items(), 1)
         ]
@@ -65,11 +67,11 @@ class Corrections:
         """What the corrections change."""
         found = []
         for name, systems in self.by_labels.items():
-            by_judge = [each["system"] for each in sorted(systems, key=lambda each: each["rank_by_judge"])]
-            by_people = [each["system"] for each in systems]
-            how = "people's order" if self.labels == self.pairs else f"corrected with {self.labels} labels, it"
-            is_same = "is the same" if by_judge == by_people else f"is {', '.join(by_people)}"
-            found.append(f"{name} orders {', '.join(by_judge)}; {how} {is_same}")
+            by_judge, by_people = (_order(systems, rank) for rank in ("rank_by_judge", "rank"))
+            if by_judge and by_people:
+                how = "people's order" if self.labels == self.pairs else f"corrected with {self.labels} labels, it"
+                is_same = "is the same" if by_judge == by_people else f"is {by_people}"
+                found.append(f"{name} orders {by_judge}; {how} {is_same}")
         for name, systems in self.by_length.items():
             moved = [each for each in systems.values() if each.change.low > 0 or each.change.high < 0]
             if moved:
@@ -130,30 +132,41 @@ def correct(given: Preferences, judges: Mapping[str, Floats], lengths: Floats | 
     return Corrections(len(given), int((~np.isnan(given.outcomes)).sum()), by_labels, by_length, ranks)
 
 
-def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapping[str, int]) -> list[Row]:
+def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapping[str, float]) -> list[Row]:
     """A row for each system, by its corrected strength; `corrected` is its win rate with the judge's help, where only
     some pairs have labels.
     """
     judged, strengths = replace(given, outcomes=verdicts), powered_strengths(given, verdicts)
     ranks, rows, is_partly = _rank(strengths), [], np.isnan(given.outcomes).any()
-    for system in sorted(given.systems, key=lambda each: ranks[each]):
+    for system, rank in ranks.items():
         own, own_verdicts = given.compares(system), judged.of(system)
         by_judge, seen = Estimate.undefined("the judge gave no verdict"), ~np.isnan(own_verdicts)
         if seen.any():
             by_judge = share_interval(own_verdicts[seen], restrict(given.layout, seen))
         rate = powered_rate(given.of(system)[own], own_verdicts[own], restrict(given.layout, own))
-        cells = {"rank": ranks[system], "rank_by_judge": ranks_by_judge.get(system, 0), "system": system}
+        cells = {"rank": rank, "rank_by_judge": ranks_by_judge.get(system, math.nan), "system": system}
         helped = rate.cells if is_partly else {"labels": rate.rated, "by_people": rate.classical}
         rows.append({**cells, "by_judge": by_judge, **helped, "strength": strengths[system]})
     return rows
 
 
-def _rank_verdicts(given: Preferences, outcomes: Floats) -> dict[str, int]:
+def _rank_verdicts(given: Preferences, outcomes: Floats) -> dict[str, float]:
     """The ranks of the systems by the strengths of Bradley and Terry."""
     seen = replace(given, outcomes=outcomes).take(~np.isnan(outcomes))
     return _rank(powered_strengths(seen, seen.outcomes))
 
 
-def _rank(strengths: Mapping[str, Estimate]) -> dict[str, int]:
-    order = sorted(strengths, key=lambda each: -np.nan_to_num(strengths[each].value, nan=-np.inf))
-    return {system: i for i, system in enumerate(order, 1)}
+def _rank(strengths: Mapping[str, Estimate]) -> dict[str, float]:
+    """The systems, best first, and their ranks: equal strengths share one, and one that is not known has none."""
+    values = {system: each.value for system, each in strengths.items()}
+    order = sorted(values, key=lambda each: -np.nan_to_num(values[each], nan=-np.inf))
+    better = {system: sum(value > values[system] + EQUAL for value in values.values()) for system in order}
+    return {system: math.nan if math.isnan(values[system]) else 1 + better[system] for system in order}
+
+
+def _order(systems: Sequence[Row], by: str) -> str:
+    """The systems by this rank; empty where one has none."""
+    found: dict[float, list[str]] = {}
+    for each in systems:
+        found.setdefault(each[by], []).append(each["system"])
+    return "" if any(map(math.isnan, found)) else ", ".join(" = ".join(found[rank]) for rank in sorted(found))

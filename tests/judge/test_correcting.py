@@ -1,5 +1,6 @@
 """Rankings corrected for a judge that favours one system, by labels of some pairs and for lengths."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,16 @@ def test_few_labels_correct_a_biased_judge():
         assert each["labels"] == 80
     assert found.corrections.notes[0].endswith("corrected with 120 labels, it is x, y, z")
     assert not found.corrections.by_length  # all texts are of one length
+
+
+def test_an_order_that_is_not_known_is_not_told():
+    """Four labels rank nobody, and a judge that always ties puts two systems in no order."""
+    verdicts, people = study()
+    few = judge.prefer(verdicts, human_labels=people[:4], resamples=20)
+    assert not few.corrections.notes
+    assert all(math.isnan(row["rank"]) for row in few.corrections.by_labels[JUDGE])
+    pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "x", "judges": {"j": "tie"}} for i in range(9)]
+    assert judge.prefer(pairs, resamples=20).corrections.notes == ["j orders x = y; people's order is x, y"]
 
 
 def test_labels_may_stand_beside_the_verdicts():
