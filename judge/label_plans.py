@@ -113,8 +113,8 @@ def assume(given: PlanSettings) -> Iterator[Quantity]:
 def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[Quantity]:
     """The kappa of each judge with people, or of people among themselves, and win rates near 1/2."""
     asked, people = given.by_majority(), given.by_rater()
-    for name in [*asked.judges] or [""]:
-        y = asked.outcomes
+    y = asked.outcomes
+    for name in [each for each, f in asked.judges.items() if not np.isnan(y + f).all()] or [""]:
         f = asked.judges[name] if name else np.full(len(y), 0.5)
         kept = ~np.isnan(y + f)
         table = np.stack([y, to_outcomes(f - 0.5)]) if name else people
@@ -142,7 +142,7 @@ def measure_texts(
     labelled = next((each for each in list_labelled(rated, Labelling()) if each.aspect == aspect), None)
     there = list(dict.fromkeys(rated.systems or ()))
     compared = [name for name in there if name in systems or len(there) == 2]
-    for name in [*rated.scores] or [""]:
+    for name in [each for each in rated.scores if not np.isnan(rated.values(each, aspect)).all()] or [""]:
         yield from _measure_kappas(labelled, name)
         y = rated.ratings(aspect)
         f = rated.values(name, aspect) if name else np.zeros(len(y))
@@ -200,7 +200,7 @@ def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Tab
 def _find_budget(quantity: Quantity, goal: PlanSettings) -> tuple[Budget, Budget]:
     variation = quantity.variation
     if isinstance(variation, str) or variation.alone <= 0:
-        why = variation if isinstance(variation, str) else "the pilot's labels do not vary"
+        why = variation if isinstance(variation, str) else "the pilot's labels are too few, or do not vary"
         none = Budget(math.nan, math.nan, math.nan, why)
         return none, none
     if quantity.difference is None:

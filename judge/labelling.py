@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,6 +106,7 @@ class LabelStudy:
             f"{format_cell(row['corrected'])}, by {row['labels']} labels and {row['judge']}, which gives "
             f"{format_cell(row['by_judge'])}"
             for row in self.corrected
+            if not math.isnan(row["corrected"].value)
         ]
 
 
@@ -221,7 +223,7 @@ def _add_labels(labels: Floats, scores: Mapping[str, Floats]) -> Floats:
     for values in scores.values():
         given = values[~np.isnan(values)]
         both = find_labels(np.append(given, labels))
-        if both is not None and np.isin(given, labels).mean() >= 0.5:
+        if both is not None and 2 * np.isin(given, labels).sum() >= len(given):
             labels = both
     return labels
 

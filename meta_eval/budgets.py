@@ -108,14 +108,14 @@ def vary_mean(labels: Floats, verdicts: Floats, layout: Layout, centre: float | 
     """How the mean of a pilot's labels varies, with verdicts or scores of a judge; all have the shape (n,), no NaN.
 
     Labels vary around the mean of their system, and those of one system and input together. `centre` is the mean of
-    labels and of verdicts where it is known.
+    labels and of verdicts where it is known. The variance of too few labels is 0, as of equal ones.
     """
     units = np.unique(np.stack([layout.systems, layout.inputs]), axis=1, return_inverse=True)[1]
     y, f = (_centre(each, layout) if centre is None else each - centre for each in (labels, verdicts))
     freedom = len(labels) - (layout.system_count if centre is None else 0)
-    alone = _vary(y, units, freedom)
+    alone = _vary(y, units, freedom) if freedom > 1 else 0.0
     weight = float(y @ f) / square if (square := float(f @ f)) > 0 else 0.0
-    rest = min(_vary(y - weight * f, units, freedom - 1), alone)
+    rest = min(_vary(y - weight * f, units, freedom - 1), alone) if freedom > 1 else 0.0
     is_share = bool(np.isin(labels, (0.0, 0.5, 1.0)).all())
     untied = float((labels != 0.5).mean()) if is_share else None
     return Variation(float(labels.mean()) if centre is None else centre, alone, rest, alone - rest, untied)

@@ -118,6 +118,8 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
     assert row["corrected"] == expected.estimate
     assert row["worth"] > 100
     assert any(note.startswith("ok: people would give ") for note in found.notes)
+    few = judge.agree(rows[:3] + rows[100:200], resamples=50, permutations=9, cues=False)
+    assert not any("people would give" in note for note in few.notes)
     graded = [
         {**row, **({"ratings": {"ok": 3 * row["ratings"]["ok"] + 1}} if "ratings" in row else {})} for row in rows
     ]

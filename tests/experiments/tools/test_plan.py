@@ -112,6 +112,9 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
 
 def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
     rows = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "tie"} for i in range(40)]
-    found = judge.plan(rows, within=0.1, differences=[0.1])
-    assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
-    assert found.notes[-1].startswith("Get nothing for the win rate to within 0.1 (the pilot's labels do not vary)")
+    texts = [{"text": "t", "ratings": {"ok": float(k > 0)}} for k in range(3)]
+    no_common = [rows[0], {**rows[1], "winner": None, "judges": {"j": "x"}}]
+    for pilot in (rows, rows[:1], no_common, texts[:2], judge.read(texts, {"j": [1, None, None], "k": [None] * 3})):
+        found = judge.plan(pilot, "ok", within=0.1, differences=[0.1])
+        assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
+        assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.notes[-1]
