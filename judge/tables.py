@@ -108,11 +108,11 @@ class Table:
         (['m', 'r', 'better'], ['in every row: u 1, v 1, w 1, x 1, y 1, z 1'])
         """
         names, below = self.arrange()
-        if len(names) <= WIDE or len(self.rows) < 2:
+        if len(names) <= WIDE:
             return names, below
         cells = {name: {format_cell(row.get(name, "")) for row in self.rows} for name in names}
-        if same := {name: each for name, each in cells.items() if name not in VERDICT and len(each) == 1}:
-            below.append(f"in every row: {', '.join(f'{name} {each.pop()}' for name, each in same.items())}")
+        if same := [name for name in names if name not in VERDICT and len(cells[name]) == 1 < len(self.rows)]:
+            below.append(f"in every row: {', '.join(f'{name} {cells[name].pop()}' for name in same)}")
         texts = [name for name in names if name in self.texts and name not in (*same, *VERDICT)]
         texts = [name for name in texts if name == names[0] or max(map(len, cells[name])) <= NAME_CELL]
         verdict = [name for name in VERDICT if name in names]

@@ -56,6 +56,8 @@ def test_a_latex_table_has_the_columns_that_fit_across_a_paper() -> None:
     said, _, _, head, *_ = Table("", "", rows).to_latex().splitlines()
     assert said == f"% in the other files: {', '.join(f'c{i}' for i in range(4, 12))}"
     assert head == r"metric & c0 & c1 & c2 & c3 \\"
+    pair = {"statistic": "r", "metric_a": "x" * 29, "metric_b": "y" * 35, "n": "z" * 9, "u": 1, "better": "x", "r": 1.0}
+    assert r"statistic & metric\_a & n & better & " in Table("", "", [pair]).to_latex()
 
 
 def job(gamma: str, table: dict[str, float | None], **settings: str) -> dict[str, Any]:
