@@ -126,9 +126,11 @@ class PreferenceStudy(Result):
             place = "first" if position.value > 0 else "second"
             found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
         whole = {name: each for (name, a, _), each in self.agreement.items() if a == ALL}
-        if whole and (most := max(whole.values(), key=lambda each: each.missing)).missing:
-            n = most.n + most.missing
-            found.append(f"{most.missing} of {n} pairs have no output of both systems with a score, or no verdict")
+        if whole and (most := max(whole, key=lambda name: whole[name].missing)) and (lost := whole[most].missing):
+            n = whole[most].n + lost
+            found.append(
+                f"{most} judges only {n - lost} of {n} pairs: the others lack an output with a score, or a verdict"
+            )
         for (name, side), each in self.favours.items():
             if each.effect.low > 0 or each.effect.high < 0:
                 often = "more" if each.effect.value > 0 else "less"

@@ -112,9 +112,13 @@ def prefer(
         raise SettingFault("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
     if given is None and asking is None:
         raise SettingFault("preferences, or a judge that gives them, are needed, found neither")
+    if given is None and isinstance(labels, int):
+        raise SettingFault(f"human_labels must be a file where the judge gives the preferences, but is {labels}")
     if given is not None and labels is not None:
         given = add_labels(given, labels, seed)
     asked = list_pairs(texts) if given is None else given.by_majority()
+    if not len(asked):
+        raise InputFaults([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
     verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
     first = {} if verdicts is None else verdicts.by_judge
     judges = {**{name: settle_orders(each) for name, each in first.items()}, **asked.judges}
@@ -130,12 +134,10 @@ def prefer(
         found.setdefault(PANEL, find_majority(np.stack(single_judges)))
     for name, each in texts.scores.items():
         found[name] = prefer_by_scores(asked, places, next(iter(each.values.values())))
-    if np.isnan(asked.outcomes).all():
-        reason = verdicts.reasons[0] if verdicts else ""
-        raise InputFaults([fault(asked.name, 0, f"the judge gave no answer: {reason}")])
-    if found and all(np.isnan(outcomes).all() for outcomes in found.values()):
-        rule = f"the judged systems and inputs must be in {texts.name}"
-        raise InputFaults([fault(asked.name, 0, f"{rule}, but no pair of outputs is")])
+    if np.isnan(asked.outcomes).all() or (found and all(np.isnan(outcomes).all() for outcomes in found.values())):
+        why = f"the judged systems and inputs must be in {texts.name}, but no pair of outputs is"
+        why = why if verdicts is None else f"the judge gave no answer: {verdicts.reasons[0]}"
+        raise InputFaults([fault(asked.name, 0, why)])
     lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
     people = ranked.by_rater()
     line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"

@@ -67,6 +67,22 @@ def test_a_judge_ranks_all_pairs_of_systems() -> None:
     assert found.position.value == 0
 
 
+def test_a_judge_without_answers_or_pairs_is_refused_in_words() -> None:
+    class Mute(Reader):
+        def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
+            return Verdicts(np.full((len(pairs), 2), math.nan), ["it said nothing"] * len(pairs), "mute")
+
+    alone, texts = outputs(3)[::3], outputs(3)
+    for asked, labels, message in (
+        (texts, None, "the judge gave no answer: it said nothing"),
+        (texts, judged(3), "the judge gave no answer: it said nothing"),
+        (texts, 2, "human_labels must be a file where the judge gives the preferences, but is 2"),
+        (alone, None, "two systems must have outputs for one input, but no input has two"),
+    ):
+        with pytest.raises((InputFaults, SettingFault), match=message):
+            judge.prefer(outputs=asked, judge=Mute(0), human_labels=labels)
+
+
 def test_an_effect_of_position_makes_ties() -> None:
     found = ask(0.5)
     assert found.position is not None
@@ -100,7 +116,10 @@ def test_a_judge_reads_only_pairs_whose_outputs_are_there() -> None:
     found = judge.prefer(judged(), outputs=outputs(30), judge=reader, resamples=100)
     assert reader.pairs == 30
     assert (found.agreement["judge", "all", "all"].n, found.agreement["judge", "all", "all"].missing) == (30, 10)
-    assert "10 of 40 pairs have no output" in found.notes[0]
+    assert found.notes[0].startswith("judge judges only 30 of 40 pairs: the others lack an output with a score")
+    assert (
+        not judge.prefer(judged(), outputs=outputs(), metrics="word_count", resamples=20).notes[0].count("judges only")
+    )
 
 
 @pytest.mark.parametrize(
@@ -263,8 +282,12 @@ NOISY = [value + (-1) ** k * 0.3 + 0.01 * k for k, value in enumerate(EQUAL)]
     [
         ({"a": EQUAL, "b": HIGH}, None, "By m, b scores higher than a (p 0.0005)."),
         ({"a": EQUAL, "b": HIGH}, 2, "By m, b scores higher than a (p 0.0005), and b is within 2 of a."),
-        ({"a": EQUAL, "b": EQUAL}, 1, "By m, a and b score the same on every input."),
-        ({"a": EQUAL, "b": NOISY}, 1, "By m, b and a are equal within 1."),
+        ({"a": EQUAL, "b": EQUAL}, 1, "By m, a scores the same as b on every input"),
+        (
+            {"a": EQUAL, "b": NOISY, "c": [value + 0.01 * (k % 5) for k, value in enumerate(EQUAL)]},
+            1,
+            "By m, b equals c and a within 1.",
+        ),
         (
             {"a": HIGH, "b": [v + (-1) ** k for k, v in enumerate(HIGH)], "c": EQUAL},
             None,
