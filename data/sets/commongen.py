@@ -54,17 +54,20 @@ def load_references(root: Path | str, part: str, download: bool = False) -> tupl
 
 def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, ...]:
     """The sentences of CommonGen-trinity under raw and under binarized labels, with the scores of G-Eval."""
-    lines: dict[str, Mapping[str, Any]] = {}
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        lines[line["id"]] = line
+        numbers = {"trinity_raw": line["label_raw"], "trinity_binarized": line["label_binary"]}
+        numbers |= {row: line[key] for row, (key, _) in JUDGES.items()}
+        ratings = {name: each if isinstance(each, int | float) else str(each) for name, each in numbers.items()}
         made = _to_record(line["id"], line["concepts"], line["sentence"])
-        yield {**made, "group": ", ".join(sorted(line["concepts"])), "ratings": {"commonsense": line["label_raw"]}}
+        yield {**made, "group": ", ".join(sorted(line["concepts"])), "ratings": ratings}
 
-    raw = load_examples(require_file(root, "commongen_trinity/trinity.jsonl", download), to_records)
-    published = {row: {name: line[key] for name, line in lines.items()} for row, (key, _) in JUDGES.items()}
-    binarized = tuple(replace(each, ratings={"commonsense": lines[each.id]["label_binary"]}) for each in raw)
-    sets = {"trinity_raw": raw, "trinity_binarized": binarized}
+    examples = load_examples(require_file(root, "commongen_trinity/trinity.jsonl", download), to_records)
+    published = {row: {each.id: each.ratings[row] for each in examples} for row in JUDGES}
+    sets = {
+        name: tuple(replace(each, ratings={"commonsense": each.ratings[name]}) for each in examples)
+        for name in ("trinity_raw", "trinity_binarized")
+    }
     return tuple(ScoredSet(name, each, score_published(name, each, published)) for name, each in sets.items())
 
 
