@@ -78,7 +78,7 @@ class InputFile:
         if not isinstance(path, str | Path | None):
             rule = "data must be a file of texts: data.path=FILE; sets of other forms are for the experiments"
             raise SettingFault(rule)
-        several = [references] if isinstance(references, Path | str) else list(references or ())
+        several = [references] if isinstance(references, Path | str | int) else list(references or ())
         if (path is None) == (text is None):
             raise SettingFault(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")
         if path is not None:
@@ -88,7 +88,8 @@ class InputFile:
         if columns:
             raise SettingFault("data.columns names the columns of data.path; data.text has lines")
         aligned = [("text", text), *(("references", each) for each in several), ("context", source)]
-        return cls(Path(text or ""), aligned=tuple((name, Path(file)) for name, file in aligned if file is not None))
+        files = tuple((name, Path(str(file))) for name, file in aligned if file is not None)  # one may be called 5
+        return cls(files[0][1], aligned=files)
 
     @cached_property
     def found(self) -> Found | None:

@@ -43,7 +43,7 @@ def check_output(path: str, given: Source, endings: Sequence[str] = WRITTEN, sta
     Raises InputFaults for another ending, for what is not a regular file (a folder, a link, a device), for the input
     file itself (`given`), and for a path in a folder that does not exist.
     """
-    file = Path(path)
+    file = Path(str(path))  # it may be called 5
     if standard and file == STANDARD:
         return file
     hint = "; output=- writes to standard output" if standard else ""

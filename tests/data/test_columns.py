@@ -205,12 +205,23 @@ def test_the_fingerprint_of_an_input_changes_with_its_files_and_columns(tmp_path
     assert InputFile.of(one).sha256() == file_sha256(one)
 
 
+def test_columns_and_files_may_be_called_like_numbers(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("0,1\na,b\n")
+    columns: Any = {"text": 0, "references": [1]}
+    assert read_examples(tmp_path / "x.csv", columns=columns) == (Example("2", "a", references=("b",)),)
+    files: Any = {"text": 5, "references": 6}
+    assert InputFile.of(**files).aligned == (("text", Path("5")), ("references", Path("6")))
+
+
 def test_inputs_that_contradict_each_other() -> None:
     for settings, message in (
         ({}, "data.path must be given"),
         ({"path": "x.jsonl", "text": "y"}, "two inputs: give one"),
         ({"path": "x.jsonl", "references": "y"}, "aligned with the lines of data.text"),
         ({"text": "x", "columns": {"text": "y"}}, "names the columns of data.path"),
+        ({"path": "x.csv", "columns": 5}, "must be by field, as data.columns.text=COLUMN, but is 5"),
+        ({"path": "x.csv", "columns": {"text": None}}, "data.columns.text must be a column or several, but is None"),
+        ({"path": "x.csv", "columns": {"text": []}}, "data.columns.text must be a column or several"),
     ):
         with pytest.raises(SettingFault, match=message):
             InputFile.of(**settings)  # pyright: ignore[reportArgumentType]
