@@ -46,10 +46,10 @@ class TextParts:
 def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
     """A share of the training texts for a generator to train here; guides and judges halve the others.
 
-    Raises InputFaults without training texts, and where guides or judges would get fewer than ten different texts of a
-    label.
+    Raises InputFaults without labelled training texts, and where guides or judges would get fewer than ten different
+    texts of a label.
     """
-    if not data.train:
+    if not any(example.label for example in data.train):
         raise InputFaults([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
 
     text, share = attrgetter("full_text"), plan.share if isinstance(plan.generator, LanguageModelPlan) else 0.0

@@ -38,6 +38,8 @@ SETTINGS = [
     ("score metric=word_count data.path=in.jsonl output=in.jsonl", "different files"),
     ("score metric=word_count data.path=in.jsonl output=no/out.jsonl", "but there is no no"),
     ("score metric=word_count data.path=in.jsonl output=out.txt", "output must end in one of .jsonl, .csv, .tsv"),
+    (f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi", "graphs must be a file of AMR graphs for amr-multi"),
+    (f"oumg {PAIRS} kinds=[gru]", "kinds must be some of bilstm, bert, but 'gru' is among them"),
 ]
 MODELS = [
     (f"score metric=mars metric.language_model=no/such {OWN}", f"metric.language_model=no/such: {HUB}"),
@@ -56,6 +58,13 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"{PILOT} pilot.systems=[a,c]", "5 inputs for which a and c have ratings of overall, but pilot.jsonl has 0 (0"),
     (PILOT, "but they differ by 1 on all 5 inputs of pilot.jsonl"),
     (f"mars_story {FEW} ratios=[0.2]", "ratios must ascend from 0, but is [0.2]"),
+    (f"{STEER} labels=[mixed]", "labels must be some of negative, positive, but 'mixed' is among them"),
+    ("guided_text data=builtin_dialogues", "guides and judges learn labelled texts, but"),
+    ("preferences data=builtin_stories", "data must be preferences: data.path=FILE, or data=pandalm"),
+    (
+        f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi model.negatives.graphs=no.txt",
+        "no.txt: model.negatives.graphs must name a file, but there is none",
+    ),
     (f"cdm_dialogue {FEW} model.negatives.strategy=exchange", "sentences that mention two of their concepts, which"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
     (f"oumg {PAIRS} tokens=no/such", "tokens must be characters, jieba, words, bpe, but are 'no/such'"),
@@ -73,6 +82,7 @@ LATER = [  # known once the run has begun, and before anything is trained
 HARDWARE = [
     ("toy trainer.accelerator=gpu trainer.devices=2", "trainer: No supported gpu backend found"),
     ("toy trainer=cpu trainer.devices=4096", "trainer.devices=4096, but this machine has"),
+    ("toy trainer=cpu trainer.precision=16-mixed", "trainer.precision=16-mixed needs a GPU; on a CPU set 32-true or"),
     ("toy model=guided/paper model.device=cuda", "model.device: device=cuda, but this machine has 0"),
 ]
 with_gpu = pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has a GPU")

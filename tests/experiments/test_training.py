@@ -8,19 +8,23 @@ from typing import Any
 
 import pytest
 
-from core.faults import SettingFault
+from core.faults import InputFaults, SettingFault
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings
 from experiments.contracts import Run
 from experiments.training import (
     DiscriminatorPlan,
+    LanguageModelPlan,
     MaskedTokens,
     Pretrained,
     Trained,
+    encode_fitting,
     find_or_train,
 )
 from models.batching import NOT_LEARNED
+from models.tiny import TinyCausal
+from models.training import LanguageModelSchedule
 from tests.toy_models import QUIET
 
 TEXTS = [LabelledText((word,), label, f"{word}{i}") for i in range(8) for label, word in enumerate(("bad", "good"))]
@@ -118,3 +122,22 @@ def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run, k
     for changed in changes:
         with pytest.raises(AssertionError, match="nothing is trained"):
             find_or_train(**{"run": idle, "name": "judge", "plan": PLAN, "texts": TEXTS, **changed})
+
+
+def test_texts_that_are_too_long_are_left_out_unless_all_are(caplog: pytest.LogCaptureFixture) -> None:
+    lm = TinyCausal(300, 16, 2, 1, 32).build(["one two three"], (), seed=0)
+    (short,) = lm.tokenizer(["one"], add_special_tokens=False)["input_ids"]
+    with caplog.at_level("WARNING"):
+        assert encode_fitting(lm, ["one", "one two three"], len(short)) == [short]
+    assert f"1 of 2 texts have more than {len(short)} tokens and are left out" in caplog.text
+    with pytest.raises(InputFaults, match="must have at most 0 tokens, but all 2 have more"):
+        encode_fitting(lm, ["one", "two"], 0)
+
+
+def test_a_small_model_needs_texts_to_learn_and_held_out_ones(run: Run) -> None:
+    plan = LanguageModelPlan(
+        TinyCausal(300, 16, 2, 1, 32), LanguageModelSchedule(1, 1e-3, batch_size=2), MaskedTokens()
+    )
+    for texts, held_out, lacking in (([], ["a"], "training"), (["a"], [], "held-out")):
+        with pytest.raises(SettingFault, match=f"the small model lm learns .* but these have no {lacking} texts"):
+            find_or_train(run, "lm", plan, texts, held_out)

@@ -5,22 +5,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from transformers import BertForSequenceClassification
 
 from core.example import Example
 from core.faults import SettingFault
-from ctrl_eval.frequency import load_frequencies
+from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.gaps import TextGaps
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import load_prompts
 from data.corpus import Corpus
-from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table, draw
+from experiments.ctrl_eval.experiment import (
+    CtrlEvalPlan,
+    choose_table,
+    draw,
+    explain_frequencies,
+    make_baselines,
+)
 from experiments.ctrl_eval.tables import draw_biased_subsets, list_agreement_by_system
 from experiments.presentation import list_agreement_of_parts
-from experiments.training import LanguageModelPlan, Pretrained
+from experiments.training import LanguageModelPlan, Pretrained, Trained
 from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
@@ -95,6 +102,16 @@ def test_the_released_table_goes_with_the_released_data() -> None:
     assert choose_table(RELEASED, replace(trained_here, iwf_tokenizer="google/pegasus-large")) == "sets/iwf_full.txt"
     with pytest.raises(SettingFault, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
         choose_table(RELEASED, trained_here)
+
+
+def test_what_is_not_asked_for_is_no_row_and_missing_word_frequencies_are_named() -> None:
+    plan, backbone = CtrlEvalPlan(Pretrained("a"), partial(CTRLEval), Pretrained("b")), Trained("infiller", None, ())
+    found = make_baselines(plan, {"infiller": backbone}, cast(CTRLEval, None))
+    assert [*found] == ["perplexity", "perplexity_backbone", "bartscore_backbone", "word_count"]
+    (note,) = explain_frequencies(RELEASED, None)
+    assert note == "released has no texts to count word frequencies in: all targets of a text weigh alike"
+    released = SimpleNamespace(sentences=0)
+    assert explain_frequencies(RELEASED, cast(WordFrequencies, released)) == []
 
 
 def test_texts_are_drawn_from_all_of_a_sorted_file() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from core.example import Example
 from core.scores import Scores
-from experiments.mars.experiment import ABLATIONS, to_raw_perplexity
+from experiments.mars.experiment import ABLATIONS, damage, list_notes, to_raw_perplexity
 from experiments.mars.tables import (
     MarsScores,
     make_tables,
@@ -141,3 +141,14 @@ def test_lengths_are_those_of_inputs() -> None:
     other = Example("c", "x", context="a b", references=("a b c",))
     found = measure_lengths(ScoredSet("r", (one, replace(one, id="b"), other), {}))
     assert list(found.values()) == ["r", 3, 2, 3, 3, 1]
+
+
+def test_without_ratios_and_contexts_the_notes_say_what_is_not_known() -> None:
+    texts = scored_texts([1, 2, 3, 4, 5, 6], [None] * 6, mars=[1, 2, 3, 4, 5, 6], mars_without_planning=[1] * 6)
+    assert list(damage(texts, seed=0)) == ["reorder"]
+    first, *others = list_notes(MarsScores(texts, {}, [], [0.0]))
+    assert first.startswith("news: no verdict on planning: ")
+    assert [note.partition(":")[0] for note in others] == [
+        "perplexity_raw is the perplexity itself, as in the paper",
+        "no Retrieve for news",
+    ]

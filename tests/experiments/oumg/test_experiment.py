@@ -3,12 +3,15 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from core.example import Example
 from data.files import write_examples
+from experiments.oumg.experiment import Findings, comparison_notes
+from meta_eval.bootstrap import Estimate
 from oumg.relative import SCORES
 from tests.experiments.conftest import list_stages
 
@@ -66,3 +69,22 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     assert len(stages) == 4
     assert finish(*command, folder="second", plots=False)["table"] == rows
     assert list_stages(tmp_path / "outputs") == stages
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "truncated", "notes"),
+    [
+        (Estimate(0.5, 0.4, 0.6), 3, ["its accuracy is not above chance; ", "3 of 8 texts lost tokens"]),
+        (Estimate.undefined("too few"), 0, ["whether it tells human texts from outputs is not known: too few"]),
+        (Estimate(0.8, 0.7, 0.9), 0, []),
+    ],
+)
+def test_discriminators_that_say_little_are_named(accuracy: Estimate, truncated: int, notes: list[str]) -> None:
+    comparison = SimpleNamespace(test=(None, None), templates=(("start", "Say:"),))
+    contest = SimpleNamespace(comparison=comparison, about="{0} and {1}: ", systems=("a", "b"))
+    scores, judged = SimpleNamespace(accuracy=accuracy), SimpleNamespace(truncated=truncated)
+    found = SimpleNamespace(contest=contest, kind="bilstm", scores=scores, judged=judged)
+    first, *others = comparison_notes([cast(Findings, found)])
+    assert first.startswith("a and b: 'Say:' was removed from the start of all texts")
+    starts = [f"a and b: bilstm: {note}" for note in notes]
+    assert all(said.startswith(start) for said, start in zip(others, starts, strict=True))

@@ -260,6 +260,14 @@ def test_augmented_references_are_shaded_by_their_cosines() -> None:
     assert [shades(line)[0] for line in lines] == [("a 0.9", pytest.approx(1)), ("a 0.5", pytest.approx(-1))]
 
 
+def test_answers_of_a_judge_and_probabilities_of_turns_are_shown() -> None:
+    explanation = {"fluency": {"answer": "4", "tokens": 31}, "coherence": [["Hi.", 0.25], ["No.", 0.75]], "other": [1]}
+    answer, first, second, other = read_explanation(explanation, "overall")
+    assert answer == Line("fluency, answer of 31 tokens with its question", (Piece("4"),))
+    assert (first.label, shades(first), shades(second)) == ("coherence 0.250", [("Hi.", -1.0)], [("No.", 1.0)])
+    assert other == Line("other", (Piece("[1]"),))
+
+
 def test_long_explanations_are_cut() -> None:
     turns = [{"turn": 0, "momentum": 0.0, "tokens": [["x", 0.0]] * 1000}]
     (line,) = read_explanation({"turns": turns}, "quality")

@@ -7,10 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from experiments.run import share_cores
 
 Run = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -72,6 +75,12 @@ for settings in {tools}:
     [
         (["--help"], 0, ["usage: python experiments/run.py", "\n  score ", "Score a file", "seed="]),
         (["--help"], 0, ["\nCDM\n  +exp=cdm_commongen ", "\n  +exp=cdm_dialogue ", "\nOther experiments\n  +exp=iwf "]),
+        (["--version"], 0, [version("judging-generated-text")]),
+        (
+            ["score", "--help"],
+            0,
+            ["run.py score [FILE] [setting=value ...]\nScore a file", "data.NAME=VALUE\n  # Your own file"],
+        ),
         ([], 2, ["the command lacks a verb", "+exp=toy", "A toy that trains one weight"]),
         (["+exp=toy", "ending=faults"], 2, ["in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"]),
         (["+exp=toy", "--cfg", "job"], 0, ["sentences:\n  _target_: toy.sentences\n  ending: ${ending}"]),
@@ -83,6 +92,13 @@ def test_what_is_printed_without_a_run(run: Run, arguments: list[str], code: int
     assert ended.returncode == code
     assert all(word in ended.stdout + ended.stderr for word in words)
     assert "Traceback" not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("name", ["", "GOMP_SPINCOUNT", "OMP_WAIT_POLICY"])
+def test_threads_sleep_soon_unless_the_environment_says_how_they_wait(name: str) -> None:
+    environment = {name: "3"} if name else {}
+    share_cores(environment)
+    assert environment == ({name: "3"} if name else {"GOMP_SPINCOUNT": "1000"})
 
 
 @pytest.mark.parametrize(
@@ -102,6 +118,22 @@ def test_a_failure_ends_with_1_and_a_traceback_in_the_log(run: Run, tmp_path: Pa
     assert "Traceback" in log
     assert message in log
     assert not (tmp_path / "here" / "results.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("is_there", "where"), [(False, "the traceback is in here/run.log"), (True, "here is as it was")]
+)
+def test_a_failure_before_the_run_begins_leaves_an_older_run_as_it_is(
+    run: Run, tmp_path: Path, is_there: bool, where: str
+) -> None:
+    if is_there:
+        run("+exp=toy", "ending=failure", "run_dir=here")
+        (tmp_path / "here" / "run.log").unlink()
+    ended = run("+exp=toy", "ending=broken", "run_dir=here")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert f"failed: RuntimeError: the sentences broke\n{where}" in ended.stderr
+    assert (tmp_path / "here" / "run.log").exists() == (not is_there)
+    assert ("Traceback" in ended.stderr) == is_there  # which no log holds then
 
 
 def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:

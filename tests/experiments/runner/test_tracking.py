@@ -13,6 +13,7 @@ import pytest
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
 import judge
+from core.faults import SettingFault
 from experiments.contracts import Outcome
 from experiments.runner.tracking import WandbTracking
 from judge.tables import Table
@@ -123,3 +124,17 @@ def test_rows_of_a_table_may_lack_cells_and_mix_texts_with_numbers(tmp_path: Pat
     tracking.close(0)
     (read,) = read_tables(tmp_path).values()
     assert (read["columns"], read["data"]) == (["a", "b"], [[1, None], ["1-2", 0.5]])
+
+
+def test_another_mode_is_refused() -> None:
+    with pytest.raises(SettingFault, match=r"logger\.mode must be offline, online or disabled, but is 'on'"):
+        WandbTracking("test", None, "on", [])
+
+
+def test_the_second_process_of_a_run_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.runner.tracking.is_first_process", lambda: False)
+    tracking = WandbTracking("test", None, "offline", [])
+    tracking.open(tmp_path, "test", {})
+    tracking.publish(Outcome(signature=""), tmp_path)
+    tracking.close(0)
+    assert list(tmp_path.iterdir()) == []

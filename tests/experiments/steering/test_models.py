@@ -8,11 +8,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from core.example import Example
 from core.faults import InputFaults
 from data.corpus import Corpus
 from data.sets.builtin import builtin_corpus
 from discriminators.discriminator import Discriminator
 from discriminators.texts import split_by_group
+from experiments.steering.experiment import judge_held_out
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
 from experiments.steering.tables import SteeredSetting, SteeredTexts, steering_row
 from experiments.training import LanguageModelPlan
@@ -80,6 +82,24 @@ def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
     assert LabelJudges(("bad", "good"), {"good": judge(-0.5, 0.5)}).find_labels(["a", "b"]) == ["bad", "good"]
     three = {"a": judge(1.0, -3.0), "b": judge(2.0, -1.0), "c": judge(0.0, -2.0)}
     assert LabelJudges(("a", "b", "c"), three).find_labels(["x", "y"]) == ["b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "logits", "note"),
+    [
+        ("good good", (1.0, 1.0), "the 2 held-out texts have a single label, good"),
+        ("good bad good bad", (-1.0, 1.0, 1.0, -1.0), "on 4 held-out texts the judges are not above chance"),
+        ("good bad " * 8, (1.0, -1.0) * 8, None),
+        ("", (), None),
+    ],
+)
+def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ...], note: str | None) -> None:
+    texts = tuple(Example(str(i), text="A text.", label=label) for i, label in enumerate(wanted.split()))
+    judges = LabelJudges(("bad", "good"), {"good": judge(*logits)})
+    figures, notes = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {})
+    right = [(logit > 0) == (label == "good") for logit, label in zip(logits, wanted.split(), strict=True)]
+    assert figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
+    assert [each.startswith(note or "") for each in notes] == ([] if note is None else [True])
 
 
 def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> SteeredTexts:

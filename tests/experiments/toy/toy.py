@@ -45,6 +45,8 @@ def sentences(ending: str) -> tuple[Example, ...]:
     """Twelve sentences, longer ones better."""
     if ending == "faults":
         raise InputFaults(["in.jsonl:2: text is empty", "in.jsonl:5: broken JSON"])
+    if ending == "broken":
+        raise RuntimeError("the sentences broke")
     return tuple(Example(f"s{i}", "word " * (i + 1), ratings={"quality": i / 12}) for i in range(12))
 
 

@@ -1,0 +1,66 @@
+"""What the functions of the page answer, called without a browser."""
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from core.faults import SettingFault
+from discriminators.guides import CausalGuide
+from experiments.demo.judging import read_outputs
+from experiments.demo.settings import DemoModels, DemoSettings
+from judge.steering import SteeredText
+from models.causal import CausalLM
+
+pytest.importorskip("gradio")
+pages = pytest.importorskip("experiments.demo.page")
+pytestmark = [  # gradio's, which leaves event loops open
+    pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+]
+
+TYPED = ("The soup was hot.", False, "", "", "", "")
+
+
+@pytest.fixture(autouse=True)
+def collect() -> Iterator[None]:
+    yield
+    gc.collect()
+
+
+def functions(models: DemoModels, settings: DemoSettings) -> dict[str, Callable[..., Any]]:
+    """The functions that the buttons of the page call, by name."""
+    return {each.fn.__name__: each.fn for each in pages.build_page(models, settings).fns.values() if each.fn}
+
+
+def test_a_folder_without_models_judges_by_counting_and_refuses_to_compare_nothing(tmp_path: Path) -> None:
+    settings = DemoSettings(str(tmp_path / "none"), outputs=2)
+    models = DemoModels.load(settings)
+    assert (models.generator, [*models.metrics]) == (None, ["word count", "ROUGE-L", "BLEU"])
+    called = functions(models, settings)
+    assert "on_write" not in called
+    assert "<td>word count</td><td>4</td>" in called["on_score"](*TYPED, ["word count"])
+    assert "choose at least one metric" in called["on_score"](*TYPED, [])
+    outputs = tmp_path / "out.csv"
+    outputs.write_text("system,group,text\na,1,one two\nb,1,one\n")
+    assert "<td>a</td>" in called["on_compare"]([str(outputs)], "word count")
+    assert "out.csv: the page reads at most 2 outputs" in called["on_compare"]([str(outputs)] * 2, "word count")
+    assert "choose a file of outputs" in called["on_compare"](None, "word count")
+    with pytest.raises(SettingFault, match="choose a file of outputs, or one of the examples"):
+        read_outputs([], 2)
+
+
+def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:
+    lm.save_pretrained(tmp_path / "generator")
+    guide.save_pretrained(tmp_path / "guide_bad")
+    settings = DemoSettings(str(tmp_path), new_tokens=4)
+    called = functions(DemoModels.load(settings), settings)
+    *_, (guided, unguided, found, fault) = called["on_write"]("the food", "bad", 4.0, 2, 3, 0)
+    assert ([guided[0], unguided[0]], fault) == ([("the food", None)] * 2, "")
+    assert len(guided) == len(unguided) == 4
+    shown = called["show"](found, SimpleNamespace(index=1))
+    assert "Step 1" in shown
+    ((*_, none, fault),) = called["on_write"]("the food", "good", 4.0, 2, 3, 0)
+    assert (none, "label must be one of bad, but is &#x27;good&#x27;" in fault) == (SteeredText(""), True)
