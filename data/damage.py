@@ -203,6 +203,8 @@ def count_given(example: Example, units: Units) -> int:
 
     >>> count_given(Example("a", text="It is. So it is. Yes.", prefix="It is. So"), ("It is.", "So it is.", "Yes."))
     2
+    >>> count_given(Example("a", turns=("It is.", "Yes."), prefix="It is."), ("It is.", "Yes."))  # the prefix of a text
+    0
     """
     prefix = example.prefix or ""
     if not example.text.startswith(prefix):

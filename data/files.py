@@ -337,8 +337,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     form_of(path, allowed=(".jsonl",))
     records = [to_record(example) for example in examples]
     try:
-        if records:
-            read_examples(InputFile(path, records=records))
+        read_examples(InputFile(path, records=records))
     except InputFaults as found:
         raise ValueError(f"examples cannot be written: {found}") from None
     with open_atomically(path) as file:

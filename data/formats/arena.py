@@ -52,6 +52,5 @@ def read_games(rows: Located, path: Path) -> Rows:
         sides = [row.get("baseline") or "baseline", row["model"]]
         for game, (a, b) in zip(row["games"], (sides, sides[::-1]), strict=False):
             ((_, checked),) = check_rows([(line, game or {})], path, GAME)
-            if verdict := checked.get("score"):
-                judged = {"system_a": a, "system_b": b, "winner": WINNERS[verdict[:2]]}
-                yield line, {"group": _name_input(row, path, line), **judged}
+            judged = {"system_a": a, "system_b": b, "winner": WINNERS.get((checked.get("score") or "")[:2])}
+            yield line, {"group": _name_input(row, path, line), **judged}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import SettingFault, fault, format_value
+from core.faults import fault, format_value
 from data.builtin.grammar import TEXT
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
@@ -51,8 +51,6 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     2013). `newsgroups`: posts on the four topics of CTRLEval (Lang 1995), noisy, classes uneven. `ag_news`: short news
     on four topics of its own (Zhang et al. 2015).
     """
-    if name not in SETS:
-        raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")
     labels = SETS[name]
     file = f"attributes/{'sentiment' if labels == SENTIMENTS else 'topic'}_{name}.jsonl"
 

@@ -241,14 +241,13 @@ def read_verdicts(folder: Path) -> Iterator[str]:
     numbers: dict[str, int] = {}
     with tarfile.open(folder / ARCHIVE) as archive:
         members = [each for each in archive.getmembers() if each.isfile() and each.name.endswith(ANNOTATIONS)]
-        for member in sorted(members, key=lambda each: each.name):
-            if (file := archive.extractfile(member)) is not None:
-                for row in parse_json(folder / ARCHIVE, file.read()):
-                    if row["preference"] is not None:
-                        number = numbers.setdefault(row["instruction"], len(numbers))
-                        share = round(row["preference"] - 1, 6)
-                        lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
-                        yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
+        for file in filter(None, map(archive.extractfile, sorted(members, key=lambda each: each.name))):
+            for row in parse_json(folder / ARCHIVE, file.read()):
+                if row["preference"] is not None:
+                    number = numbers.setdefault(row["instruction"], len(numbers))
+                    share = round(row["preference"] - 1, 6)
+                    lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
+                    yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
 
 
 def read_poems(folder: Path) -> Rows:

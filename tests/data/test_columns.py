@@ -145,6 +145,12 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
         (("labels",), (), '"labels" is no field (did you mean "label"?): data.columns.labels=labels passes it on'),
         (("labels",), (("labels", ("labels",)),), None),
         (("label", "labels"), (), None),
+        (
+            ("id", "uid"),
+            (("id", ("uid",)),),
+            '"id" is a key of the output of scores: data.columns.my_id=id renames it',
+        ),
+        (("id", "uid"), (("id", ("uid",)), ("my_id", ("id",))), None),
     ],
 )
 def test_names_that_clash(keys: tuple[str, ...], columns: Any, problem: str | None) -> None:
@@ -211,6 +217,15 @@ def test_columns_and_files_may_be_called_like_numbers(tmp_path: Path) -> None:
     assert read_examples(tmp_path / "x.csv", columns=columns) == (Example("2", "a", references=("b",)),)
     files: Any = {"text": 5, "references": 6}
     assert InputFile.of(**files).aligned == (("text", Path("5")), ("references", Path("6")))
+
+
+def test_other_processes_read_the_same_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines(tmp_path / "x.jsonl", {"text": "a"})
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "x.jsonl"
+    given = [InputFile.of("x.jsonl"), InputFile.of(text="x.jsonl"), InputFile(Path("memory"), records=[{"text": "a"}])]
+    expected = [InputFile.of(path), InputFile.of(text=path), given[-1]]
+    assert [each.resolve() for each in given] == expected
 
 
 def test_inputs_that_contradict_each_other() -> None:

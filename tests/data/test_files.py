@@ -100,6 +100,7 @@ def test_an_empty_string_means_missing(tmp_path: Path):
 
 def test_a_missing_id_is_the_line(tmp_path: Path):
     assert [e.id for e in read(tmp_path / "in.jsonl", '{"text": "a"}\n{"id": "x", "text": "b"}\n')] == ["1", "x"]
+    assert [e.id for e in read(tmp_path / "in.json", '[{"text": "a"}, {"id": "x", "text": "b"}]')] == ["1", "x"]
     assert [e.id for e in read(tmp_path / "in.csv", 'text\n"a\nb"\nc\n')] == ["2", "4"]
 
 
@@ -207,10 +208,12 @@ def test_required_fields(tmp_path: Path):
 
 def test_no_file_a_folder_another_suffix(tmp_path: Path):
     (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "y.txt").touch()
     for name, expected in {
         "none.jsonl": " no such file",
         "folder.jsonl": " no such file, it is a folder",
         "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ".txt"',
+        "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ".txt"',
         "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ""',
     }.items():
         with pytest.raises(InputFaults) as found:
@@ -231,10 +234,11 @@ ROW = "2: a row must have at most 200000 characters"
     [
         ("x.jsonl.gz", b"", bytes(2**20), "1: a line must have at most 200000 bytes, found more"),
         ("x.jsonl.gz", b'{"text": "a"}\n', b"\n" * 2**17, "100003: a file must have at most 100000 blank lines"),
+        ("x.json.gz", b"[", b" " * 2**20, " a JSON file must have at most 200000 bytes, found more"),
         ("x.csv.gz", b'text\n"', b"a\n" * 2**19, ROW),
         ("x.csv.gz", b"text\n", b'"\n",' * 2**17, ROW),
     ],
-    ids=["zeros", "blank lines", "a cell", "a row"],
+    ids=["zeros", "blank lines", "a document", "a cell", "a row"],
 )
 def test_a_small_file_that_holds_gigabytes_is_refused_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, start: bytes, block: bytes, fault: str
@@ -265,6 +269,7 @@ def test_reading_ends_after_many_faults(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("examples", "message"),
     [
+        ([], "x.jsonl: the file needs at least one example, found none"),
         ([Example("a", turns=("u", " "))], 'number 2 of "turns" must not be blank, found " "'),
         ([Example("a", text="t"), Example("a", text="u")], "ids must be unique"),
         ([Example("a", text="t", system="\ud83d")], "half of a surrogate pair"),
@@ -320,6 +325,8 @@ def test_scores_have_the_promised_form():
         first | {"explanation": {"tokens": [1, 2]}},
         second | {"reason": "coherence: too long", "explanation": {}},
     ]
+    both = next(score_records(examples, {name: list_rows(scores) for name in "mn"}))
+    assert both["explanation"] == {"m": {"tokens": [1, 2]}, "n": {"tokens": [1, 2]}}
 
 
 def test_compressed_files_are_read_as_they_are(tmp_path: Path):
@@ -354,3 +361,5 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
     (tmp_path / "y.parquet").write_text("no parquet")
     with pytest.raises(InputFaults, match=r"y.parquet: the file must be parquet"):
         read_examples(tmp_path / "y.parquet")
+    with pytest.raises(InputFaults, match=r"z.parquet: no such file$"):
+        read_examples(tmp_path / "z.parquet")

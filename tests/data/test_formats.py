@@ -15,7 +15,7 @@ import pytest
 from core.faults import InputFaults
 from data.files import InputFile
 from data.formats.recognition import recognise
-from data.preferences import read_judged, read_preferences
+from data.preferences import holds_pairs, read_judged, read_preferences
 from data.scored import read_scored
 
 GEN = {"gen_args_0": {"arg_0": "Q", "arg_1": {"until": []}}}
@@ -97,6 +97,12 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "lm-eval samples, 1 text, acc, acc_norm as scores",
         {"text": "y", "references": ["z"]},
     ),
+    "equal choices": (
+        "samples_t_1.jsonl",
+        [choose(0, (-3, -1), 0) | {"arguments": [["A", " x"], ["B", " x"]], "acc": 0}],
+        "lm-eval samples, 1 text, acc as score",
+        {"text": "B x", "references": ["A x"]},
+    ),
     "legacy": (
         "samples_t_1.json",
         [sample(0, arguments=["Q", "yes"], resps=[[[-0.1, True]]], filtered_resps=[[-0.1, True]], acc=1)],
@@ -148,6 +154,24 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "ragas results, 2 texts, f(mode=f1) as score",
         {"text": "A", "context": "Q", "references": ["R"], "scores": {"f(mode=f1)": 0.5}},
     ),
+    "ragas, lists of Python": (
+        "ragas.csv",
+        "question,contexts,answer,ground_truths\nQ,[],A,\"['R', 'S']\"\n",
+        "ragas results, 1 text",
+        {"text": "A", "references": ["R", "S"]},
+    ),
+    "ragas, text in brackets": (
+        "ragas.csv",
+        "question,contexts,answer,ground_truth\nQ,[],A,[laughs out]\n",
+        "ragas results, 1 text",
+        {"text": "A", "references": ["[laughs out]"]},
+    ),
+    "ragas, edited": (
+        "annotated.json",
+        {"m": [{**JUDGED, "is_accepted": False, "prompts": {"p": {"edited_output": {"verdict": 0.25}}}}]},
+        "ragas annotated verdicts, 1 text, m as score, m as rating",
+        {"ratings": {"m": 0.25}},
+    ),
     "ragas, older": (
         "ragas.jsonl",
         [{"question": "Q", "answer": "A", "contexts": ["c"], "ground_truths": ["R", "S"], "faithfulness": 1.0}],
@@ -169,9 +193,16 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
     "mqm": (
         "mqm.tsv",
         MQM + 's\td\t1\t1\tr1\tHi\t<v>Ha"</v>\tFluency/Punctuation\tMinor\ns\td\t1\t1\tr1\tHi\tHa"\tAccuracy\tMajor\n'
-        's\td\t1\t1\tr2\tHi\tHa"\tNo-error\tno-error\n',
+        's\td\t1\t1\tr2\tHi\tHa"\tNo-error\tno-error\ns\td\t1\t1\tr2\tHi\tHa"\tOther\tHOTW-test\n'
+        's\td\t1\t1\tr3\tHi\tHa"\tNon-translation!\tMajor\n',
         "WMT MQM errors, 1 text, mqm as rating",
-        {"text": 'Ha"', "context": "Hi", "system": "s", "group": "1", "ratings": {"mqm": {"r1": -5.1, "r2": 0.0}}},
+        {
+            "text": 'Ha"',
+            "context": "Hi",
+            "system": "s",
+            "group": "1",
+            "ratings": {"mqm": {"r1": -5.1, "r2": 0.0, "r3": -25}},
+        },
     ),
 }
 PAIRS: Mapping[str, Case] = {
@@ -199,10 +230,23 @@ PAIRS: Mapping[str, Case] = {
         [("x", "y", 0.0), ("x", "y", 0.5)],
         [],
     ),
+    "battles with answers": (
+        "battles.jsonl",
+        [
+            {"id": 1, "model_a": "x", "model_b": "y", "winner": "model_a", "prompt": "Q", "response_a": "A"},
+            {"id": 2, "model_a": "x", "model_b": "y", "winner": "tie", "conversation_b": [ASKED, {"content": "B"}]},
+        ],
+        "arena battles, 2 texts, 2 judgements of 2 systems",
+        [("x", "y", 1.0), ("x", "y", 0.5)],
+        ["A", "B"],
+    ),
     "games": (
         "judgment.jsonl",
-        [{"uid": "u", "model": "m", "judge": "j", "baseline": "b", "games": GAMES[:n]} for n in (1, 2)],
-        "Arena-Hard judgments, 3 judgements of 2 systems",
+        [
+            {"uid": "u", "model": "m", "judge": "j", "baseline": "b", "games": games}
+            for games in (GAMES[:1], GAMES, [{"score": None}])
+        ],
+        "Arena-Hard judgments, 3 judgements of 2 systems, 1 without a verdict left out",
         [("b", "m", 1.0), ("b", "m", 1.0), ("m", "b", 1.0)],
         [],
     ),
@@ -215,10 +259,14 @@ PAIRS: Mapping[str, Case] = {
     ),
     "messages": (
         "dpo.json",
-        [{"conversations": [{"from": "human", "value": "Q"}], "chosen": {"value": "A"}, "rejected": {"value": "B"}}],
-        "chosen and rejected answers, 2 texts, 1 judgements of 2 systems",
-        [("chosen", "rejected", 1.0)],
-        ["A", "B"],
+        [
+            {"conversations": [{"from": "human", "value": "Q"}], "chosen": {"value": "A"}, "rejected": {"value": "B"}},
+            {"chosen": "C", "rejected": "D", "chosen_model": "m", "rejected_model": "n"},
+            {"chosen": "E", "rejected": "F", "chosen_model": "m", "rejected_model": "m"},
+        ],
+        "chosen and rejected answers, 6 texts, 3 judgements of 4 systems",
+        [("chosen", "rejected", 1.0), ("m", "n", 1.0), ("chosen", "rejected", 1.0)],
+        ["A", "B", "C", "D", "E", "F"],
     ),
     "message lists": (
         "v1.jsonl",
@@ -238,6 +286,13 @@ PAIRS: Mapping[str, Case] = {
         "chosen and rejected answers, 4 texts, 4 judgements of 4 systems",
         [(f"chosen {i}", f"rejected {j}", 1.0) for i in (1, 2) for j in (1, 2)],
         ["a", "b", "c", "d"],
+    ),
+    "two pairs of one id": (
+        "pairs.json",
+        [{"id": "i", "prompt": "Q", "chosen": text, "rejected": "no"} for text in "ab"],
+        "chosen and rejected answers, 4 texts, 2 judgements of 2 systems",
+        [("chosen", "rejected", 1.0)] * 2,
+        ["a", "no", "b", "no"],
     ),
 }
 
@@ -306,6 +361,34 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
         [choose(0, (-1, -2), 0) | {"arguments": ["Q", "x"]}],
         ":1: each request needs a text or a log-likelihood",
     ),
+    "a document that is no object": (
+        "x.json",
+        "3",
+        ": a JSON file must be an array .*, or a file of a known .* found 3",
+    ),
+    "an empty array": ("x.json", "[]", r": a JSON file must be an array of objects, found \[\]"),
+    "an empty answer": ("x.json", [{"completion": "", "label": True}], ":1: an answer is needed here, found"),
+    "several turns": (
+        "x.jsonl",
+        [{"user_input": [ASKED], "response": "A"}],
+        ":1: a sample of several turns is not read",
+    ),
+    "metrics of one name": (
+        "x.json",
+        {"testCases": [case(), case(metricsData=[{"name": "A", "score": 1}] * 2)]},
+        r':2: each metric needs a name of its own, found \["A"\]',
+    ),
+    "a log without a model": (
+        "x.json",
+        inspect() | {"eval": {"task": "t"}},
+        ': an Inspect log needs "eval" with "model", found',
+    ),
+    "a log without samples": ("x.json", inspect() | {"samples": []}, ": this Inspect log has no samples"),
+    "the id of a sample": (
+        "x.json",
+        inspect() | {"samples": [inspect()["samples"][0] | {"id": 1.5}]},
+        ':1: "id" must be a text or a whole number, found 1.5',
+    ),
     "another row": ("x.jsonl", [annotate(1.5), {"text": "x"}], ':2: .*"generator_1" is required'),
     "another preference": ("x.json", [annotate(0.5)], ':1: "preference" must be from 1 to 2'),
     "an unknown winner": ("x.jsonl", [pair("model_1", "old")], ':1: "g2_winner" must be'),
@@ -341,6 +424,7 @@ def test_texts_and_judgements_are_not_taken_for_one_another(tmp_path: Path) -> N
         read_preferences(outputs)
     with pytest.raises(InputFaults, match=r"texts are needed, found arena battles, .*: judge prefer reads it"):
         read_scored(battles)
+    assert (holds_pairs(InputFile(battles)), holds_pairs(InputFile(outputs))) == (True, False)
 
 
 def test_a_small_zip_costs_little(tmp_path: Path) -> None:
@@ -349,6 +433,8 @@ def test_a_small_zip_costs_little(tmp_path: Path) -> None:
         InputFaults, match=r"a log of this size must have at most [0-9]+ bytes unpacked, found 40000002"
     ):
         recognise(path)
+    with pytest.raises(InputFaults, match=r"x\.eval: an \.eval file needs header.json or _journal/start.json"):
+        recognise(pack(path, {"start.json": "{}"}))
     for content in (b"PK", path.read_bytes()[:-40], b""):
         path.write_bytes(content)
         with pytest.raises(InputFaults, match=r"x\.eval: "):
@@ -387,6 +473,24 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match=r"data.split must be a language pair, one of en-cs, en-de, found None"):
         read_scored(folder)
     assert len(read_scored(folder, split="en-de")) == 3
+    for name, content, fault in (
+        ("documents/en-de.docs", "a\td\n", ": the file must have 3 lines as the sources, found 1"),
+        ("human-scores/en-de.esa.seg.score", "x\t1\nx\tbad\n", ":2: a line must be SYSTEM and SCORE, found 'x\\tbad'"),
+        (
+            "human-scores/en-de.esa.seg.score",
+            "x\t1\nx\t2\n",
+            ": a system needs a line per segment (3), found 2 of x",
+        ),
+    ):
+        (make_evalset(folder) / name).write_text(content)
+        with pytest.raises(InputFaults) as caught:
+            read_scored(folder, split="en-de")
+        assert caught.value.faults == (f"{folder / name}{fault}",)
+    for name in "xy":
+        (folder / "system-outputs" / "en-de" / f"{name}.txt").unlink()
+    (folder / "human-scores" / "en-de.esa.seg.score").unlink()
+    with pytest.raises(InputFaults, match=r"system-outputs/en-de: the folder needs outputs of systems, SYSTEM.txt"):
+        read_scored(folder, split="en-de")
 
 
 LINES = """
@@ -431,6 +535,14 @@ def test_real_files(line: str, formats: Path) -> None:
         assert len(read_scored(formats / name)) == len(found.texts)
     if found.pairs:
         assert len(read_preferences(formats / name)) == len(found.pairs)
+
+
+def test_samples_are_of_the_model_that_the_results_name_or_of_their_folder(tmp_path: Path) -> None:
+    (folder := tmp_path / "org__model").mkdir()
+    path = write(folder, "samples_t_1.jsonl", [sample(0)])
+    for results, model in (({"model_name": "m"}, "m"), ({"model_name": " "}, "org/model"), ({}, "org/model")):
+        write(folder, "results_1.json", results)
+        assert read_scored(path).examples[0].system == model
 
 
 ODD = (None, -1.5, True, "", "x", [], {}, [1], {"a": 1}, [None], [[]], [{}], float("nan"), 10**30)

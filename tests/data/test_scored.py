@@ -143,6 +143,9 @@ def test_faults_name_the_file_of_the_system(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("A\n \nC\n")
     with pytest.raises(InputFaults, match=r"b\.txt:2: an example needs"):
         read_scored(systems=[f"a={tmp_path}/a.txt", f"b={tmp_path}/b.txt"])
+    several = write(tmp_path / "c.jsonl", {"text": "t", "ratings": {"q": [1, 2]}})
+    with pytest.raises(InputFaults, match=r"/c\.jsonl: ratings of several people need one file with all systems"):
+        read_scored(systems=[f"a={tmp_path}/a.txt", f"c={several}"])
     for wrong in (["a.txt"], ["=a.txt"], ["a="]):
         with pytest.raises(SettingFault, match="NAME=FILE for each system"):
             read_scored(systems=wrong)
@@ -206,6 +209,9 @@ not JSON
         (7, '"m" of "judges" must be a name or a number from 0 to 1, found true'),
     ):
         assert re.search(rf"prefs.jsonl:{line}: {re.escape(rule)}", said)
+    (tmp_path / "prefs.csv").write_text("group,system_a,system_b,winner\n")
+    with pytest.raises(InputFaults, match=r"prefs.csv: the file needs at least one judgement, but has only a header$"):
+        read_preferences(tmp_path / "prefs.csv")
 
 
 def test_faults_of_both_files(tmp_path: Path) -> None:

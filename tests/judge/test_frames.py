@@ -60,6 +60,8 @@ def test_a_table_in_memory_is_read_as_its_csv_file(tmp_path: Path) -> None:
     ours, file = judge.read(frame), judge.read(tmp_path / "x.csv")
     assert ours.examples == file.examples
     np.testing.assert_array_equal(ours.values("m", ""), file.values("m", ""))
+    with pytest.raises(SettingFault, match=r'^a column must occur once, but "x" is repeated$'):
+        judge.read(pandas.DataFrame([["a", 1, 2]], columns=["text", "x", "x"]))
 
 
 OUTPUTS = {
