@@ -142,3 +142,25 @@ def test_what_the_settings_leave_out_is_not_missing(run: Run, empty_cache: Path)
     assert ended.returncode == 0, ended.stderr
     assert "bert-base-chinese" not in ended.stdout
     assert re.search(r"from scratch +plan\.generator ", ended.stdout)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("plan", "plan: nothing trains\ndata: none of its own\nto download: 0.00 GB of weights\n"),
+        ("score in.jsonl metric=bleu output=out.jsonl", "score: nothing trains\ndata: read by the run itself\n"),
+        (
+            "guided_text data=builtin_reviews model.device=cpu",
+            "data builtin_reviews: 6000 training texts, 300 held out",
+        ),
+        (
+            "cdm_dialogue data=fed data.root=ROOT data.download=true",
+            "data: fed/fed_test_coherence.txt will be fetched (size not known)",
+        ),
+    ],
+)
+def test_what_needs_no_model_or_little(run: Run, tmp_path: Path, command: str, said: str) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n')
+    ended = run("doctor", *command.replace("ROOT", str(tmp_path)).split())
+    assert said in ended.stdout
+    assert "Traceback" not in ended.stderr

@@ -76,6 +76,7 @@ def test_words_as_settings(words: str, settings: str) -> None:
         ("compare --metrics=ter a.jsonl", "--metrics=ter is no option; a setting has no dashes: metrics=ter"),
         ("compare --metric", "metric=VALUE"),
         ("compare a.jsonl --metric ''", "metric=VALUE"),
+        ("compare in.jsonl metrics=bleu,ter,bleu", "metrics must name each metric once, but has bleu twice"),
         ("compare in.jsonl level=0.1,0.2", "level=0.1,0.2 needs -m, which runs a job for each value"),
         ("compare in.jsonl metric=bleu,ter", "metric must be one name"),
         ("compare in.jsonl --metric bleu,ter", "a setting has no dashes: metrics=bleu,ter"),
