@@ -139,14 +139,14 @@ class Examination:
             self.lacking.append(f"{places}={name}: {fault}")
             return
         if not is_whole:
-            has_network = self.config["network"]
+            is_here = Path(name).exists()
             size = f"{known.download / GB:.2f} GB" if known else "size not known"
             size = size if itemsize else "vocabulary alone"
             row["state"] = f"{'missing' if folder is None else 'weights missing'} ({size})"
-            if has_network and not Path(name).exists():
+            if self.config["network"] and not is_here:
                 row["state"] = f"will be fetched ({size})"
             else:
-                hint = "" if has_network else "; network=true fetches it, or name a folder"
+                hint = "" if is_here else "; network=true fetches it, or name a folder"
                 self.lacking.append(f"{places}={name}: {row['state']}{hint}")
         if not itemsize or count is None:
             yield row
@@ -213,17 +213,22 @@ class Examination:
 
     def _check_hardware(self, config: DictConfig) -> torch.device | None:
         """The device that trains; devices, a library or NLTK's data that this machine lacks go to `lacking`."""
+        from models.devices import check_device
+
         device = None
         with self._gather():
             check_devices(self.config)
         with self._gather():
             device = check_trainer(config.trainer)
-        for place, value in walk({name: self.config.get(name) for name in ("model", "metric")}):
+        for place, value in walk({name: self.config.get(name) for name in ("model", "metric", "metrics")}):
             if isinstance(value, Mapping) and value.get("_target_") == LORA and find_spec("peft") is None:
                 self.lacking.append(f"{place}: peft is not installed: pip install -e '.[peft]'")
             if place.endswith("sentence_split") and isinstance(value, str):
                 with self._gather(f"{place}: "):
                     make_splitter(value)
+            if place.startswith("metric") and place.endswith(".device") and value is not None:
+                with self._gather(f"{place}: "):
+                    check_device(value)
         return device
 
     @contextmanager

@@ -92,6 +92,15 @@ def test_all_that_is_missing_is_named_at_once(run: Run, empty_cache: Path, tmp_p
     assert list(tmp_path.iterdir()) == []  # neither a run folder nor a cache
 
 
+def test_devices_of_metrics_and_a_local_folder_without_weights(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    one = ("metrics=ctrleval", f"metrics.ctrleval.model={tmp_path}/model", "metrics.ctrleval.device=cuda:99")
+    ended = run("doctor", "score", "output=out.jsonl", "data.path=in.jsonl", *one)
+    _, device, model = ended.stderr.splitlines()
+    assert device.startswith("- metrics.ctrleval.device: device=cuda:99, but this machine has")
+    assert model == f"- metrics.ctrleval.model={tmp_path}/model: weights missing (size not known)"
+
+
 @pytest.mark.usefixtures("empty_cache")
 def test_with_the_network_a_missing_checkpoint_is_a_download(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.devices.free_memory", lambda device: None)  # that of this machine changes
