@@ -226,7 +226,7 @@ class Examination:
             if place.endswith("sentence_split") and isinstance(value, str):
                 with self._gather(f"{place}: "):
                     make_splitter(value)
-            if place.startswith("metric") and place.endswith(".device") and value is not None:
+            if place.startswith("metric") and place.endswith(".device") and isinstance(value, str):
                 with self._gather(f"{place}: "):
                     check_device(value)
         return device
