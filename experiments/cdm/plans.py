@@ -96,6 +96,7 @@ class CdmPlan:
 
     def __post_init__(self) -> None:
         check(one_of(("loss", "discrepancy")), keep=self.keep)
+        check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":
             amateur, expert = self.amateur.schedule, self.expert.schedule
             if amateur.epochs != expert.epochs or amateur.lora is not None:

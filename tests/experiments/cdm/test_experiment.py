@@ -227,6 +227,11 @@ def test_both_models_of_a_pair_keep_the_epoch_of_the_largest_discrepancy(kept: R
         pair_plan(replace(LEARNS, epochs=2), keep="discrepancy")
 
 
+def test_an_unknown_rule_is_refused_before_anything_is_trained() -> None:
+    with pytest.raises(SettingFault, match=r"rules\[0\] must be 'mesgar', 'vakulenko' or 'deam_like', but is 'deam'"):
+        replace(pair_plan(), rules=["deam"])
+
+
 def test_a_rule_that_changes_no_dialogue_is_refused(kept: Run, trained: TrainedPair) -> None:
     turns = ("oh", "no", "so"), ("no", "oh", "so")
     short = tuple(Example(str(i), turns=turns[i % 2]) for i in range(12))
