@@ -178,7 +178,8 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
     if key.lstrip("+") in ONE_NAME and (value.startswith("[") or (has_several and not multirun)):
         raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")
     if multirun and has_several:
-        return [f"metric={value}"] if key == "metrics" else [setting]
+        jobs = re.sub(r"[^,]+", r"[\g<0>]", value) if key in LISTS - {"metrics"} else value
+        return [f"{'metric' if key == 'metrics' else key}={jobs}"]
     if key == "metrics" and (is_plain or value.startswith("[")):
         names = re.findall(r"[^\[\]\s,'\"]+", value)
         if twice := [name for name in names if names.count(name) > 1]:

@@ -25,6 +25,7 @@ EXPERIMENTS = descriptions((CONFIGS,))
         ("metrics=bleu compare in.jsonl", '+exp=compare data.path="in.jsonl" +metric@metrics.bleu=bleu'),
         ("-m compare in.jsonl metrics=bleu,ter", '+exp=compare data.path="in.jsonl" metric=bleu,ter'),
         ("-m compare metrics=bleu level=0.1,0.2", "+exp=compare +metric@metrics.bleu=bleu level=0.1,0.2"),
+        ("-m plan differences=0.1,0.2 seed=1,2", "+exp=plan differences=[0.1],[0.2] seed=1,2"),
         ("score metric.aspects=a,b seed=1", "+exp=score metric.aspects=[a,b] seed=1"),
         ("compare metrics=[bleu] ~metric", "+exp=compare +metric@metrics.bleu=bleu ~metric"),
         ("compare old=a.txt new=b.txt", "+exp=compare old=a.txt new=b.txt"),
