@@ -133,7 +133,7 @@ class ScoredTexts(Result):
         unread = int(np.isnan(single).sum())
         found = (
             (unread, f"of {n * len(single)} ratings of single judges are missing; a mean is of the others"),
-            (unscored, f"of {n} examples could not be scored; {self.where} says why"),
+            (unscored, f"of {n} examples lack a score; {self.where} says why"),
             (truncated, f"of {n} examples lost tokens that the model could not read"),
         )
         return (*collect_notes(self.scores), *(f"{number} {what}" for number, what in found if number))

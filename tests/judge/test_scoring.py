@@ -32,7 +32,7 @@ def test_scores_are_those_of_the_metric() -> None:
     assert found.reasons == [None, "bleu1 needs references, found none", None]
     assert found.signature == expected.signature
     assert [example.id for example in found.examples] == ["a", "b", "c"]
-    assert found.notes == ("1 of 3 examples could not be scored; `reasons` says why",)
+    assert found.notes == ("1 of 3 examples lack a score; `reasons` says why",)
     assert "<td>the cat sat</td>" in found._repr_html_()
 
 
