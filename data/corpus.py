@@ -15,6 +15,7 @@ import numpy as np
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores
+from core.settings import Share, check
 from meta_eval.scored_set import ScoredSet
 
 HELD_OUT_FRACTION = 0.1  # of the texts of a public set or of a user's own file
@@ -106,6 +107,5 @@ def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) ->
 
 def split_share(examples: Sequence[Example], key: Key, fraction: float, seed: int) -> Parts:
     """Like `split_by`, with a fraction (in [0, 1)) of all different keys held out, rounded up."""
-    if not 0 <= fraction < 1:
-        raise SettingFault(f"held_out_fraction must be at least 0 and below 1, but is {fraction}")
+    check(Share, held_out_fraction=fraction)
     return split_by(examples, key, math.ceil(fraction * len({key(example) for example in examples})), seed)

@@ -143,7 +143,7 @@ def public_corpus(
     rated: Names,
     root: Path | str,
     download: bool = False,
-    training_sets: Sequence[str] = (),
+    training_sets: Names | None = None,
     plain_stories: bool = False,
     systems: Sequence[str] | None = None,
     name: str | None = None,
@@ -160,7 +160,8 @@ def public_corpus(
     Raises SettingFault if a rated text, or its reference after its context, is also a training text.
     """
     names = [rated] if isinstance(rated, str) else rated
-    training = [*training_sets, *(["roc_stories"] if plain_stories else [])]
+    training = [training_sets] if isinstance(training_sets, str) else [*(training_sets or ())]
+    training += ["roc_stories"] if plain_stories else []
     check(Several[one_of(tuple(RATED))], rated=names)
     if training:
         check(Several[one_of(tuple(TRAINING))], training_sets=training)

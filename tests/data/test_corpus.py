@@ -1,6 +1,7 @@
 """Corpus: the split by content, its labels, and texts that are on two sides."""
 
 from operator import attrgetter
+from typing import Any, cast
 
 import pytest
 
@@ -26,8 +27,9 @@ def test_a_split_depends_on_content_and_seed_only(key: Key) -> None:
 def test_a_share_of_the_keys_is_rounded_up() -> None:
     assert split_share(EXAMPLES, attrgetter("group"), 0.11, seed=0) == split_by(EXAMPLES, attrgetter("group"), 3, 0)
     assert split_share((), attrgetter("group"), 0.5, seed=0) == ((), ())
-    with pytest.raises(SettingFault, match="at least 0 and below 1, but is 10"):
-        split_share(EXAMPLES, attrgetter("group"), 10, seed=0)
+    for wrong in (10, -0.1, float("nan"), "x", None):
+        with pytest.raises(SettingFault, match=f"^held_out_fraction must be .*, but is {wrong!r}$"):
+            split_share(EXAMPLES, attrgetter("group"), cast(Any, wrong), seed=0)
 
 
 def test_labels_are_those_of_all_texts() -> None:

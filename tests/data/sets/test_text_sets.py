@@ -109,6 +109,11 @@ def test_all_faults_of_a_file_at_once(
     assert faults_of(lambda: load(tmp_path), path) == expected
 
 
+def test_a_set_to_train_on_may_be_named_alone(tmp_path: Path) -> None:
+    with pytest.raises(SettingFault, match=r"^training_sets\[0\] must be .*, but is 'squad'$"):
+        public_corpus("fed", tmp_path, training_sets="squad")
+
+
 def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
     write(tmp_path / "mans_roc.jsonl", MANS)
     write(tmp_path / "roc_plain.txt", "A b .  c d .", "x .", "y .")
