@@ -175,7 +175,7 @@ def read_given(source: Any, columns: Columns) -> Preferences | None:
         return read_preferences(source, columns)
     rows = list_items(source, "preferences must be in a file, a list of rows or a DataFrame")
     if other := next((row for row in rows if not isinstance(row, Mapping)), None):
-        raise SettingFault(f"preferences must be rows, but one is a {type(other).__name__}: {format_value(other)}")
+        raise SettingFault(f"preferences must be rows, but one is {format_value(other)}")
     return read_preferences(InputFile(GIVEN, freeze_columns(columns), records=rows))
 
 

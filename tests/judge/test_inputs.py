@@ -97,6 +97,7 @@ class OtherTable(list[str]):
     columns = ("text",)
 
 
+OUTPUT = {"text": "x", "system": "a", "group": "i"}
 CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read("Hello"), "a text must be in a list, and the name"),
     (lambda: read(["a", {"text": "b"}]), "must hold texts, rows or Examples, but this one holds rows and texts"),
@@ -138,6 +139,21 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.prefer(outputs=OUTPUTS), "preferences, or a judge"),
     (lambda: judge.prefer(outputs=OUTPUTS, judge="bleu"), "must compare pairs"),
     (lambda: judge.prefer([PAIR], scale=3), "scale is not a setting of prefer without the name"),
+    (lambda: read(read(["a"]), references=["b"]), "a ScoredSet has its scores, references and columns; give none"),
+    (
+        lambda: judge.score(["a"], "word_count", output="out.jsonl"),
+        "output needs a file of texts with their references",
+    ),
+    (lambda: judge.agree([{"text": "a", "ratings": {"q": 1}}]), "scores are needed: pass metrics or scores"),
+    (lambda: judge.compare({"a": {"i": "x"}}, "word_count"), "a comparison needs at least 2 systems, found a"),
+    (
+        lambda: judge.compare([{**OUTPUT, "context": "c"}, {**OUTPUT, "system": "b", "context": "d"}], "word_count"),
+        'context of "i" is "d" here and "c" in line 1',
+    ),
+    (lambda: judge.plan({"a": {"i": "x"}}), "pilot.systems must name the two systems of the pilot, but is []"),
+    (lambda: judge.plan(spread_inputs=0, spread_raters=0), "spread_inputs and spread_raters must not both be 0"),
+    (lambda: judge.prefer([PAIR], metrics="word_count"), "metrics score texts: outputs must hold those of the systems"),
+    (lambda: judge.prefer(cast(Any, [PAIR, 3])), "preferences must be rows, but one is 3"),
     (lambda: judge.prefer([{**PAIR, "id": "z"}], outputs=OUTPUTS, metrics="word_count"), "judged systems and inputs"),
 ]
 

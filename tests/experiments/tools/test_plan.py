@@ -9,8 +9,8 @@ import pytest
 import judge
 from core.faults import SettingFault
 from judge.label_plans import PlanSettings
-from judge.planning import count_ratings, size_for_metrics
-from meta_eval.planning import SampleSize, williams_power
+from judge.planning import count_ratings, note_gaps, size_for_metrics
+from meta_eval.planning import Pilot, SampleSize, Spread, williams_power
 from tests.data.sets.small_files import write
 
 Finish = Callable[..., dict[str, Any]]
@@ -47,6 +47,15 @@ def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
     table = finish("+exp=plan", "pilot.path=in.jsonl", "raters=[1,2]", "differences=[0.5]")["table"]
     spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
+
+
+def test_what_a_pilot_cannot_show_is_named() -> None:
+    found = note_gaps(Spread(0, 1, Pilot(9, 5)))
+    assert found[2:] == [
+        "the spread of raters rests on 5 of 9 inputs",
+        "raters differ so much that the pilot shows no spread between inputs; with 0, n may be too small",
+    ]
+    assert note_gaps(Spread(1, None, Pilot(9, 0)))[2].startswith("no input of the pilot has ratings of several people")
 
 
 def test_the_last_line_counts_ratings() -> None:
