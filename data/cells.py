@@ -167,7 +167,8 @@ def list_items(source: Any, rule: str) -> list[Any]:
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
             raise SettingFault(f"a column must occur once, but {format_value(twice[0])} is repeated")
         return source.to_dict(orient="records")
-    are_columns = hasattr(source, "columns")  # a table of another library gives its columns, or their names
+    # a table of another library gives its columns, or their names
+    are_columns = isinstance(getattr(source, "columns", None), Iterable)
     no_rows = str | bytes | Mapping | set | frozenset | io.IOBase
     if are_columns or not isinstance(source, Iterable) or isinstance(source, no_rows):
         raise SettingFault(f"{rule}, but got a {type(source).__name__}: {printable(repr(source))[:60]}")
