@@ -136,7 +136,10 @@ def prefer(
         found[name] = prefer_by_scores(asked, places, next(iter(each.values.values())))
     if np.isnan(asked.outcomes).all() or (found and all(np.isnan(outcomes).all() for outcomes in found.values())):
         why = f"the judged systems and inputs must be in {texts.name}, but no pair of outputs is"
-        why = why if verdicts is None else f"the judge gave no answer: {verdicts.reasons[0]}"
+        if verdicts is not None:
+            why = f"the judge gave no answer: {verdicts.reasons[0]}"
+        elif np.isnan(asked.outcomes).all():
+            why = 'at least one judgement needs a "winner", or human_labels give people\'s, but only judges judged'
         raise InputFaults([fault(asked.name, 0, why)])
     lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
     people = ranked.by_rater()

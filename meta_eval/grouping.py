@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Floats, number_groups
 from meta_eval.correlation import varies
+from meta_eval.ties import merge_ties
 
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples, n) -> (resamples,)
 Grouping = Literal["global", "per_system", "per_input", "system_means"]
@@ -147,4 +148,6 @@ def _means(x: Floats, layout: Layout, input_weights: Floats) -> Floats:
     membership = np.equal.outer(layout.systems, np.arange(layout.system_count)).astype(np.float64)
     weights = input_weights[:, layout.inputs]
     total = weights @ membership
-    return np.divide((weights * x) @ membership, total, out=np.full(total.shape, np.nan), where=total > 0)
+    return merge_ties(
+        np.divide((weights * x) @ membership, total, out=np.full(total.shape, np.nan), where=total > 0), x
+    )

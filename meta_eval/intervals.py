@@ -127,10 +127,7 @@ class Draws:
     reason: str | None = None
 
     def __sub__(self, other: "Draws") -> "Draws":
-        value = self.value - other.value
-        if math.isnan(value):
-            return replace(self, value=value, values=np.empty(0))
-        return replace(self, value=value, values=self.values - other.values)
+        return replace(self, value=self.value - other.value, values=self.values - other.values)
 
     @property
     def estimate(self) -> Estimate:

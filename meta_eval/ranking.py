@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -135,12 +134,9 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
             continue
         parts = take(name, kept)
         if (reason := explain_undefined(*parts, grouping)) is None:
-            estimate, drawn = measure(*parts, comparison, resampling)
-            if not math.isnan(estimate.value):
-                agreement[name], draws[name] = estimate, drawn
-                continue
-            reason = estimate.reason
-        left_out[name] = f"{reason} (of those that all ranked metrics scored)"
+            agreement[name], draws[name] = measure(*parts, comparison, resampling)
+        else:
+            left_out[name] = f"{reason} (of those that all ranked metrics scored)"
     return Ranking(aspect, kept, agreement, draws, left_out, comparison)
 
 

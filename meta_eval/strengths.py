@@ -109,12 +109,10 @@ def rank_by_preferences(given: Preferences, resampling: Resampling, level: float
     """Win rates and strengths of the systems, and tests of all pairs; judgements without an outcome are left out.
 
     No interval of strengths below `FEWEST_UNITS` inputs. NaN with a reason where no chain of comparisons links two
-    systems. Raises ValueError for fewer than two systems.
+    systems.
     """
     given = given.take(~np.isnan(given.outcomes))
     names, layout = given.systems, given.layout
-    if len(names) < 2:
-        raise ValueError(f"preferences need two systems, but have {names}")
     strengths, draws, reason = _estimate_strengths(given, resampling)
     p_values = _test_pairs(given, strengths, resampling)
 

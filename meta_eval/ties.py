@@ -14,13 +14,32 @@ def settle_ties(differences: ArrayLike, scores: ArrayLike) -> Floats:
 
     >>> settle_ties([0.7999999999999999 - 0.8, 0.1, np.nan], [0.8, 0.7999999999999999, 0.9]).tolist()
     [0.0, 0.1, nan]
+    >>> settle_ties([np.nan], [np.nan, np.nan]).tolist()
+    [nan]
     """
     gaps, of = (np.asarray(values, dtype=np.float64) for values in (differences, scores))
-    known = of[~np.isnan(of)]
-    if not known.size:
-        return gaps
-    limit = max(OF_SPREAD * float(np.ptp(known)), OF_SIZE * float(np.abs(known).max()))
-    return np.where(np.abs(gaps) <= limit, 0.0, gaps)
+    return np.where(np.abs(gaps) <= _rounding(of), 0.0, gaps)
+
+
+def merge_ties(means: Floats, scores: Floats) -> Floats:
+    """Means of `scores`, of shape (..., n), with one value for those in a row that only rounding tells apart.
+
+    >>> merge_ties(np.array([[(0.1 + 0.2 + 0.3) / 3, 0.5, (0.3 + 0.2 + 0.1) / 3]]), np.array([0.1, 0.6])).tolist()
+    [[0.19999999999999998, 0.5, 0.19999999999999998]]
+    """
+    order = means.argsort(axis=-1)
+    ascending = np.take_along_axis(means, order, axis=-1)
+    is_new = np.diff(ascending, axis=-1, prepend=-np.inf) > _rounding(scores)
+    first = np.maximum.accumulate(np.where(is_new, np.arange(means.shape[-1]), 0), axis=-1)
+    merged = np.empty_like(means)
+    np.put_along_axis(merged, order, np.take_along_axis(ascending, first, axis=-1), axis=-1)
+    return merged
+
+
+def _rounding(scores: Floats) -> float:
+    """The largest difference of `scores`, or of their means, that rounding may make."""
+    known = scores[~np.isnan(scores)]
+    return max(OF_SPREAD * float(np.ptp(known)), OF_SIZE * float(np.abs(known).max())) if known.size else 0.0
 
 
 def to_outcomes(gaps: ArrayLike) -> Floats:

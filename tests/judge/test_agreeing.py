@@ -6,6 +6,7 @@ import pytest
 import judge
 from core.faults import InputFaults
 from judge.agreeing import MetricStudy
+from meta_eval.ranking import Comparison
 
 
 def draw_rows(systems: int = 3, inputs: int = 40) -> list[dict]:
@@ -47,6 +48,8 @@ def test_all_levels_stand_in_one_table() -> None:
     assert [row["grouping"] for row in pairs.rows] == levels
     assert list(dict.fromkeys(row["grouping"] for row in ranking.rows)) == levels
     assert [row["n"] for row in ranking.rows] == [120] * 8
+    with pytest.raises(ValueError, match=r"^grouping=all is several comparisons: expand them first$"):
+        _ = Comparison(grouping="all").one_grouping
 
 
 def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **more: list) -> list[dict]:
@@ -86,6 +89,21 @@ def test_the_last_note_answers_the_question(scores, ratings, parts) -> None:
     found = answer(scores, ratings)
     for part in parts:
         assert part in found
+
+
+def test_what_is_undefined_is_left_out_and_named() -> None:
+    scores = {"a": [None, *GOOD[1:]], "b": [2.0, *[1.0] * 59], "c": GOOD}
+    assert judge.agree(make_rows(scores, RATINGS), resamples=50, permutations=99).notes[0] == (
+        "b is not ranked by q (global): all 59 scores of examples are 1: a constant has no correlation "
+        "(of those that all ranked metrics scored)"
+    )
+    alone = judge.agree(make_rows({"a": GOOD}, RATINGS), grouping="per_input", resamples=50, permutations=99)
+    assert alone.notes[0] == (
+        "a is not ranked by q (per_input): scores and ratings do not both vary within any of the 60 inputs"
+    )
+    rows = [{**row, "text": "word " * (1 + i % 40)} for i, row in enumerate(draw_rows())]
+    (ranking,) = judge.agree(rows, grouping="per_input", resamples=50, permutations=99).rankings
+    assert (list(ranking.agreement), ranking.against_cues) == (["good", "long"], ())
 
 
 def test_scores_whose_lower_values_are_better_are_negated_once() -> None:

@@ -155,6 +155,10 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.prefer([PAIR], metrics="word_count"), "metrics score texts: outputs must hold those of the systems"),
     (lambda: judge.prefer(cast(Any, [PAIR, 3])), "preferences must be rows, but one is 3"),
     (lambda: judge.prefer([{**PAIR, "id": "z"}], outputs=OUTPUTS, metrics="word_count"), "judged systems and inputs"),
+    (
+        lambda: judge.prefer([{"id": "z", "system_a": "a", "system_b": "b", "judges": {"m": "a"}}]),
+        'preferences: at least one judgement needs a "winner", or human_labels give people\'s, but only judges judged',
+    ),
 ]
 
 

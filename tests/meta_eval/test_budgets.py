@@ -81,6 +81,9 @@ def test_texts_limit_what_is_judged():
     few, none = plan_budget(rate, is_within(rate, 0.05), 1.0, 0.01, texts=300)
     assert few == none
     assert (math.isnan(none.labels), none.reason) == (True, "more than 300 labels are needed")
+    poor = Variation(0.5, 0.25, 0.25 - 1e-9, 1e-9, 1.0)  # of a judge that tells next to nothing
+    every = plan_budget(poor, is_within(poor, 0.05), 1.0, 0.0, texts=int(alone.labels))
+    assert every == (alone, alone)
 
 
 def draw_labels(rng, n, rate, sensitivity, specificity):

@@ -32,6 +32,16 @@ def test_the_rate_by_hand():
     assert (found.rated, found.unrated) == (5, 3)
 
 
+def test_strengths_need_wins_and_losses_of_each_system():
+    """People always prefer x where a judge is unsure: where it is sure, x is expected to win more than once."""
+    outcomes, verdicts = np.array([1.0] * 5 + [NAN] * 25), np.array([0.6] * 5 + [1.0] * 25)
+    given = Preferences("p", tuple(map(str, range(30))), ("x",) * 30, ("y",) * 30, outcomes, (None,) * 30)
+    found = powered_strengths(given, verdicts)
+    assert {name: each.reason for name, each in found.items()} == dict.fromkeys(
+        "xy", "too few labels: a system has no wins or no losses"
+    )
+
+
 def test_inputs_that_repeat_are_no_further_evidence():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 300).astype(float)

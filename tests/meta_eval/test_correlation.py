@@ -1,5 +1,6 @@
 """Exact values, scipy as the oracle, and properties of the weighted correlations, also by groups."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from meta_eval.correlation import kendall, pearson, spearman
-from meta_eval.grouping import Layout, group, lay_out
+from meta_eval.grouping import Layout, explain_undefined, group, lay_out
 from tests.meta_eval.sets import ORACLES
 
 ALL = [pearson, spearman, kendall]
@@ -141,6 +142,11 @@ def test_groups_by_hand():
     assert once(pearson, "global") == pytest.approx(stats.pearsonr(X, Y)[0])
     # a: scores 1 3 1, ratings 1 1 2, r = -1/2; b is constant; c: scores 3 1 3, ratings 3 3 2, r = -1/2
     assert once(pearson, "per_system") == pytest.approx(-0.5)
+    alike = np.array([0.1, 0.3, 0.2, 0.2, 0.2, 0.3, 0.3, 0.1, 0.1])  # means that only rounding tells apart
+    assert math.isnan(once(spearman, "system_means", x=alike))
+    assert explain_undefined(alike, Y, LAYOUT, "system_means") == (
+        "all 3 scores of systems are 0.2: a constant has no correlation"
+    )
 
 
 def test_a_metric_that_does_not_vary_in_a_group_agrees_by_0_there():

@@ -159,6 +159,11 @@ def test_the_jackknife_of_a_mean_is_students_interval():
     assert (found.value, found.low, found.high) == pytest.approx((x.mean(), low, high))
     few = jackknife_interval(lambda w: w @ x[:29] / w.sum(axis=-1), lay_out(29))
     assert few.reason == "an interval over inputs needs at least 30 of them, but there are 29"
+    undefined = jackknife_interval(lambda w: np.full(len(w), NAN), lay_out(40))
+    assert (math.isnan(undefined.value), undefined.reason) == (True, "not defined on these examples")
+    fragile = jackknife_interval(lambda w: np.where(w[:, 0] > 0, 2.0, NAN), lay_out(40))
+    assert (fragile.value, math.isnan(fragile.low)) == (2.0, True)
+    assert fragile.reason == "not defined without some of the inputs: too little variation"
 
 
 def test_standardised_means():

@@ -120,7 +120,7 @@ def test_groupings_equal_a_loop_that_swaps_whole_inputs(kind, grouping, monkeypa
     assert found == pytest.approx((beyond + 1) / 31)
 
 
-def test_only_examples_that_all_scored_count():
+def test_only_examples_that_all_scored_count(monkeypatch, caplog):
     a, b, y = metrics(30, 9, 1e6)
     gaps_a, gaps_b = a.copy(), b.copy()
     gaps_a[:2], gaps_b[4] = np.nan, np.nan
@@ -129,3 +129,6 @@ def test_only_examples_that_all_scored_count():
     found = permutation_tests({"a": gaps_a, "b": gaps_b}, y, lay_out(30), **options)
     assert found == permutation_tests({"a": a[kept], "b": b[kept]}, y[kept], lay_out(27), **options)
     assert found.n == 27
+    monkeypatch.setattr("meta_eval.permutation.LONG", 0)
+    permutation_tests({"a": a, "b": b}, y, lay_out(30), kind="kendall", **options)
+    assert caplog.messages == ["tests of 1 pairs of metrics will take about 0 minutes"]

@@ -148,3 +148,6 @@ def test_undefined_cases():
     constant = powered_mean([2, 2, 2, 2, 2, NAN, NAN], range(7))
     assert constant.estimate.value == 2
     assert constant.estimate.reason == "all 5 ratings are 2: without variation there is no interval"
+    apart = powered_difference([3] * 5, [2] * 5, range(5), range(5))
+    assert (apart.estimate.value, math.isnan(apart.estimate.low)) == (1, True)
+    assert apart.estimate.reason == "the ratings do not vary: without variation there is no interval"

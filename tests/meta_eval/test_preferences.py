@@ -112,6 +112,8 @@ def test_agreement_by_hand() -> None:
     ties = agree_on_preferences(judgements([("i", "x", "y", 0.5)] * 3), np.full(3, 0.5), FEW)
     assert (ties.accuracy.value, ties.untied.reason) == (1, "people prefer neither output of any pair")
     assert ties.kappa.reason == "all labels are the same: kappa is not defined"
+    none = agree_on_preferences(given, np.full(7, math.nan), FEW)
+    assert (none.n, none.missing, none.kappa.reason) == (0, 6, "no judgement has a preference of both")
 
 
 def test_alpha_does_not_depend_on_the_names_of_systems() -> None:
