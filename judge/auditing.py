@@ -58,6 +58,8 @@ def audit(
     several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
     sets = several or [read(cast(Source, source), columns=columns)]
     loaded, chosen = load_several(metrics, settings), dict[str, ScoredSet]()
+    if not loaded:
+        raise SettingFault("metrics must name the metrics to audit: metrics=bleu,rouge_l")
     for name, metric in loaded.items():
         usable = [each for each in sets if all(has_field(e, field) for e in each.examples for field in metric.requires)]
         if not usable and len(sets) > 1:

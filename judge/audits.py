@@ -76,7 +76,7 @@ class AspectAudit:
     @cached_property
     def untested(self) -> list[str]:
         """What could not be tested with these texts."""
-        found = ["cheap cues"] if self.cues is None or self.cues.explained.reason else []
+        found = ["cheap cues"] if self.cues and self.cues.explained.reason else []
         found += [name for name, each in self.damages.items() if each.falls[-1].reason]
         return found + [name for name, each in self.edits.items() if each.size.reason]
 
@@ -110,7 +110,7 @@ class MetricAudit:
         found, lacking, checks = [], [], 0
         for aspect, audited in self.aspects.items():
             several = len(self.aspects) > 1
-            checks += 1 + len(audited.damages) + len(audited.edits)
+            checks += (audited.cues is not None) + len(audited.damages) + len(audited.edits)
             found += [f"{aspect}: {each}" if several else each for each in audited.weaknesses]
             lacking += [f"{each} ({aspect})" if several else each for each in audited.untested]
         found = found or ["nothing is shown" if len(lacking) < checks else "not known"]

@@ -26,8 +26,10 @@ def audit(
     Scores in a file are ignored; of a corpus each metric takes the first rated set with what it needs. `cards` is an
     existing folder for `NAME.md`, the card of each metric, and `README.md`, the table of all.
     """
-    if not metrics:
-        raise SettingFault("metrics must name the metrics to audit: metrics=bleu,rouge_l")
+    if not isinstance(data, ScoredFile | Corpus):
+        raise SettingFault(
+            "data must hold texts: data.path=FILE, or a set with rated texts; preferences have none alone"
+        )
     folder = None if cards is None else Path(cards)
     if folder is not None and not folder.is_dir():
         raise SettingFault(f"cards must be an existing folder, but there is no {folder}")

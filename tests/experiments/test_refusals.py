@@ -52,6 +52,7 @@ LATER = [  # known once the run has begun, and before anything is trained
         "level must be a valid number, but is [0.1, 0.2]",
     ),
     (TABLE, "metrics must name the metrics to audit"),
+    ("audit data=preferences data.path=judged.jsonl metrics=[word_count]", "data must hold texts: data.path=FILE"),
     (f"{TABLE} metrics=[word_count] cards=nowhere", "cards must be an existing folder, but there is no nowhere"),
     ("preferences data.path=judged.jsonl metrics=[bleu]", "data.outputs=FILE"),
     (f"{PILOT} pilot.systems=[a]", "must name the two systems of the pilot"),

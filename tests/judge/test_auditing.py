@@ -44,6 +44,14 @@ def texts(count: int = 40, seed: int = 0) -> list[Example]:
     ]
 
 
+def test_cues_that_nobody_asked_for_are_not_said_to_be_untestable() -> None:
+    assert "cheap cues" not in judge.audit(texts(), "word_count", cues=False, resamples=20).notes[-1]
+    alike = judge.audit([Example(str(i), text="one") for i in range(3)], "word_count", cues=False, resamples=20)
+    assert alike.notes[-1].startswith(
+        "What fools word_count: not known; 3 texts are too few or too alike to test reorder"
+    )
+
+
 def test_only_texts_that_a_damage_changes_count() -> None:
     examples = [*texts(10), Example("one", text="Only one sentence here")]
     levels = damage_all(examples, "reorder", [0.5, 1.0], seed=0)
