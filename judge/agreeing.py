@@ -113,6 +113,8 @@ def agree(
     scored = add_scores(examples, metrics)
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
+    if cues and CHEAP_CUES in scored.scores:
+        raise SettingFault(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
     split = negate(scored, comparison.lower_is_better).split_aspects()
     labels = study_labels(split, labelling, resampling)
     shown = add_cheap_cues(split, resampling.seed) if cues else split

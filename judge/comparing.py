@@ -68,6 +68,8 @@ def compare(
         raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
     resampling = Resampling(resamples=resamples, seed=seed)
     grid = lay_grid(scored)
+    if len(grid.columns) < len(grid.scores) + len(grid.ratings):
+        raise SettingFault("scores may not have a name of ratings, such as human quality")
     margins = check_margins(margin, [*grid.columns])
     partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
     features = add_normal_scores(scored.cues) if cues else None

@@ -83,6 +83,7 @@ def test_all_faults_of_examples_in_memory_are_listed(source: Any, faults: list[s
 
 
 PLAIN: list[dict[str, Any]] = [{"id": "a", "text": "one", "scores": {"m": 0.5}}, {"id": "b", "text": "two"}]
+RATED = [{"text": "t", "system": name, "group": "i", "ratings": {"q": 1}} for name in "ab"]
 PAIR: dict[str, str] = {"id": "q0", "system_a": "x", "system_b": "y", "winner": "x"}
 OUTPUTS = [Example(f"{s}{i}", text="t", system=s, group=f"q{i}") for i in range(2) for s in "xy"]
 
@@ -124,7 +125,13 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: judge.score(read(PLAIN), "word_count"), "texts to score must have no scores, but have m"),
     (lambda: judge.score([{"text": "a", "reason": "b"}], "word_count"), "data.columns.my_reason=reason renames it"),
     (lambda: judge.score(["a"], []), "at least one metric is needed"),
+    (lambda: judge.audit(["a"], []), "metrics must name the metrics to audit"),
     (lambda: judge.score(["a"], [Bleu(order=2), Bleu(order=2)]), "two are called bleu2"),
+    (
+        lambda: judge.compare(read(RATED, {"human q": [1, 2]})),
+        "scores may not have a name of ratings, such as human quality",
+    ),
+    (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "these scores need another name"),
     (lambda: judge.agree(PLAIN, resample=3), "resample is not a setting of agree (did you mean resamples"),
     (
         lambda: judge.plan(withn=1),
