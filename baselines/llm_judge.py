@@ -101,7 +101,8 @@ class LLMJudge(BaseMetric):
         """
         check(Count, parallel=parallel, repeats=repeats)
         check(Price | None, price=price)
-        models = [model] if isinstance(model, str) else list(model)
+        check(Text | None, base_url=base_url)
+        models = [model] if isinstance(model, str) else model
         check(Several[Text], model=models)
         asked = _usual(rubric, aspects)
         read_rubric(rubric, asked)  # before a model is loaded

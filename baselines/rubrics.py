@@ -88,7 +88,7 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
     Raises InputFaults with all faults of the file, SettingFault for an aspect that it lacks.
     """
     check(Several[Text] | None, aspects=list(aspects) or None)
-    path = OWN if file is None else Path(file)
+    path = OWN if file is None else Path(str(file))  # it may be called 5
     found, faults = dict[str, Aspect](), list[str]()
     parts: list[tuple[str, int, list[str]]] = [("", 0, [])]
     for number, line in enumerate(read_template(path).splitlines(), 1):

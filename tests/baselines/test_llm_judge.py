@@ -222,11 +222,14 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
         ({"price": [1.0]}, "price"),
         ({"price": [-1, 2]}, "price"),
         ({"price": 2}, "price must be a list, but is 2"),
+        ({"model": 5}, "model must be a list, but is 5"),
+        ({"base_url": 8000}, "base_url must be a valid string, but is 8000"),
+        ({"rubric": 5}, "5: no such file"),
         ({"price": ["a", 2]}, "price"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
-    with pytest.raises(SettingFault, match=what):
+    with pytest.raises((SettingFault, InputFaults), match=what):
         LLMJudge.from_settings(**{"model": "m", **settings})
 
 
