@@ -48,7 +48,7 @@ def test_cues_that_nobody_asked_for_are_not_said_to_be_untestable() -> None:
     assert "cheap cues" not in judge.audit(texts(), "word_count", cues=False, resamples=20).notes[-1]
     alike = judge.audit([Example(str(i), text="one") for i in range(3)], "word_count", cues=False, resamples=20)
     assert alike.notes[-1].startswith(
-        "What fools word_count: not known; 3 texts are too few or too alike to test reorder"
+        "What fools word_count: not known; 3 texts are too few or too alike to test repeat"
     )
 
 
