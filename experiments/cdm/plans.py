@@ -22,7 +22,7 @@ class NegativesPlan:
 
     # where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given concepts
     # exchange their places (`cdm.concepts`)
-    strategy: Strategy | Literal["exchange"]
+    strategy: Literal[Strategy, "exchange"]
     sampling: Sampling  # how segments are drawn from the degraded distribution
     # how many training dialogues get a negative; one is held out from the discriminators, so at least 2
     dialogues: Annotated[int, Field(ge=2)]
