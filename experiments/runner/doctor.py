@@ -226,9 +226,10 @@ class Examination:
             if place.endswith("sentence_split") and isinstance(value, str):
                 with self._gather(f"{place}: "):
                     make_splitter(value)
-            if place.startswith("metric") and place.endswith(".device") and isinstance(value, str):
+            name = place.rpartition(".")[2]
+            if place.startswith("metric") and name in ("device", "dtype") and isinstance(value, str):
                 with self._gather(f"{place}: "):
-                    check_device(value)
+                    check_device(**{"device": "cpu", name: value})
         return device
 
     @contextmanager
@@ -252,7 +253,7 @@ def find_checkpoints(node: Any, dtype: str | None, plan: Mapping[str, Any] | Non
         elif not isinstance(value, str) or node.get("base_url") is not None:  # no model behind an address
             continue
         elif is_tokenizer or key in KEYS or (key == "name" and is_named):
-            itemsize = BYTES[node.get("dtype") or (dtype if is_named else None) or "float32"]
+            itemsize = BYTES.get(node.get("dtype") or (dtype if is_named else None) or "float32", 4)
             yield value, Use(0 if is_tokenizer else itemsize, plan)
 
 

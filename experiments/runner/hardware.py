@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
-    """Raises SettingFault for a device of `model` that this machine lacks; a metric checks its own when it is built."""
+    """Raises SettingFault for a device or dtype of `model` that there is not; a metric checks its own when built."""
     own = {"device": config.get("device"), "model": config.get("model")}
     for path, value in leaves(own):
-        if path.rpartition(".")[2] == "device" and value is not None:
+        name = path.rpartition(".")[2]
+        if name in ("device", "dtype") and value is not None:
             from models.devices import check_device
 
             try:
-                check_device(value)
+                check_device(**{"device": "cpu", name: value})
             except SettingFault as fault:
                 raise SettingFault(f"{path}: {fault}") from fault
 

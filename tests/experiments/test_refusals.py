@@ -84,6 +84,7 @@ HARDWARE = [
     ("toy trainer.accelerator=gpu trainer.devices=2", "trainer: No supported gpu backend found"),
     ("toy trainer=cpu trainer.devices=4096", "trainer.devices=4096, but this machine has"),
     ("toy trainer=cpu trainer.precision=16-mixed", "trainer.precision=16-mixed needs a GPU; on a CPU set 32-true or"),
+    ("toy model=guided/paper model.device=cpu model.dtype=bf16", "model.dtype: dtype must be one of float32, bfloat16"),
     ("toy model=guided/paper model.device=cuda", "model.device: device=cuda, but this machine has 0"),
 ]
 with_gpu = pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has a GPU")
