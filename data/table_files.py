@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -72,7 +73,7 @@ def to_cell(value: Any) -> str | None:
 
 
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a file as records without nulls, numbered from 1."""
+    """The rows of a file as records without nulls and NaN, numbered from 1."""
     with named_extras():
         import pyarrow.parquet
     if not path.is_file():
@@ -127,7 +128,10 @@ def _count_characters(value: Any) -> int:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+        found = {name: _without_nulls(each) for name, each in value.items()}
+        return {name: each for name, each in found.items() if each is not None}
     if isinstance(value, list):
         return [_without_nulls(each) for each in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None
     return value if isinstance(value, str | int | float | None) else str(value)  # JSON has no dates and bytes

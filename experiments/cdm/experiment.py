@@ -48,8 +48,10 @@ EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the moment
 def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     """The whole of CDM on one collection of dialogues, or of sentences after their concepts as two turns.
 
-    Raises SettingFault for the strategy `exchange` without sentences about concepts, before a model is trained.
+    Raises SettingFault for the strategy `exchange` without sentences about concepts, and InputFaults for a file of
+    graphs that is missing or faulty, before a model is trained.
     """
+    plan.negatives.read_graphs()
     if plan.negatives.strategy == "exchange":
         chosen = spell(choose_dialogues(data, plan.negatives, run.seed), "normal")
         check_exchangeable(chosen, find_known(spell(get_turns(data.train), "normal")))

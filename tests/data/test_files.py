@@ -353,6 +353,7 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
     table = pytest.importorskip("pyarrow").Table.from_pylist(
         [
             {name: record.get(name) for name in ("id", "text", "turns", "label", "references", "ratings")}
+            | {"group": math.nan}
             for record in records
         ]
     )
