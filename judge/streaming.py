@@ -117,7 +117,8 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any] | Metri
                 if (reason := describe_missing_fields(example, requires[name], called[name])) is None:
                     waiting.remove(name)
                 elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
-                    faults[name].append(fault(source.path, line, f"{reason}{hint_field(example, requires[name])}"))
+                    hint = hint_field(example, requires[name]) + _suggest_aspects(metrics[name], example)
+                    faults[name].append(fault(source.path, line, f"{reason}{hint}"))
             if not waiting and len(now) >= chunk:
                 pickle.dump(now, held, pickle.HIGHEST_PROTOCOL)
                 ends.append(rows)
@@ -132,6 +133,14 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any] | Metri
         places.append(held.tell())
         opened.pop_all()
         return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(places))
+
+
+def _suggest_aspects(metric: Mapping[str, Any] | Metric, example: Example) -> str:
+    """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
+    given = metric if isinstance(metric, Mapping) else {}
+    required = {aspect: _find_required({**given, "aspects": [aspect]}) for aspect in given.get("aspects", ())}
+    known = [aspect for aspect, fields in required.items() if describe_missing_fields(example, fields, "") is None]
+    return f"; with the setting aspects=[{','.join(known)}] it needs no more" if known else ""
 
 
 def _find_required(metric: Mapping[str, Any] | Metric) -> tuple[Field, ...]:

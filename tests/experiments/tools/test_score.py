@@ -38,7 +38,10 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(r
     assert "missing: " in ended.stderr  # one example has a context, so the model is asked for
     ended = run(*settings[:3], "metrics=[ctrleval]", "metrics.ctrleval.model=missing")
     assert ended.returncode == 2
-    assert "in.jsonl:1: the metric needs prefix and label, found none\n" in ended.stderr
+    assert (
+        "in.jsonl:1: the metric needs prefix and label, found none; with the setting aspects=[coherence]"
+        in ended.stderr
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
