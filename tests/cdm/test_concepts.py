@@ -44,6 +44,8 @@ def test_concepts_exchange_only_into_words_of_the_training_text() -> None:
 def test_every_negative_mentions_the_same_concepts_elsewhere(pair: Pair) -> None:
     found = exchange_concepts(pair, TEXTS, KNOWN, Sampling(gamma=0.5), seed=0)
     assert len(found.indices) > 30
+    one = exchange_concepts(pair, [TEXTS[0], ("cat, dog", "cats run")], KNOWN | {"cats"}, Sampling(gamma=0.5), seed=0)
+    assert (one.indices, one.failures) == ((0,), 1)
     assert found.failures == 40 - len(found.indices)
     for positive, negative in zip(found.positives, found.negatives, strict=True):
         concepts = positive[0].split(", ")

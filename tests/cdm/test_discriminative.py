@@ -74,6 +74,8 @@ def test_poolings_by_hand() -> None:
         pool(s, "classifier")
     with pytest.raises(ValueError, match="pooling must be 'average'"):
         pool(s, "mode")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"^a pooler needs good and damaged dialogues, but got 1 and 0$"):
+        ClassifierPooler.fit([s], [])
 
 
 def test_beta_weighs_the_amateur() -> None:
@@ -102,6 +104,12 @@ def test_the_classifier_pooler_learns_and_its_features_add_up(tmp_path: Path) ->
     pooler.save(tmp_path / "pooler.json")
     assert ClassifierPooler.load(tmp_path / "pooler.json").refusal == pooler.refusal != ""
     assert ClassifierPooler.load(tmp_path / "pooler.json").logit(good[0]) == pooler.logit(good[0])
+    for name in ("amateur", "expert", "pooler"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pooler.json").rename(tmp_path / "pooler" / "pooler.json")
+    with pytest.raises(InputFaults) as found:
+        DiscriminativeCDM.from_pretrained(tmp_path, "classifier")
+    assert str(found.value) == f"{tmp_path}/pooler: {pooler.refusal}: choose another pooling, such as average"
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,9 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
     encoder_decoder = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), 0)
     with pytest.raises(SettingFault, match="one way of filling gaps, but are T5ForConditionalGeneration and Llama"):
         Pair(encoder_decoder, CausalLM(middle.model, encoder_decoder.tokenizer))
+    unmarked = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), 0)
+    with pytest.raises(SettingFault, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):
+        Pair(unmarked, unmarked)
 
 
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(bart: Pair) -> None:

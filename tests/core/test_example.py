@@ -29,6 +29,7 @@ def test_a_bare_string_is_not_a_list_of_characters(name: str):
     fields: dict[str, Any] = {name: "Hi!"}
     with pytest.raises(TypeError, match=f"{name} must be a sequence of strings, but 'a' has the string 'Hi!'"):
         Example("a", text="t", **fields)
+    assert getattr(Example("a", text="t", **{name: ["Hi!"]}), name) == ("Hi!",)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """Settings: values that are refused, with what they must be and what was found; the signature line."""
 
+import re
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from core.faults import SettingFault
+from core.faults import InputFaults, SettingFault
 from core.settings import (
     AscendingRatios,
     Count,
@@ -22,6 +24,7 @@ from core.settings import (
     check,
     checked_dataclass,
     one_of,
+    read_settings,
 )
 from core.signature import signature
 
@@ -71,6 +74,16 @@ def test_a_checked_dataclass_is_a_dataclass() -> None:
     assert replace(made, least=5) == Sampling(5, 8, (3, 1), {})
     with pytest.raises(SettingFault, match=r"^most must be at least least, but is 8$"):
         replace(Sampling(1), least=9)
+
+
+def test_saved_settings_are_an_object_of_checked_values(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    for content, fault in (("[1]", "must hold an object, but holds [1]"), ('{"least": "x"}', "least must be")):
+        path.write_text(content)
+        with pytest.raises(InputFaults, match=re.escape(f"{path}: {fault}")):
+            read_settings(path, Sampling)
+    path.write_text('{"least": 1}')
+    assert read_settings(path, Sampling) == {"least": 1}
 
 
 V = f"v={version('judging-generated-text')}"

@@ -87,6 +87,8 @@ def test_a_stage_that_differs_from_its_list_is_built_again(tmp_path: Path, chang
     assert (kept / "inner" / "weights").read_bytes() == bytes(range(256))
     find()
     assert len(built) == 2
+    CHANGES[change](kept)  # the one put aside before makes room
+    assert (find(), len(built)) == (kept, 3)
 
 
 class Slope(pl.LightningModule):

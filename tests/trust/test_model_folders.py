@@ -280,3 +280,7 @@ def test_a_note_is_a_short_text(copy: Callable[[str], Path]) -> None:
     (folder / NOTE).write_text(f"{'ä' * 500}\n", encoding="utf-8")
     assert read_note(folder) == ("ä" * 500,)
     assert read_note("openai-community/gpt2") == ()
+    (folder / NOTE).rename(folder / "other.txt")
+    (folder / NOTE).symlink_to("other.txt")
+    with pytest.raises(InputFaults, match=r"note\.txt: must be a file of its own, but is a link or a folder$"):
+        read_note(folder)
