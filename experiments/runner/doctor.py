@@ -174,7 +174,7 @@ class Examination:
             yield {
                 **row,
                 **hours,
-                "of": f"{passes} passes, {f'{read / 1e6:.1f} M' if read else 'unknown'} tokens at most",
+                "of": f"{passes} {'pass' if passes == 1 else 'passes'}, {f'{read / 1e6:.1f} M' if read else 'unknown'} tokens at most",
             }
         if not trained:
             reading = {"hours": 2 * count * self.texts.rated / self.speed / 3600, "of": "a reading of the rated texts"}

@@ -13,6 +13,7 @@ from experiments.run import main
 from experiments.runner.words import as_settings, descriptions
 
 EXPERIMENTS = descriptions((CONFIGS,))
+SUMMARIES = CONFIGS.parent / "examples" / "summaries.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,7 @@ def test_words_as_settings(words: str, settings: str) -> None:
         ("compare in.jsonl --metric bleu,ter", "a setting has no dashes: metrics=bleu,ter"),
         ("doctor", "doctor lacks a verb or an experiment"),
         ("compare nope.jsonl metrics=word_count", "nope.jsonl: no such file"),
+        (f"compare old={SUMMARIES} new=nope.jsonl metrics=word_count", "nope.jsonl: no such file"),
         ("agree nope.jsonl network=true", "nope.jsonl: no such file"),
         ("audit word_count", "word_count is neither a file nor a setting: write key=value"),
         ("compare in.jsonl metrics= rouge_l", "rouge_l is neither a file nor a setting: write key=value"),
