@@ -30,21 +30,12 @@ VERSION = 1  # of counted tables: raised whenever the same sentences and tokeniz
 
 @dataclass(frozen=True)
 class WordFrequencies:
-    """IWF of every token of a vocabulary; 0 for a token that the corpus lacks.
-
-    Raises ValueError unless there is one number per token.
-    """
+    """IWF of every token of a vocabulary; 0 for a token that the corpus lacks."""
 
     iwf: Float[NDArray[np.float64], " vocabulary"]  # shape (vocabulary,)
     tokenizer: PreTrainedTokenizerBase = field(repr=False)  # splits a text into these tokens
     corpus: str  # a fingerprint of the counted sentences
     sentences: int = 0  # how many sentences were counted; 0 if it is not known
-
-    def __post_init__(self) -> None:
-        if len(self.iwf) != len(self.tokenizer):
-            raise ValueError(
-                f"an IWF table has one entry for each of the {len(self.tokenizer)} tokens, found {len(self.iwf)}"
-            )
 
     @property
     def name(self) -> str:

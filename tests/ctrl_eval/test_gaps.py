@@ -43,7 +43,7 @@ def test_tasks_put_the_text_together_again_and_are_the_same_for_a_seed() -> None
     assert tasks == draw_tasks(3)
     assert tasks != draw_tasks(4)
     lm.tokenizer.model_max_length = 12
-    tasks = GAPS.tasks(lm, ["Yes.", TEXT * 3])(0)
+    tasks = GAPS.tasks(lm, ["Yes.", TEXT * 3, "?! ..."])(0)
     assert [lm.tokenizer.decode([t for t in task.source if t not in infilling.mask]) for task in tasks] == ["."]
 
 

@@ -18,6 +18,7 @@ from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
+from data.sentences import make_splitter
 from models.infilling import BART, T5, Infiller
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
@@ -288,12 +289,18 @@ BAD: dict[str, Callable[[Example], Example]] = {
     "example 2: consistency needs text after the prefix": lambda e: replace(e, prefix=e.text),
     'example 2: the label must be one of negative, positive, found "sad"': lambda e: replace(e, label="sad"),
     "example 2: a text must not hold the model's mask": lambda e: replace(e, text=e.text + " <extra_id_0>"),
+    "example 2: the model reads 512 tokens at once, but this text takes": lambda e: replace(e, text=e.text * 200),
 }
 
 
 @pytest.mark.parametrize("message", BAD)
 def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEval, message: str) -> None:
     assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
+
+
+def test_a_pattern_may_find_no_sentence(tiny: CTRLEval) -> None:
+    split = replace(tiny, split=make_splitter("[.]"), aspects=("coherence",))
+    assert refused([Example("a", text="...")], split) == 'example 1: a text needs at least one sentence, found "..."'
 
 
 def test_attribute_relevance_needs_prompts(tiny: CTRLEval) -> None:
@@ -309,7 +316,11 @@ def test_of_a_t5_by_from_pretrained(tiny: CTRLEval, tmp_path: Path) -> None:
     )
     tiny.frequencies.save(tmp_path / "iwf.json")  # pyright: ignore[reportOptionalMemberAccess]
     loaded = CTRLEval.from_pretrained(
-        tmp_path / "model", iwf=tmp_path / "iwf.json", prompts=tmp_path / "prompts.yaml", truncation="window"
+        tmp_path / "model",
+        iwf=tmp_path / "iwf.json",
+        iwf_tokenizer=tmp_path / "model",
+        prompts=tmp_path / "prompts.yaml",
+        truncation="window",
     )
     for aspect in ASPECTS:
         np.testing.assert_allclose(
@@ -351,6 +362,8 @@ def test_a_model_under_the_published_name_must_have_the_published_values(
     monkeypatch.setattr(Seq2SeqLM, "log_probabilities", fail)
     with pytest.raises(InputFaults):
         named.score([example])
+    with pytest.raises(AssertionError, match="the values are kept"):
+        replace(named, kept=None).score([example])
     assert not released.is_released(released.NAME, config, "bfloat16")
     with pytest.raises(AssertionError, match="the values are kept"):
         metric.score([example])  # a folder's own name: no check

@@ -46,6 +46,7 @@ def test_the_papers_prompts_are_the_released_ones(shared_data: Path) -> None:
             "(?s)<mask>, found 0.*one word.*one word",
         ),
         ("prompts: []\nlabels: [a, b]\nverbalizers: [[b, c]]", "at least one prompt"),
+        ("prompts: ['<text> <mask>']\nlabels: [a, b]\nverbalizers: []", "at least one verbalizer, found none"),
     ],
 )
 def test_faults_of_a_yaml_file(tmp_path: Path, content: str, message: str) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BertTokenizer
+from tokenizers import Tokenizer, models
+from transformers import BertTokenizer, PreTrainedTokenizerFast
 
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, SettingFault
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.masking import Blank, Kept, Template
@@ -346,6 +347,13 @@ def test_other_tokenizers_are_refused() -> None:
     words = BertTokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "猫": 5})
     with pytest.raises(ValueError, match="needs a byte-level BPE"):
         WritableTokens(words, 6)
+    for signs, message in (
+        ("!", "none of the 1 tokens of '' may be written"),
+        ("!ab", "a token that begins a new word"),
+    ):
+        tokenizer = Tokenizer(models.BPE({sign: i for i, sign in enumerate(signs)}, []))
+        with pytest.raises(SettingFault, match=message):
+            WritableTokens(PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="!"), len(signs))
 
 
 LEARNED = ["the cat sat on the mat.", "the dog ran in the park."]

@@ -140,6 +140,7 @@ def test_what_cannot_be_scored_has_a_reason_and_the_rest_goes_on(
     assert scores.explanations[4] == {}
     assert "1 of 5 references cannot be augmented" in caplog.text
     assert "have no context" in caplog.text
+    assert metric.score([examples[3]]).reasons == ("too long",)
 
 
 def test_a_reference_that_is_refused_is_reported_beside_those_that_count(metric: MARS) -> None:
