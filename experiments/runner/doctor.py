@@ -171,11 +171,9 @@ class Examination:
             passes = training.get("epochs", 1) * use.plan.get("tasks_per_text", 1)
             read = self.texts.training * passes * (1 if "schedule" in use.plan else 2)  # a classifier: counterparts too
             hours = {"hours": 6 * count * read / self.speed / 3600} if read else {}
-            yield {
-                **row,
-                **hours,
-                "of": f"{passes} {'pass' if passes == 1 else 'passes'}, {f'{read / 1e6:.1f} M' if read else 'unknown'} tokens at most",
-            }
+            counted = f"{passes} {'pass' if passes == 1 else 'passes'}"
+            tokens = f"{read / 1e6:.1f} M" if read else "unknown"
+            yield {**row, **hours, "of": f"{counted}, {tokens} tokens at most"}
         if not trained:
             reading = {"hours": 2 * count * self.texts.rated / self.speed / 3600, "of": "a reading of the rated texts"}
             yield row | (reading if self.texts.rated else {})
