@@ -117,13 +117,14 @@ class Discriminator:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         settings = {**self.settings, "max_length": self.tokens.max_length}
-        if isinstance(self.network, BertClassifier) and isinstance(self.tokens, EncoderTokens):
-            self.network.encoder.save_pretrained(folder / "encoder")
-            self.tokens.tokenizer.save_pretrained(folder / "encoder")
-            save_file(self.network.head.state_dict(), folder / "head.safetensors")
-        elif isinstance(self.tokens, Vocabulary):
+        if isinstance(self.tokens, Vocabulary):
             self.tokens.save(folder / "vocabulary.json")
             save_file(self.network.state_dict(), folder / "model.safetensors")
+        else:
+            network: Any = self.network  # of an encoder's tokens, a BertClassifier
+            network.encoder.save_pretrained(folder / "encoder")
+            self.tokens.tokenizer.save_pretrained(folder / "encoder")
+            save_file(network.head.state_dict(), folder / "head.safetensors")
         (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
     @classmethod

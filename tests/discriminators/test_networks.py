@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import DistilBertConfig, DistilBertModel
 
+from core.faults import SettingFault
 from discriminators.discriminator import Discriminator, new_bert
 from discriminators.networks import AttentionBiLSTM, BertClassifier, CausalLSTM, attention_pool
 from discriminators.vocabulary import EncoderTokens
@@ -86,6 +87,9 @@ def test_segments_are_tokenised_apart_and_special_tokens_are_text(toy_encoder: P
     assert not {0, 2, 3} & set(ids[1])
     assert ids[2] == []
     assert len(tokens.encode(["red " * 500])[0]) == 500
+    tokens.tokenizer.cls_token = None
+    with pytest.raises(SettingFault, match=r"needs cls, sep and pad tokens, but has no \['cls'\]"):
+        _ = tokens.layout
 
 
 def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
@@ -110,6 +114,11 @@ def test_frozen_layers_have_no_gradients(saved_bert: Callable[..., Path]) -> Non
     assert learned == {"2", "h"}  # the last layer and the head
     with pytest.raises(ValueError, match="frozen_layers must be between 0 and the 3 layers that are kept, but is 4"):
         new_bert(encoder=folder, frozen_layers=4)
+    fixed = new_bert(encoder=folder, freeze_embeddings=True).network.named_parameters()
+    frozen = [name for name, p in fixed if not p.requires_grad and "pooler" not in name]  # the pooler never learns
+    assert frozen == ["encoder.embeddings.word_embeddings.weight"]
+    with pytest.raises(SettingFault, match=r"^max_length must be at most the 16 that .* can read, but is 17$"):
+        new_bert(encoder=folder, max_length=17)
 
 
 @pytest.mark.parametrize(("given", "found"), [(None, 0.1), (0.0, 0.0)])

@@ -109,6 +109,10 @@ def test_a_side_without_a_class():
         split_by_group(texts, 0.2, seed=0)
     with pytest.raises(ValueError, match="a label must be 0 or more, but is -1"):
         LabelledText(("a",), -1, "g")
+    with pytest.raises(ValueError, match=r"a text is a sequence of segments, but got a string: pass \('Hi!',\)"):
+        LabelledText("Hi!", 1, "g")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="a pair has equally many segments, but got 2 and 1"):
+        LabelledText(("a", "b"), 1, "g", pair=("a",))
 
 
 def to_codes(text: str) -> list[int]:
@@ -139,6 +143,8 @@ def test_texts_keep_label_group_and_source():
     )
     assert [t.segments for t in found] == [("source", "春風"), ("source", "春風又"), ("source", "春風又綠")]
     assert {(t.label, t.group) for t in found} == {(1, "a")}
+    with pytest.raises(ValueError, match="prefixes need a text of at least 2 tokens, but none of 1 has as many"):
+        prefix_texts([LabelledText(("x", "月"), 0, "b")], to_codes, to_text)
 
 
 def test_a_prefix_inside_a_character_is_left_out():

@@ -1,7 +1,9 @@
 from pathlib import Path
 
 import pytest
+from transformers import CanineTokenizer
 
+from core.faults import SettingFault
 from data.words import RUNS_AND_MARKS
 from discriminators.vocabulary import borrowed_vocabulary, load_vocabulary, train_vocabulary
 from models.tiny import train_tokenizer
@@ -62,6 +64,8 @@ def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
     assert vocabulary.encode(words) == [[i + 3 for i in ids] for ids in plain]
     assert len(vocabulary) == len(tokenizer) + 3
     assert vocabulary.layout.separator == 2
+    with pytest.raises(SettingFault, match=r"a tokenizer needs a tokenizer.json \(a fast one\), but 'mine' has none"):
+        borrowed_vocabulary(CanineTokenizer(name_or_path="mine"), 64)
     vocabulary.save(tmp_path / "v.json")
     kept = load_vocabulary(tmp_path / "v.json")
     assert (kept.encode(words), kept.kind, len(kept)) == (vocabulary.encode(words), "tokenizer", len(vocabulary))

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import get_linear_schedule_with_warmup
 
+from core.faults import SettingFault
 from models.batching import NOT_LEARNED, Task
-from models.fit import learning_rate_factor, share_of_batch
+from models.fit import find_checkpoint, learning_rate_factor, share_of_batch
 from models.muon import Muon
 from models.tiny import TinyCausal, TinyT5
-from models.training import LanguageModelSchedule, LanguageModelTraining, train_language_model
+from models.training import LanguageModelSchedule, LanguageModelTraining, Lora, train_language_model
 from tests.toy_models import QUIET, kill_in
 
 
@@ -68,6 +69,16 @@ def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(t
     torch.testing.assert_close(train("moved"), whole, atol=0, rtol=0)
 
 
+def test_without_the_last_checkpoint_a_training_starts_again(tmp_path: Path) -> None:
+    (tmp_path / "epoch_0.ckpt").touch()
+    assert find_checkpoint(tmp_path) is None
+
+
+def test_settings_that_exclude_each_other_are_refused() -> None:
+    with pytest.raises(SettingFault, match=r"^lora trains with AdamW alone, but muon is set: set muon=null$"):
+        LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1, muon=0.1, lora=Lora())
+
+
 def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothing() -> None:
     batch = {"labels": torch.tensor([1, 0]), "weights": torch.tensor([1.0, 0.5]), "ids": torch.tensor([[7, 8], [9, 9]])}
     first, second, idle = (share_of_batch(batch, process, 3) for process in range(3))
@@ -89,6 +100,8 @@ def test_the_rule_of_muon_is_that_of_torch() -> None:
         torch.optim.Muon(theirs, lr=0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
     )
     generator = torch.Generator().manual_seed(1)
+    optimizers[0].step()  # without a gradient nothing moves
+    assert all(map(torch.equal, ours, theirs))
     for _ in range(4):
         for mine, other in zip(ours, theirs, strict=True):
             mine.grad = torch.randn(mine.shape, generator=generator)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults
-from models.infilling import BART, PEGASUS, T5, Convention, Infiller, encode_infills, sentinel_infilling
+from core.faults import InputFaults, SettingFault
+from models.infilling import BART, PEGASUS, T5, Convention, Infiller, convention_of, encode_infills, sentinel_infilling
 from models.loading import load_tokenizer
 from models.tiny import TinyT5
 from tests.slow_vocabularies import write_pegasus
@@ -117,3 +117,11 @@ def test_a_small_model_reads_what_it_was_trained_on(before: str, segment: str, a
     (infill,) = encode_infills(tokenizer, T5, [(before, segment, after)])
     assert list(infill.source) == [*plain(tokenizer, before), *infilling.mask, *plain(tokenizer, after)]
     assert list(infill.target) == infilling.target(plain(tokenizer, segment))
+
+
+def test_models_that_cannot_fill_gaps_are_refused() -> None:
+    tokenizer = TinyT5(400, 16, 32, 2, 1, 1).build([TEXT], (), seed=0).tokenizer
+    with pytest.raises(SettingFault, match=r"needs '<mask>' as one token, but .* does not know it"):
+        encode_infills(tokenizer, BART, GAPS)
+    with pytest.raises(SettingFault, match=r"convention is known for .*, but the model is of the type 'gpt2'"):
+        convention_of("gpt2")

@@ -9,6 +9,7 @@ import pytest
 from core.faults import InputFaults, MissingModel
 from models.causal import CausalLM
 from models.encoders import Encoder, load_encoder
+from models.folders import check_folder
 from models.loading import load_pretrained
 from models.masked import MaskedLM
 from models.seq2seq import Seq2SeqLM
@@ -63,6 +64,27 @@ def test_a_cached_model_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch
 
     with pytest.raises(MissingModel, match=r"the model in the cache cannot be loaded: .*no file named model.safe"):
         load_pretrained(refuse, "no/such")
+
+
+@pytest.mark.parametrize(
+    ("limit", "content", "message"),
+    [
+        ("", '{"vocab_file": "/"}', '/tokenizer_config.json: vocab_file must name a file of this folder, but is "/"'),
+        ("", '{"init_inputs": ["a"]}', '/tokenizer_config.json: init_inputs must be empty, but is ["a"]'),
+        ("LARGEST_SETTINGS", "{}", "/tokenizer_config.json: must have at most 1 bytes, but has 2"),
+        ("MOST_FILES", "{}", ": a model's folder must have at most 1 files, found more"),
+    ],
+)
+def test_what_a_models_folder_must_not_hold(
+    limit: str, content: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(content)
+    (tmp_path / "note.txt").touch()
+    if limit:
+        monkeypatch.setattr(f"models.folders.{limit}", 1)
+    with pytest.raises(InputFaults) as found:
+        check_folder(tmp_path)
+    assert found.value.faults == (f"{tmp_path}{message}",)
 
 
 def test_other_faults_are_left_alone() -> None:

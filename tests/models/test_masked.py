@@ -9,8 +9,9 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
+from core.faults import SettingFault
 from models.batching import NOT_LEARNED, Task
-from models.loading import folder_fingerprint
+from models.loading import folder_fingerprint, load_tokenizer
 from models.masked import MaskedLM, most_likely_at_masks
 from models.tiny import TinyBert
 from models.training import LanguageModelSchedule, train_language_model
@@ -51,6 +52,15 @@ def test_pairs_are_framed_as_the_tokenizer_frames_them() -> None:
     lm = MaskedLM(None, tokenizer)
     assert lm.framed([3], [4]) == tokenizer("a", "b")["input_ids"] == [0, 3, 2, 2, 4, 2]
     assert lm.framed([], [4]) == tokenizer("b")["input_ids"]
+
+
+def test_a_tokenizer_without_a_mask_is_refused(lm: MaskedLM, tmp_path: Path) -> None:
+    lm.save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    tokenizer.mask_token = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(SettingFault, match=r"needs mask, cls and sep tokens, but .* has no \['mask'\]"):
+        MaskedLM.from_pretrained(tmp_path)
 
 
 def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:

@@ -108,6 +108,11 @@ def test_each_step_is_that_of_the_whole_text(lm: CausalLM, guide: CausalGuide) -
         assert token.moved == pytest.approx(np.log(chosen.after / chosen.before), abs=1e-4)
         ids.append(int(likeliest.indices[token.chosen]))
     assert PROMPT + "".join(token.text for token in tokens) == decode_tokens(lm.tokenizer, ids)
+    prompt, written = ids[: -len(tokens)], ids[-len(tokens) :]
+    ending = copy.deepcopy(lm.tokenizer)
+    ending.eos_token = ending.convert_ids_to_tokens(written[3])
+    ended = list(write_tokens(CausalLM(lm.model, ending), prompt, 8, 6, 0, guidance_of(lm, guide)))
+    assert len(ended) == written.index(written[3]) + 1 <= 4  # the end is the last token
 
 
 def test_two_texts_written_by_turns_are_those_written_alone(lm: CausalLM, guide: CausalGuide) -> None:

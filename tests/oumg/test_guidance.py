@@ -21,6 +21,7 @@ from core.faults import SettingFault
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from discriminators.guides import CausalGuide
 from discriminators.networks import CausalLSTM
+from discriminators.vocabulary import EncoderTokens
 from models.causal import CausalLM
 from models.tiny import TinyCausal, train_tokenizer
 from oumg.guidance import Guidance, GuidedStep, find_parents, normalise_scores
@@ -54,7 +55,8 @@ def judges(lm: CausalLM) -> dict[str, CausalGuide | Discriminator]:
     words = new_bilstm([(text,) for text in TEXTS], "words", min_count=1, embedding_dim=8, hidden_dim=6)
     randomise(words.network)
     other = causal_judge(train_tokenizer(["a cat and a mat, hello"], 270, sentinels=()))
-    return {"causal": causal_judge(lm.tokenizer), "bilstm": bilstm, "words": words, "other": other}
+    bert = Discriminator(words.network, EncoderTokens(lm.tokenizer, 64), {"kind": "bert"})
+    return {"causal": causal_judge(lm.tokenizer), "bilstm": bilstm, "words": words, "other": other, "bert": bert}
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +210,7 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidan
     ("settings", "message"),
     [
         ({"judge": "other"}, r"lacks \d+ of the generator's \d+, or has other ids"),
+        ({"judge": "bert"}, "but a discriminator of the kind bert reads its own: train the guide on the generator's"),
         ({"judge": "words"}, r"vocabulary has \d+ tokens and the generator's"),
         *(({"strength": strength}, "strength must be ") for strength in (-1.0, math.inf, math.nan)),
         ({"k": 0}, "k must be greater than or equal to 1, but is 0"),
@@ -217,6 +220,13 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidan
 def test_other_tokens_and_wrong_settings_are_refused(guidance: Guide, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingFault, match=message):
         guidance(**settings)
+
+
+def test_what_a_step_needs_is_checked(guidance: Guide) -> None:
+    with pytest.raises(SettingFault, match="k must be at most the 4 tokens of the generator, but is 5"):
+        guidance()(torch.tensor([[5]]), torch.zeros(1, 4))
+    with pytest.raises(ValueError, match="generator's device, but it is on cpu and the tokens on meta: load it there"):
+        guidance()(torch.zeros(1, 1, dtype=torch.long, device="meta"), torch.zeros(1, 8))
 
 
 def test_scores_that_hardly_differ_say_nothing() -> None:
