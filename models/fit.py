@@ -25,7 +25,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
-from core.faults import InputFaults, fault
+from core.faults import InputFaults, SettingFault, fault
 from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
 from core.stages import file_sha256
 from data.text_files import temporary_path
@@ -338,7 +338,8 @@ def fit(
     That is the epoch of the lowest `val/loss`, or of the highest other metric that `monitor` names. `make_trainer` is
     called with `settings` and what this function sets; it adds the hardware. A call that was killed resumes from
     `folder/checkpoints/last.ckpt`. In the end `folder` holds `curve.json` and the files that `save(folder)` writes, and
-    the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... hold the weights of every epoch, too.
+    the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... hold the weights of every epoch, too. Raises
+    SettingFault where `monitor` is a number in no epoch.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
@@ -363,6 +364,8 @@ def fit(
         for message in ("LeafSpec.* is deprecated", "not have many workers", "exists and is not empty", "the logging"):
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
+    if best.best_model_score is not None and not best.best_model_score.isfinite():
+        raise SettingFault(f"the training diverged, {monitor} is a number in no epoch: lower the learning rate")
     module.cpu().eval()
 
     def load(file: Path) -> None:

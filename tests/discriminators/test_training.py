@@ -16,6 +16,7 @@ from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.precision import MixedPrecision
 
+from core.faults import SettingFault
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.texts import LabelledText, split_by_group
 from discriminators.training import (
@@ -153,6 +154,11 @@ def test_one_classifier_learns_three_labels_and_keeps_their_names(learn: Learn, 
 def test_a_label_without_a_logit_is_refused(learn: Learn):
     with pytest.raises(ValueError, match="a classifier of 2 classes learns labels below 2, but a text has 2"):
         learn(partial(new_bilstm, tokens="words", min_count=1), data=TEXTS)
+
+
+def test_a_learning_rate_that_ends_in_no_number_is_a_fault_of_the_setting(learn: Learn) -> None:
+    with pytest.raises(SettingFault, match=r"^held-out logits must be finite, but are not: lower the learning rate$"):
+        learn(settings=replace(SETTINGS, learning_rate=1e38, gradient_clip=0))
 
 
 def test_a_batch_that_runs_out_of_memory_in_the_backward_pass_is_read_again_in_parts(

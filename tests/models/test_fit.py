@@ -69,6 +69,17 @@ def test_a_killed_training_ends_as_a_whole_one_also_where_its_folder_was_moved(t
     torch.testing.assert_close(train("moved"), whole, atol=0, rtol=0)
 
 
+def test_a_training_that_diverges_is_a_fault_of_the_setting(tmp_path: Path) -> None:
+    lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(["the cat"], (), seed=0)
+    schedule = LanguageModelSchedule(epochs=2, batch_size=2, learning_rate=1e38)
+    tasks = [Task([5, 6, 7], [8, 9])]
+    with pytest.raises(
+        SettingFault, match=r"^the training diverged, val/loss is a number in no epoch: lower the learn"
+    ):
+        train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
+    assert not (tmp_path / "config.json").exists()
+
+
 def test_without_the_last_checkpoint_a_training_starts_again(tmp_path: Path) -> None:
     (tmp_path / "epoch_0.ckpt").touch()
     assert find_checkpoint(tmp_path) is None
