@@ -101,7 +101,8 @@ def permutation_tests(
     if of_pairs:
         seconds = PER_PAIR * len(pairs) * permutations * sum(len(members) ** 2 for members in groups)
         if seconds > LONG:
-            log.warning("tests of %d pairs of metrics will take about %.0f minutes", len(pairs), seconds / 60)
+            what = "a pair" if len(pairs) == 1 else f"{len(pairs)} pairs"
+            log.warning("tests of %s of metrics will take about %.0f minutes", what, seconds / 60)
 
     def compare(a: Floats, b: Floats, swaps: Swaps) -> Floats:
         """The difference of the statistics of a and b after each swap, of shape (swaps,)."""

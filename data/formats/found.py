@@ -81,7 +81,7 @@ class Found:
                 parts.append(f"{', '.join(names[:SHOWN])}{more} as {what}{'s'[: len(names) != 1]}")
         if self.pairs:
             systems = {row[side] for _, row in self.pairs for side in ("system_a", "system_b")}
-            parts.append(f"{len(self.pairs)} judgements of {len(systems)} systems")
+            parts.append(f"{len(self.pairs)} judgement{'s'[: len(self.pairs) != 1]} of {len(systems)} systems")
         return ", ".join([*parts, self.remark] if self.remark else parts)
 
 

@@ -253,7 +253,7 @@ PAIRS: Mapping[str, Case] = {
     "dialogues": (
         "hh.jsonl",
         [{"chosen": f"{HH} One.", "rejected": f"{HH} Once."}],
-        "chosen and rejected answers, 2 texts, 1 judgements of 2 systems",
+        "chosen and rejected answers, 2 texts, 1 judgement of 2 systems",
         [("chosen", "rejected", 1.0)],
         ["One.", "Once."],
     ),
@@ -276,7 +276,7 @@ PAIRS: Mapping[str, Case] = {
                 for side in ("chosen", "rejected")
             }
         ],
-        "chosen and rejected answers, 2 texts, 1 judgements of 2 systems",
+        "chosen and rejected answers, 2 texts, 1 judgement of 2 systems",
         [("chosen", "rejected", 1.0)],
         ["chosen", "rejected"],
     ),

@@ -131,4 +131,4 @@ def test_only_examples_that_all_scored_count(monkeypatch, caplog):
     assert found.n == 27
     monkeypatch.setattr("meta_eval.permutation.LONG", 0)
     permutation_tests({"a": a, "b": b}, y, lay_out(30), kind="kendall", **options)
-    assert caplog.messages == ["tests of 1 pairs of metrics will take about 0 minutes"]
+    assert caplog.messages == ["tests of a pair of metrics will take about 0 minutes"]

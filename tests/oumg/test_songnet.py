@@ -8,11 +8,12 @@ import pytest
 import torch
 from transformers import LogitsProcessor, TopKLogitsWarper
 
+from core.example import Example
 from models.training import LanguageModelSchedule, train_language_model
 from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
 from oumg.poetry import FormConstraint, ShiftedRanks, generate_poems
-from oumg.songnet import SongNet, SongNetPlan, generation_inputs, poem_nll, row_symbols
+from oumg.songnet import SongNet, SongNetPlan, generation_inputs, poem_nll, row_symbols, spell_poems
 from tests.toy_models import QUIET
 
 POEMS = [
@@ -51,6 +52,11 @@ def test_prompts_name_the_tune_and_every_phrase(songnet: SongNet) -> None:
         songnet.prompt("春词", Form(((25, "。"),)))
     with pytest.raises(ValueError, match="reads 128 tokens, but tune and form have 15 and the poem with its end 121"):
         songnet.prompt("春词", Form(((19, "。"),) * 6))
+
+
+def test_a_poem_without_a_tune_is_refused() -> None:
+    with pytest.raises(ValueError, match="a poem needs the name of its tune as its prefix, but 'a' has none"):
+        spell_poems([Example("a", text="春風")])
 
 
 def test_padding_on_the_left_changes_nothing(songnet: SongNet) -> None:
