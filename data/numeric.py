@@ -6,6 +6,7 @@ from typing import Any
 
 YES, NO = ("yes", "pass", "passed", "true"), ("no", "fail", "failed", "false")
 WORDS = {name: number for names, number in ((YES, 1.0), (NO, 0.0)) for name in names}
+GAPS = ("nan", "null", "n/a", "na", "-")  # that say that a number is missing
 MOST_LABELS = 10  # as in meta_eval.labels, which is slow to import
 LOW = frozenset({"bad", "incorrect", "low", "negative", "poor", "rejected", "worse", "wrong"})
 RATED = ("ratings", "scores")
@@ -60,7 +61,7 @@ def number_columns(rows: Sequence[Mapping[str, Any]], apart: Iterable[str]) -> l
 def is_missing(value: object) -> bool:
     """Whether a cell says that there is no number."""
     if isinstance(value, str):
-        return value.strip().lower() in ("", "nan", "none", "null", "n/a")
+        return value.strip().lower() in ("", "none", *GAPS)
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
@@ -70,13 +71,14 @@ def list_unknown(record: Mapping[str, Any]) -> list[str]:
 
 
 def _list_values(record: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Each rating and score with its column; words in lower case."""
+    """Each rating and score with its column, without those that are missing; words in lower case."""
     for kind in RATED:
         given = record.get(kind)
         for name, value in given.items() if isinstance(given, Mapping) else ():
             for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]:
-                if each not in (None, ""):
-                    yield (kind, name), each.strip().lower() if isinstance(each, str) else each
+                found = each.strip().lower() if isinstance(each, str) else each
+                if found not in (None, "", *GAPS):
+                    yield (kind, name), found
 
 
 def number_words(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from core.example import refuse_surrogates
 from core.faults import InputFaults, broken_rules, fault, format_value
 from core.settings import Number, refuse_blank, to_tuple
 from data.columns import FIELDS
-from data.numeric import WORDS
+from data.numeric import GAPS, WORDS
 from data.table_files import LISTS
 
 R = TypeVar("R", bound="Record")
@@ -26,8 +26,10 @@ List = Annotated[tuple[T, ...], BeforeValidator(to_tuple)]
 
 
 def to_rating(value: object) -> object:
-    """A verdict in a word as a number."""
-    word = str(value).strip().lower() if isinstance(value, str | bool) else ""
+    """A verdict in a word as a number; raises ValueError for what says that a number is missing, such as NA."""
+    word = str(value).strip().lower() if isinstance(value, str | bool | float) else ""
+    if word in GAPS:
+        raise ValueError("must be a number, and a missing one an empty cell (null in JSON)")
     return WORDS.get(word, value)
 
 
@@ -110,8 +112,7 @@ def name_people(ratings: Any) -> Any:
     """Ratings of an aspect by person: those of a list by their numbers from 1, a single one by no name."""
     if isinstance(ratings, list):
         ratings = {str(number): rating for number, rating in enumerate(ratings, start=1)}
-    named = ratings if isinstance(ratings, Mapping) else {"": ratings}
-    return {person: to_rating(rating) for person, rating in named.items()}
+    return ratings if isinstance(ratings, Mapping) else {"": ratings}
 
 
 class ExampleRecord(Record):
@@ -133,7 +134,7 @@ class ExampleRecord(Record):
 class RatedRecord(ExampleRecord):
     """An example that several people rated: by aspect, numbers in the order of the people or by their names."""
 
-    ratings: Mapping[Text, Annotated[Mapping[str, Number | None], BeforeValidator(name_people)]]  # pyright: ignore
+    ratings: Mapping[Text, Annotated[Mapping[str, Rating | None], BeforeValidator(name_people)]]  # pyright: ignore
 
 
 def are_of_several(ratings: Mapping[str, Any]) -> bool:
@@ -150,8 +151,10 @@ def check_example(record: Mapping[str, Any], requires: Collection[str]) -> tuple
         rule = f"keys must be among {', '.join(FIELDS)}, found"
         problems = [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
     given = {name: value for name, value in record.items() if value is not None and value != ""}
-    ratings = given.get("ratings")
-    kind = RatedRecord if isinstance(ratings, Mapping) and are_of_several(ratings) else ExampleRecord
+    kind = ExampleRecord
+    if isinstance(ratings := given.get("ratings"), Mapping):
+        kind = RatedRecord if are_of_several(ratings) else ExampleRecord
+        given["ratings"] = {aspect: each for aspect, each in ratings.items() if each is not None}
     at_fault: set[object] = set()
     try:
         found = kind.model_validate(given)

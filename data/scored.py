@@ -18,7 +18,7 @@ from core.scores import Scores
 from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
 from data.files import FORMS, InputFile, Source, iterate_rows, read_objects, to_record
-from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none
+from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none, to_rating
 from data.table_files import DELIMITERS, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.scored_set import ScoredSet
@@ -174,7 +174,7 @@ def _list_raters(places: Sequence[tuple[Path, int]], examples: Sequence[Example]
         rows = [name_people(by_example.get(i, {})) for i in range(len(examples))]
         people = dict.fromkeys(person for row in rows for person in row)
         _check_count(places[first][0], "people who rate", len(people), MOST_RATERS)
-        tables[aspect] = np.array([[row.get(person) for row in rows] for person in people], dtype=np.float64)
+        tables[aspect] = np.array([[to_rating(row.get(person)) for row in rows] for person in people], dtype=np.float64)
     return tables
 
 

@@ -134,12 +134,13 @@ def _add_references(rows: list[Any], references: References | None, columns: Map
 
     rule = "references must be a list with those of each text, or {input: references}"
     if isinstance(references, Mapping):
+        by_input = {str(name_of(to_value(name))): each for name, each in references.items()}
         names = [get(row, "group") or get(row, "id") for row in rows]
-        if lacking := [name for name in names if name not in references]:
+        if lacking := [name for name in dict.fromkeys(names) if name not in by_input]:
             raise SettingFault(
                 f"references must have each input, but {len(lacking)} are missing, such as {format_value(lacking[0])}"
             )
-        listed = [references[name] for name in names]
+        listed = [by_input[name] for name in names]
     else:
         if is_frame(references):
             raise SettingFault(f"{rule}, but got a {type(references).__name__}: pass one of its columns")

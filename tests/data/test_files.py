@@ -20,7 +20,7 @@ from core.scores import Scores
 from data import text_files
 from data.cells import json_line
 from data.columns import FIELDS
-from data.files import read_examples, write_examples
+from data.files import InputFile, read_examples, write_examples
 from data.records import check_example
 from data.scored import list_rows, score_records
 from data.text_files import open_atomically
@@ -98,6 +98,14 @@ def test_an_empty_string_means_missing(tmp_path: Path):
     assert read_examples(tmp_path / "x.jsonl") == (Example("a", text="t"),)
 
 
+def test_null_is_a_missing_rating(tmp_path: Path) -> None:
+    lines = '{"text": "a", "ratings": {"q": null}}\n{"text": "b", "ratings": {"q": null, "r": 1}}\n'
+    assert [example.ratings for example in read(tmp_path / "x.jsonl", lines)] == [{}, {"r": 1}]
+    row = {"text": "a", "ratings": {"q": math.nan, "r": [1, None]}}
+    (found,) = read_examples(InputFile(tmp_path, records=[row]))
+    assert found.ratings == {"r": 1}
+
+
 def test_a_missing_id_is_the_line(tmp_path: Path):
     assert [e.id for e in read(tmp_path / "in.jsonl", '{"text": "a"}\n{"id": "x", "text": "b"}\n')] == ["1", "x"]
     assert [e.id for e in read(tmp_path / "in.json", '[{"text": "a"}, {"id": "x", "text": "b"}]')] == ["1", "x"]
@@ -126,6 +134,7 @@ def test_forms_of_cells(tmp_path: Path):
     )
 
 
+GAP = "must be a number, and a missing one an empty cell (null in JSON)"
 # Each case: the lines of a JSONL file, and its faults.
 JSONL: list[tuple[str | bytes, list[str]]] = [
     (" \n\r\n", [" the file is empty"]),
@@ -141,9 +150,8 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
         '1: number 3 of "turns" must not be blank, found " "',
     ]),
     ('{"text": "a", "ratings": {"q": "good"}}', ['1: "q" of "ratings" must be a valid number, found "good"']),
-    ('{"text": "a", "ratings": {"q": NaN}}', ['1: "q" of "ratings" must be a finite number, found NaN']),
+    ('{"text": "a", "ratings": {"q": NaN}}', [f'1: "q" of "ratings" {GAP}, found NaN']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
-        '1: "q" of "ratings" must be a valid number, found null',
         '1: the key of " " of "ratings" must not be blank, found " "',
     ]),
     ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
@@ -167,9 +175,14 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ]),
     ("text,rating:q\na,good\nb,nan\nc,1_0\nd,2\n", [
         '2: "q" of "ratings" must be a valid number, found "good"',
-        '3: "q" of "ratings" must be a finite number, found NaN',
+        f'3: "q" of "ratings" {GAP}, found NaN',
         '4: "q" of "ratings" must be a valid number, found "1_0"',
     ]),
+    ("text,rating:q,rating:r:ann,rating:r:bob\na,NA,1,2\nb,,2,N/A\n", [
+        f'2: "q" of "ratings" {GAP}, found "NA"',
+        f'3: "bob" of "r" of "ratings" {GAP}, found "N/A"',
+    ]),
+    ("text,rating:q\na,good\nb,-\nc,bad\n", [f'3: "q" of "ratings" {GAP}, found "-"']),
     ('text,rating:q,ratings\na,1,"{""q"": 1}"\n', [
         '2: "ratings" and a column both give "q"']),
     ('turns,references\nHi</UTT></UTT>Yes,"[""a"""\n', [

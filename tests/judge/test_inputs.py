@@ -46,6 +46,9 @@ def test_references_are_found_by_input(kind: str) -> None:
     source = source if kind == "rows" else [Example(**row) for row in source]
     found = read(source, references={"q1": "first", "q2": ["second", "other"]})
     assert [example.references for example in found.examples] == [("second", "other"), ("first",)]
+    systems: Any = {"a": {1: "x", 2: "z"}, "b": {1: "y"}}
+    numbered = read(systems, references=cast(Any, {1: "first", 2.0: "second"}))
+    assert [example.references for example in numbered.examples] == [("first",), ("second",), ("first",)]
 
 
 def test_texts_of_systems_have_ids_by_system_and_input_or_else_by_place() -> None:
@@ -109,6 +112,10 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read(["a"], references=frame({"ref": ["a"]})), "pass one of its columns"),
     (lambda: read([{"text": "a", "system": "s"}], references=["c"]), "never by position"),
     (lambda: read([{"id": "a", "text": "a"}], references={"b": "c"}), '1 are missing, such as "a"'),
+    (
+        lambda: read({s: {"i": "x", "j": "y"} for s in "ab"}, references={"j": "c"}),
+        'references must have each input, but 1 are missing, such as "i"',
+    ),
     (lambda: read("in.jsonl", references=["c"]), "references of a file stand in its lines"),
     (lambda: read(["a"], scores={"m": [1, 2]}), "a number for each of 1 examples, but have 2"),
     (lambda: read(["a"], scores={"m": ["x"]}), "scores of m must be numbers"),
