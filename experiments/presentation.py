@@ -74,16 +74,19 @@ def present(
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
-    """Which metric agrees best with the first aspects, as one sentence; "" where no agreement is defined."""
+    """Which metric agrees best with the first aspects, if its interval is above 0; "" where no agreement is defined."""
     best: dict[tuple[str, str], Agreement] = {}
     for row in rows:
         if row.metric != CHEAP_CUES and row.grouping == "global" and not math.isnan(row.spearman.value):
             known = best.setdefault((row.set, row.aspect), row)
             best[row.set, row.aspect] = max(known, row, key=lambda each: each.spearman.value)
-    said = [
-        f"{each.metric} agrees best with {each.aspect} of {each.set} (spearman {format_cell(each.spearman)})"
-        for each in best.values()
-    ]
+    said = []
+    for each in best.values():
+        rated, shown = f"{each.aspect} of {each.set}", f"spearman {format_cell(each.spearman)}"
+        if each.spearman.low > 0:
+            said.append(f"{each.metric} agrees best with {rated} ({shown})")
+        else:
+            said.append(f"no agreement with {rated} is shown (highest: {each.metric}, {shown})")
     return "; ".join([*said[:MOST_NAMED], *([f"{len(said) - MOST_NAMED} more"] if said[MOST_NAMED:] else [])])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -87,6 +88,8 @@ def steer(
     new_tokens: int = 20,
     samples: int = 1,
     seed: int = 0,
+    *,
+    network: bool = False,
 ) -> SteeredTexts:
     """Continues prompts with guidance and without; a text does not depend on the others.
 
@@ -96,10 +99,13 @@ def steer(
         strength: alpha of Eq. 5 (the rule `normalised`), or lambda of FUDGE; 0 is the generator alone.
         k: candidates of each step that are scored and kept.
         samples: texts of each prompt; the first one is drawn with `seed`, each further one with the next seed.
+        network: whether the generator may be fetched from the hub; the first call of a process decides.
 
     Raises SettingFault for wrong settings and a guide of other tokens; InputFaults for a prompt that leaves no room
     for the new tokens and for a missing model.
     """
+    if not network:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the hub's library is imported
     from discriminators.guides import load_guide, score_texts  # with torch, which takes seconds
     from models.causal import CausalLM
     from models.loading import model_fingerprint, weights_fingerprint

@@ -161,7 +161,7 @@ def _gather_systems(settings: Sequence[str]) -> Sequence[str]:
     texts = [(CONFIGS / name).read_text("utf-8") for name in ("run.yaml", *(f"exp/{name}.yaml" for name in named))]
     known = {*group_options((CONFIGS,)), *re.findall(r"^(\w+):", "\n".join(texts), re.MULTILINE)}
     pairs = [(setting, *setting.partition("=")[::2]) for setting in settings]
-    others = {each: Path(file) for each, key, file in pairs if re.split(r"[.@]", key)[0] not in known}
+    others = {each: Path(file) for each, key, file in pairs if re.split(r"[.@]", key.lstrip("+"))[0] not in known}
     endings = {path.suffix for path in others.values() if path.is_file()}
     systems = [each for each, path in others.items() if path.is_file() or (path.suffix and path.suffix in endings)]
     rest = [setting for setting in settings if setting not in systems]

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pytest
@@ -27,3 +27,9 @@ def test_cues_can_be_left_out(run_here: Callable[..., int]) -> None:
     assert outcome.notes == []
     assert outcome.tables[0].finding == "length agrees best with q of toys (spearman 0.585 [0.49, 0.66])"
     assert run_here("+exp=toy", "cues=none") == 0
+
+
+def test_an_agreement_that_is_not_shown_is_not_the_best() -> None:
+    noise = replace(make_long_and_good(), scores={"noise": make_long_and_good().scores["noise"]})
+    (table, *_) = present(cast(Run, ToyRun()), [noise]).tables
+    assert table.finding.startswith("no agreement with q of toys is shown (highest: noise, spearman ")

@@ -274,4 +274,5 @@ def test_intervals_beyond_cues_cover(inputs: int, number: int, shape: Callable[[
         part.append(found.value)
     print(f"beyond cues, {inputs} inputs, {number} cues: {covered / rounds}")
     assert 0.93 <= covered / rounds <= 0.97
-    assert np.mean(part) == pytest.approx(0.3, abs=0.02)
+    assert np.nanmean(part) == pytest.approx(0.3, abs=0.02)
+    assert np.isnan(part).mean() < 0.01  # where one system writes more nearly everywhere

@@ -30,6 +30,10 @@ SUMMARIES = CONFIGS.parent / "examples" / "summaries.jsonl"
         ("score metric.aspects=a,b seed=1", "+exp=score metric.aspects=[a,b] seed=1"),
         ("compare metrics=[bleu] ~metric", "+exp=compare +metric@metrics.bleu=bleu ~metric"),
         ("compare old=a.txt new=b.txt", "+exp=compare old=a.txt new=b.txt"),
+        (
+            f"compare old={SUMMARIES} +scores.x={SUMMARIES}",
+            f'+exp=compare +scores.x={SUMMARIES} data.systems=["old={SUMMARIES}"]',
+        ),
         ("agree in.jsonl", '+exp=meta_eval data.path="in.jsonl"'),
         ("meta_eval in.jsonl", '+exp=meta_eval data.path="in.jsonl"'),
         ("preferences -", '+exp=preferences data.path="-"'),
