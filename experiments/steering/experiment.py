@@ -173,24 +173,28 @@ def judge_held_out(
 ) -> tuple[dict[str, float], list[str]]:
     """The accuracy of judges and guides on held-out texts, which no model has learned.
 
-    Also a note where the judges are not above chance, or these texts have one label alone.
+    Also a note where the judges, or a guide, are not above chance, or these texts have one label alone.
     """
     if not data.held_out:
         return {}, []
     texts, wanted = [e.full_text for e in data.held_out], [e.label for e in data.held_out]
     found = judges.find_labels(texts)
-    figures = {"judges' accuracy on held-out texts": float(np.mean(np.array(found) == wanted))}
+    figures, weak = {"judges' accuracy on held-out texts": float(np.mean(np.array(found) == wanted))}, list[str]()
     for label, guide in guides.items():
-        right = (score_texts(guide, texts) > 0) == (np.array(wanted) == label)
-        figures[f"accuracy of the guide to {label} on held-out texts"] = float(right.mean())
+        own, said = (
+            [str(each) for each in side] for side in (np.array(wanted) == label, score_texts(guide, texts) > 0)
+        )
+        figures[f"accuracy of the guide to {label} on held-out texts"] = float(np.mean(np.array(own) == said))
+        if not is_above_chance(own, said, 2):
+            weak.append(f"on {len(texts)} held-out texts the guide to {label} is not above chance: train it on more")
     if len(set(wanted)) == 1:
         return figures, [
             f"the {len(wanted)} held-out texts have a single label, {wanted[0]}: they do not show whether the judges "
             "tell labels apart"
         ]
-    if is_above_chance(wanted, found, len(data.labels)):
-        return figures, []
-    return figures, [
-        f"on {len(found)} held-out texts the judges are not above chance: the accuracy of steered texts says "
-        "little; train on more texts, or change model.judge"
-    ]
+    if not is_above_chance(wanted, found, len(data.labels)):
+        weak.append(
+            f"on {len(found)} held-out texts the judges are not above chance: the accuracy of steered texts says "
+            "little; train on more texts, or change model.judge"
+        )
+    return figures, weak

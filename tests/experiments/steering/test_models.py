@@ -13,6 +13,7 @@ from core.faults import InputFaults
 from data.corpus import Corpus
 from data.sets.builtin import builtin_corpus
 from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
 from discriminators.texts import split_by_group
 from experiments.steering.experiment import judge_held_out
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
@@ -100,6 +101,14 @@ def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ..
     right = [(logit > 0) == (label == "good") for logit, label in zip(logits, wanted.split(), strict=True)]
     assert figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
     assert [each.startswith(note or "") for each in notes] == ([] if note is None else [True])
+
+
+def test_a_guide_that_learned_nothing_is_named(guide: CausalGuide) -> None:
+    texts = tuple(Example(str(i), text="the cat", label=label) for i, label in enumerate(("bad", "good") * 8))
+    judges = LabelJudges(("bad", "good"), {"good": judge(*(-1.0, 1.0) * 8)})
+    figures, notes = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {"good": guide})
+    assert figures["accuracy of the guide to good on held-out texts"] == 0.5
+    assert notes == ["on 16 held-out texts the guide to good is not above chance: train it on more"]
 
 
 def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> SteeredTexts:
