@@ -53,7 +53,8 @@ class Corrections:
         by_length = [
             pick(each, LENGTH_CELLS, by=name, rank=rank, rank_as_judged=ranks.get(system, math.nan), system=system)
             for name, ranks in self.ranks_as_judged.items()
-            for rank, (system, each) in enumerate(self.by_length.get(name, {}).items(), 1)
+            for place, (system, each) in enumerate(self.by_length.get(name, {}).items(), 1)
+            for rank in [math.nan if math.isnan(each.strength.value) else place]
         ]
         partly = PARTLY.format(pairs=self.pairs, labels=self.labels) if self.labels < self.pairs else ""
         found = [
@@ -72,7 +73,8 @@ class Corrections:
                 how = "people's order" if self.labels == self.pairs else f"corrected with {self.labels} labels, it"
                 is_same = "is the same" if by_judge == by_people else f"is {by_people}"
                 found.append(f"{name} orders {by_judge}; {how} {is_same}")
-        for name, systems in self.by_length.items():
+        for name, all_systems in self.by_length.items():
+            systems = {system: each for system, each in all_systems.items() if not math.isnan(each.change.value)}
             moved = [each for each in systems.values() if each.change.low > 0 or each.change.high < 0]
             if moved:
                 most, each = max(systems.items(), key=lambda item: abs(item[1].change.value))

@@ -10,6 +10,7 @@ import judge
 from core.faults import InputFaults, SettingFault
 from data.sets.judged_pairs import load_alpaca_eval
 from judge.correcting import JUDGE, WINNER
+from meta_eval.length_control import CONFOUNDED
 
 PAIRS = [("x", "y"), ("y", "z"), ("z", "x")]
 
@@ -92,6 +93,20 @@ def test_a_label_of_an_unknown_pair_is_refused():
     verdicts, people = study(10)
     with pytest.raises(InputFaults, match="has no verdict on w and x for the input q0"):
         judge.prefer(verdicts, human_labels=[people[0] | {"system_a": "w", "system_b": "x", "winner": "w"}])
+
+
+def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():
+    """x is 100 characters longer than y on every input: a sentence stands in place of figures."""
+    rows = [
+        {"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "xxy"[i % 3], "length_a": 200, "length_b": 100}
+        for i in range(60)
+    ]
+    found = judge.prefer(rows, resamples=50)
+    table = found.tables[-1]
+    assert [(row["system"], row["n"]) for row in table.rows] == [("x", 60), ("y", 60)]
+    assert np.isnan([row["rank"] for row in table.rows]).all()
+    assert table.arrange()[1] == [f"rank, controlled, change and strength are undefined: {CONFOUNDED}"]
+    assert not found.corrections.notes
 
 
 def test_length_control_of_alpaca_eval(shared_data):

@@ -99,8 +99,8 @@ def test_metrics_and_a_judge_beside_people() -> None:
         assert (whole.n, whole.missing) == (40, 0)
         assert whole.accuracy.value == pytest.approx(27 / 40)
         assert whole.untied.value == 1
-    titles = ["Agreement with preferences", "What the judges favour", "Systems by judges and by people", "The judge"]
-    assert [table.title for table in found.tables][-4:] == titles
+    titles = ["Agreement with preferences", "What the judges favour", "Systems by judges and by people"]
+    assert [table.title for table in found.tables][-5:] == [*titles, "At equal lengths", "The judge"]
     assert found.favours["judge", "longer text"].by_people.value == pytest.approx((27 + 13 / 2) / 40)
     assert found.favours["judge", "longer text"].effect.value == pytest.approx(13 / 2 / 40)
 
