@@ -171,7 +171,7 @@ def holds_pairs(file: InputFile) -> bool:
     """Whether a file has judgements of two systems."""
     if file.found is not None:
         return bool(file.found.pairs)
-    return names_pair(next((row for _, row in read_objects(file, [])), {}))
+    return names_pair({**next((row for _, row in read_objects(file, [])), {}), **dict(file.columns)})
 
 
 def names_pair(row: Mapping[str, Any]) -> bool:

@@ -11,7 +11,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from core.faults import SettingFault
 from core.settings import Count, Fraction, NonNegative, Positive, Several, checked_dataclass
 from judge.labelling import LabelledAspect, Labelling, list_labelled
 from judge.tables import Table, tabulate
@@ -132,12 +131,7 @@ def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[
 def measure_texts(
     scored: ScoredSet, aspect: str, systems: Sequence[str], differences: Sequence[float]
 ) -> Iterator[Quantity]:
-    """The kappas of each judge with people, or of people among themselves, the mean, and differences of two systems.
-
-    Raises SettingFault for an aspect that is not rated.
-    """
-    if aspect not in scored.aspects:
-        raise SettingFault(f"pilot.aspect must be one of {', '.join(scored.aspects) or 'none'}, found {aspect}")
+    """The kappas of each judge with people, or of people among themselves, the mean, and differences of two systems."""
     rated = scored.split_aspects().rated(aspect)
     labelled = next((each for each in list_labelled(rated, Labelling()) if each.aspect == aspect), None)
     there = list(dict.fromkeys(rated.systems or ()))
@@ -218,7 +212,7 @@ def _find_budget(quantity: Quantity, goal: PlanSettings) -> tuple[Budget, Budget
 def decide(found: Sequence[tuple[Quantity, Budget, Budget]], goal: PlanSettings) -> str:
     """What to buy: for each quantity, and the smallest difference, the cheapest budget of any judge."""
     smallest = min((each.difference for each, _, _ in found if each.difference is not None), default=None)
-    parts = []
+    parts, unknown = list[str](), list[str]()
     for name in dict.fromkeys(each.name for each, _, _ in found):
         own = [each for each in found if each[0].name == name and each[0].difference in (None, smallest)]
         known = [each for each in own if each[1].reason is None]
@@ -229,7 +223,7 @@ def decide(found: Sequence[tuple[Quantity, Budget, Budget]], goal: PlanSettings)
         if quantity.difference is not None:
             wanted = f"a {name} of {quantity.difference:g}"
         if not known:
-            parts.append(f"nothing for {wanted} ({own[0][1].reason})")
+            unknown.append(f"{wanted} ({own[0][1].reason})")
         elif is_kappa:
             parts.append(f"{max(each.labels for _, each, _ in known):,} labels for {wanted}")
         else:
@@ -239,4 +233,5 @@ def decide(found: Sequence[tuple[Quantity, Budget, Budget]], goal: PlanSettings)
                 said += f" and {best.verdicts:,} verdicts of {quantity.judge} (cost {best.cost:g} in place of "
                 said += f"{alone.cost:g})" if alone.reason is None else "more labels than there are texts)"
             parts.append(f"{said} for {wanted}")
-    return f"Get {'; '.join(parts)}."
+    sentences = (("Get", parts), ("No number of labels is known for", unknown))
+    return " ".join(f"{begin} {'; '.join(each)}." for begin, each in sentences if each)

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from core.example import SHOWN
 from core.faults import SettingFault, check_names
 from core.signature import join_settings
 from data.cells import list_items
 from data.files import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.scored import read_scored
-from judge.inputs import RULE, Source, read
+from judge.inputs import RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
 from judge.preferring import read_given
 from judge.tables import Result, Table, pick, tabulate
@@ -42,11 +43,13 @@ ASSUMED = "every figure rests on assumptions; pilot.path=FILE"
 def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread:
     """The spread of two systems' ratings in a pilot with one or more raters.
 
-    Raises SettingFault if the two systems share fewer than 5 rated inputs, and if they differ by the same amount on all
-    of them.
+    Raises SettingFault if the pilot lacks a system, if the two share fewer than 5 rated inputs, and if they differ by
+    the same amount on all of them.
     """
-    if len(systems) != 2:
-        raise SettingFault(f"pilot.systems must name the two systems of the pilot, but is {list(systems)}")
+    there = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
+    if len(systems) != 2 or not set(systems) <= set(there):
+        known = ", ".join(there[:SHOWN]) or "none"
+        raise SettingFault(f"pilot.systems must be two of those in the pilot ({known}), but is {list(systems)}")
     ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
     place = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
     first, second = systems
@@ -74,15 +77,23 @@ class StudyPlan(Result):
 
 
 def plan(
-    pilot: Pilot | None = None, aspect: str = "overall", systems: Sequence[str] = (), *, seed: int = 0, **settings: Any
+    pilot: Pilot | None = None,
+    aspect: str = "overall",
+    systems: Sequence[str] = (),
+    *,
+    columns: Columns | None = None,
+    seed: int = 0,
+    **settings: Any,
 ) -> StudyPlan:
     """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
 
-    The `pilot` has texts with ratings of the aspect, as `judge.read` takes them: outputs of the two `systems`, or with
-    `within` any, with scores of judges. With `within` it may also be preferences, as `judge.prefer` takes them, with
-    the verdicts of judges or of several people. `settings` are those of `judge.label_plans.PlanSettings`.
+    The `pilot` has texts with ratings of the aspect, as `judge.read` takes them with `columns`: outputs of the two
+    `systems`, or with `within` any, with scores of judges. With `within` it may also be preferences, as `judge.prefer`
+    takes them, with the verdicts of judges or of several people. `settings` are those of
+    `judge.label_plans.PlanSettings`.
 
-    Raises SettingFault for wrong settings, and as `find_spread` and `measure_texts`; InputFaults for a wrong pilot.
+    Raises SettingFault for wrong settings, for an aspect without ratings, and as `find_spread`; InputFaults for a wrong
+    pilot.
 
     >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
     42
@@ -90,7 +101,10 @@ def plan(
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
     check_names(settings, [each.name for each in fields(PlanSettings)], "plan")
-    given, how = read_pilot(pilot), PlanSettings(**settings)
+    given, how = read_pilot(pilot, columns=columns), PlanSettings(**settings)
+    if isinstance(given, ScoredSet) and aspect not in given.aspects:
+        known = ", ".join(given.aspects[:SHOWN]) or "none"
+        raise SettingFault(f"pilot.aspect must be one with ratings in the pilot ({known}), but is {aspect}")
     if how.within is None:
         if isinstance(given, Preferences):
             raise SettingFault("a pilot of preferences plans labels: set within, half of the width of an interval")
@@ -108,18 +122,22 @@ def plan(
     return StudyPlan(join_settings("plan", how, pilot=named, aspect=aspect), [table], (*notes, decision))
 
 
-def read_pilot(pilot: Pilot | None, data: Any = None) -> ScoredSet | Preferences | None:
+def read_pilot(pilot: Pilot | None, data: Any = None, columns: Columns | None = None) -> ScoredSet | Preferences | None:
     """The texts, or the preferences where the pilot has pairs of systems; `data` is a loaded set in place of a file."""
-    pilot = pilot if data is None else next(iter(data), None) if isinstance(data, tuple) else data
+    if pilot is None:
+        if isinstance(data, Mapping):
+            raise SettingFault("data.columns names the columns of a pilot: give its file too, as pilot.path=FILE")
+        pilot = next(iter(data), None) if isinstance(data, tuple) else data
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
         return pilot
     if isinstance(pilot, str | Path):
-        file = InputFile.of(pilot)
+        file = InputFile.of(pilot, columns=columns)
         return read_preferences(file) if holds_pairs(file) else read_scored(file)
     if isinstance(pilot, Mapping):
-        return read(pilot)
-    rows = list_items(pilot, RULE)
-    return read_given(rows, {}) if rows and isinstance(rows[0], Mapping) and names_pair(rows[0]) else read(rows)
+        return read(pilot, columns=columns)
+    rows, named = list_items(pilot, RULE), columns or {}
+    is_pairs = rows and isinstance(rows[0], Mapping) and names_pair({**rows[0], **named})
+    return read_given(rows, named) if is_pairs else read(rows, columns=columns)
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:

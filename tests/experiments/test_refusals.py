@@ -39,6 +39,7 @@ SETTINGS = [
     ("score metric=word_count data.path=in.jsonl output=no/out.jsonl", "but there is no no"),
     ("score metric=word_count data.path=in.jsonl output=out.txt", "output must end in one of .jsonl, .csv, .tsv"),
     (f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi", "graphs must be a file of AMR graphs for amr-multi"),
+    ("plan data.columns.text=t", "data.columns names the columns of a pilot: give its file too, as pilot.path=FILE"),
     (f"oumg {PAIRS} kinds=[gru]", "kinds must be some of bilstm, bert, but 'gru' is among them"),
 ]
 MODELS = [
@@ -55,8 +56,9 @@ LATER = [  # known once the run has begun, and before anything is trained
     ("audit data=preferences data.path=judged.jsonl metrics=[word_count]", "data must hold texts: data.path=FILE"),
     (f"{TABLE} metrics=[word_count] cards=nowhere", "cards must be an existing folder, but there is no nowhere"),
     ("preferences data.path=judged.jsonl metrics=[bleu]", "data.outputs=FILE"),
-    (f"{PILOT} pilot.systems=[a]", "must name the two systems of the pilot"),
-    (f"{PILOT} pilot.systems=[a,c]", "5 inputs for which a and c have ratings of overall, but pilot.jsonl has 0 (0"),
+    (f"{PILOT} pilot.systems=[a]", "pilot.systems must be two of those in the pilot (a, b), but is ['a']"),
+    (f"{PILOT} pilot.systems=[a,c]", "pilot.systems must be two of those in the pilot (a, b), but is ['a', 'c']"),
+    (f"{PILOT} pilot.aspect=fit", "pilot.aspect must be one with ratings in the pilot (overall), but is fit"),
     (PILOT, "but they differ by 1 on all 5 inputs of pilot.jsonl"),
     (f"mars_story {FEW} ratios=[0.2]", "ratios must ascend from 0, but is [0.2]"),
     (f"{STEER} labels=[mixed]", "labels must be some of negative, positive, but 'mixed' is among them"),

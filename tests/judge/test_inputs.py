@@ -164,7 +164,20 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         lambda: judge.compare([{**OUTPUT, "context": "c"}, {**OUTPUT, "system": "b", "context": "d"}], "word_count"),
         'context of "i" is "d" here and "c" in line 1',
     ),
-    (lambda: judge.plan({"a": {"i": "x"}}), "pilot.systems must name the two systems of the pilot, but is []"),
+    (
+        lambda: judge.plan({"a": {"i": "x"}}),
+        "pilot.aspect must be one with ratings in the pilot (none), but is overall",
+    ),
+    (
+        lambda: judge.plan([{"text": "t", "ratings": {"q": 1}, "system": "a"}], "q"),
+        "pilot.systems must be two of those in the pilot (a), but is []",
+    ),
+    (
+        lambda: judge.plan(
+            [{**row, "group": f"{row['group']}{i}"} for i, row in enumerate(RATED * 5)], "q", ["a", "b"]
+        ),
+        "5 inputs for which a and b have ratings of q, but examples has 0 (0 inputs that both answered)",
+    ),
     (lambda: judge.plan(spread_inputs=0, spread_raters=0), "spread_inputs and spread_raters must not both be 0"),
     (lambda: judge.prefer([PAIR], metrics="word_count"), "metrics score texts: outputs must hold those of the systems"),
     (lambda: judge.prefer(cast(Any, [PAIR, 3])), "preferences must be rows, but one is 3"),

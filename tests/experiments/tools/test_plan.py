@@ -49,6 +49,23 @@ def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
 
 
+def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
+    """`data.columns` is for texts and for preferences, in a file and in rows."""
+    texts = [
+        {"t": "x", "bot": s, "q": g, "Ann": a * (s == "new")} for s in ("old", "new") for a, g in enumerate("vwxyz")
+    ]
+    pairs = [{"q": f"q{i}", "left": "x", "right": "y", "winner": "ab"[i % 2]} for i in range(40)]
+    of_texts = {"text": "t", "system": "bot", "group": "q", "ratings.fit": "Ann"}
+    of_pairs = {"group": "q", "system_a": "left", "system_b": "right"}
+    for rows, columns, more in (texts, of_texts, ()), (pairs, of_pairs, ("within=0.1",)):
+        write(tmp_path / "in.jsonl", *rows)
+        named = [f"data.columns.{field}={column}" for field, column in columns.items()]
+        run = ("plan", "in.jsonl", *named, "pilot.aspect=fit", "pilot.systems=old,new", "differences=0.5", *more)
+        within = {"within": 0.1} if more else {}
+        found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5], **within)  # pyright: ignore
+        assert finish(*run, folder=str(len(rows)))["notes"] == list(found.notes)
+
+
 def test_what_a_pilot_cannot_show_is_named() -> None:
     found = note_gaps(Spread(0, 1, Pilot(9, 5)))
     assert found[2:] == [
@@ -115,7 +132,9 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
         pytest.approx(-0.5 if has_judge else difference["value"]),
     )
     assert rate["correlation"].value > 0.5 if has_judge else "correlation" not in rate
-    with pytest.raises(SettingFault, match=r"pilot\.aspect must be one of ok, found overall"):
+    with pytest.raises(
+        SettingFault, match=r"pilot\.aspect must be one with ratings in the pilot \(ok\), but is overall"
+    ):
         judge.plan(rows, within=0.1)
 
 
@@ -126,4 +145,5 @@ def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
     for pilot in (rows, rows[:1], no_common, texts[:2], judge.read(texts, {"j": [1, None, None], "k": [None] * 3})):
         found = judge.plan(pilot, "ok", within=0.1, differences=[0.1])
         assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
+        assert "No number of labels is known for the" in found.notes[-1]
         assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.notes[-1]
