@@ -262,6 +262,8 @@ def _name_records(
         if record.keys() <= PLAIN and not (file.columns or is_table or is_typed):
             yield line, record, {}, []
             continue
+        if not (seen or file.columns) and {"system_a", "system_b"} <= record.keys():
+            raise InputFaults([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
             header, is_readable = check_header(file.columns, list(record))
             faults += [fault(file.path, 1, problem) for problem in header]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from core.faults import InputFaults, fault, format_value, read_all, suggest_similar
 from core.settings import NonNegative
 from data.cells import name_of
-from data.columns import Columns
+from data.columns import Columns, name_fields
 from data.files import TYPED, InputFile, Source, read_objects
 from data.numeric import parse_finite, parse_number
 from data.records import Record, Text, check_records, require_none
@@ -90,7 +91,12 @@ def check_preferences(
     """The judgements of numbered rows; raises InputFaults for `faults` and all that are found here."""
     found: list[tuple[str, PreferenceRecord, float]] = []
     renamed = ((line, _rename(row, columns)) for line, row in rows)
-    for line, record in check_records(path, renamed, PreferenceRecord, faults):
+    first = [*islice(renamed, 1)]
+    if first and not names_pair(first[0][1]) and "text" in name_fields(tuple(first[0][1])).fields.values():
+        rule = "judgements of two systems (system_a, system_b, winner) are needed, found texts"
+        hint = "give data.outputs=FILE beside judgements, or metric=llm_judge to judge the texts"
+        raise InputFaults([fault(path, 0, f"{rule}: {hint}")])
+    for line, record in check_records(path, chain(first, renamed), PreferenceRecord, faults):
         name, systems = record.group or record.id, (record.system_a, record.system_b)
         outcome = math.nan if record.winner is None and record.judges else record.outcome(record.winner)
         others = [name for name, each in record.judges.items() if each is not None and record.outcome(each) is None]

@@ -40,6 +40,9 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
     try:
         header = next(reader)
         twice = [format_value(name) for name, n in Counter(header).items() if n > 1]
+        if len(header) == 1 and set(header[0]) & {";", *DELIMITERS.values()} - {delimiter}:
+            rule = "columns must be separated by commas (in .tsv by tabs)"
+            raise InputFaults([*faults, fault(path, 1, f"{rule}, found {format_value(header[0])}")])
         problems = count_columns(header) or [f"a column must occur once, but {name} is repeated" for name in twice]
         if problems:
             raise InputFaults([*faults, *(fault(path, 1, problem) for problem in problems)])

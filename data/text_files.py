@@ -78,7 +78,8 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
     form = name.suffix.lower()
     if form not in allowed:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
-        raise InputFaults([fault(path, 0, f"{rule}, found {format_value(name.suffix)}")])
+        found = "a folder" if path.is_dir() else format_value(name.suffix)
+        raise InputFaults([fault(path, 0, f"{rule}, found {found}")])
     return form
 
 

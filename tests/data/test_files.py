@@ -170,6 +170,8 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
     ('id,text\na,"b\nb\nb"\nc,\n', ['5: an example needs "text" or "turns" that say something, found null']),
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
+    ("text;references\na,b;c\n", ['1: columns must be separated by commas (in .tsv by tabs), found "text;references"']),
+    ("text\tlabel\na\tb\n", ['1: columns must be separated by commas (in .tsv by tabs), found "text\\tlabel"']),
     ("id,label\na,b\n", [
         '1: the header needs a column "text" or "turns" (data.columns.text=NAME names another), found ["id", "label"]',
     ]),
@@ -221,12 +223,14 @@ def test_required_fields(tmp_path: Path):
 
 def test_no_file_a_folder_another_suffix(tmp_path: Path):
     (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "folder").mkdir()
     (tmp_path / "y.txt").touch()
     for name, expected in {
         "none.jsonl": " no such file",
         "folder.jsonl": " no such file, it is a folder",
         "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ".txt"',
         "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ".txt"',
+        "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found a folder",
         "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ""',
     }.items():
         with pytest.raises(InputFaults) as found:

@@ -418,12 +418,20 @@ def test_an_unknown_layout_is_refused(kind: str, tmp_path: Path) -> None:
     assert re.search(f"{re.escape(str(path))}.*{message}", str(caught.value))
 
 
+OURS = '{"answer": "x", "system": "a", "group": "q"}\n', '{"group": "q", "system_a": "a", "system_b": "b"}\n'
+
+
 def test_texts_and_judgements_are_not_taken_for_one_another(tmp_path: Path) -> None:
     outputs, battles = write(tmp_path, *TEXTS["outputs"][:2]), write(tmp_path, *PAIRS["battles"][:2])
     with pytest.raises(InputFaults, match="judgements of two systems are needed, found alpaca_eval outputs"):
         read_preferences(outputs)
     with pytest.raises(InputFaults, match=r"texts are needed, found arena battles, .*: judge prefer reads it"):
         read_scored(battles)
+    ours = write(tmp_path, "texts.jsonl", OURS[0]), write(tmp_path, "pairs.jsonl", OURS[1])
+    with pytest.raises(InputFaults, match=r"texts\.jsonl: judgements of two systems .*, found texts: give data\."):
+        read_preferences(ours[0])
+    with pytest.raises(InputFaults, match=r"pairs\.jsonl: texts are needed, found preferences: judge prefer reads"):
+        read_scored(ours[1])
     assert (holds_pairs(InputFile(battles)), holds_pairs(InputFile(outputs))) == (True, False)
 
 
