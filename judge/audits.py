@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,7 +68,7 @@ class AspectAudit:
                 f"cheap cues explain {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the differences in rank, "
                 f"most of it by {', '.join(self.cues.main_cues)}"
             )
-        if missed := [name for name, of in self.damages.items() if not (of.is_monotone or of.falls[-1].reason)]:
+        if missed := [name for name, of in self.damages.items() if not (of.is_monotone or name in self.untested)]:
             found.append(f"no reliable fall is shown under: {', '.join(missed)}")
         if moved := [name for name, edit in self.edits.items() if edit.size.low > LARGE_EDIT]:
             found.append(f"scores change by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}")
@@ -76,9 +77,9 @@ class AspectAudit:
     @cached_property
     def untested(self) -> list[str]:
         """What could not be tested with these texts."""
-        found = ["cheap cues"] if self.cues and self.cues.explained.reason else []
-        found += [name for name, each in self.damages.items() if each.falls[-1].reason]
-        return found + [name for name, each in self.edits.items() if each.size.reason]
+        found = ["cheap cues"] if self.cues and math.isnan(self.cues.explained.low) else []
+        found += [name for name, each in self.damages.items() if math.isnan(each.falls[-1].low)]
+        return found + [name for name, each in self.edits.items() if math.isnan(each.size.low)]
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
             "n": each.n,
             **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
             "wins_over_damage": each.wins_over_damage,
-            "monotone": "–" if each.falls[-1].reason else "yes" if each.is_monotone else "no",
+            "monotone": "–" if math.isnan(each.falls[-1].low) else "yes" if each.is_monotone else "no",
             "reason": each.falls[-1].reason or "",
         }
         for aspect, audited in found.items()
@@ -200,7 +201,7 @@ def summary_table(found: Mapping[str, MetricAudit]) -> Table:
     rows: list[dict[str, Any]] = []
     for name, audited in found.items():
         for aspect, each in audited.aspects.items():
-            sizes = {edit: audit.size for edit, audit in each.edits.items() if not audit.size.reason}
+            sizes = {edit: audit.size for edit, audit in each.edits.items() if not math.isnan(audit.size.low)}
             worst = max(sizes, key=lambda edit: sizes[edit].value, default="")
             falls = {damage: of.falls[-1] for damage, of in each.damages.items()}
             cells: dict[str, Any] = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}

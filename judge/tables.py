@@ -124,11 +124,11 @@ class Table:
         """Rows of these columns (by default `columns`), the interval of `NAME` as `NAME_low` and `NAME_high`."""
         wanted = self.columns if names is None else names
         rows = ({name: cell for name, cell in row.items() if name in wanted} for row in self.rows)
-        return [_split_estimates(row, lambda each: {"low": each.low, "high": each.high}) for row in rows]
+        return [_split_estimates(row, lambda low, high: {"low": low, "high": high}) for row in rows]
 
     def to_json(self) -> list[dict[str, Any]]:
         """The rows for results.json, the interval of an estimate `NAME` as `NAME_interval`."""
-        rows = (_split_estimates(row, lambda each: {"interval": [each.low, each.high]}) for row in self.rows)
+        rows = (_split_estimates(row, lambda low, high: {"interval": [low, high]}) for row in self.rows)
         return [{**row, "table": self.name} for row in rows]
 
     def to_frame(self) -> Any:
@@ -277,13 +277,14 @@ def pick(found: object, columns: Iterable[str], **names: Any) -> dict[str, Any]:
     return {**names, **{column: getattr(found, column) for column in columns}}
 
 
-def _split_estimates(row: Row, ends: Callable[[Estimate], Row]) -> dict[str, Any]:
+def _split_estimates(row: Row, ends: Callable[[float, float], Row]) -> dict[str, Any]:
     """The row with the value of each estimate, and its ends in cells of their own, `NAME_END`."""
     cells: dict[str, Any] = {}
     for name, cell in row.items():
         cells[name] = cell.value if isinstance(cell, Estimate) else cell
         if isinstance(cell, Estimate):
-            cells |= {f"{name}_{end}": value for end, value in ends(cell).items()}
+            low, high = (math.nan, math.nan) if cell.reason else (cell.low, cell.high)
+            cells |= {f"{name}_{end}": value for end, value in ends(low, high).items()}
     return cells
 
 
@@ -305,9 +306,8 @@ def format_number(value: float) -> str:
 
 
 def format_interval(estimate: Estimate) -> str:
-    """An interval in brackets, or nothing if it is undefined."""
-    undefined = math.isnan(estimate.low) or math.isnan(estimate.high)
-    return "" if undefined else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+    """An interval in brackets, or nothing if there is none."""
+    return "" if estimate.reason or math.isnan(estimate.low) else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def format_cell(cell: Any) -> str:

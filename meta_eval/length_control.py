@@ -30,7 +30,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.special import expit
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval
+from meta_eval.bootstrap import FEWEST_UNITS, NO_SPREAD, Estimate, Floats, explain_few, t_interval
 from meta_eval.preferences import Preferences
 
 PENALTY = 1.0  # half of it is the weight of the squares of phi, psi and gamma
@@ -95,7 +95,7 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
             return Estimate.undefined(explain_few("inputs", m), value)
         return t_interval(value, float((parts**2).sum()) * m / (m - 1), m - 1)
 
-    strengths, by_input, known = weights[:k].copy(), moved[:, :k].copy(), np.zeros(k)
+    strengths, by_input, reasons = weights[:k].copy(), moved[:, :k].copy(), list[str | None]()
     found: dict[str, tuple[int, Estimate, Estimate, Estimate]] = {}
     for i, name in enumerate(given.systems):
         side = np.where(a == i, 1.0, np.where(b == i, -1.0, 0.0))
@@ -106,21 +106,21 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
         of_raw = of_inputs @ (own * (raw - rate)) / number
         of_equal = of_inputs @ (own * (at_equal - controlled)) / number + moved @ slopes
         left = slopes[rest] @ without_lengths @ slopes[rest] / (slopes @ variance @ slopes)
-        known[i] = left >= LEAST_LEFT
+        reasons.append(CONFOUNDED if left < LEAST_LEFT else NO_SPREAD if np.ptp(raw[side != 0]) == 0 else None)
         if is_star:  # theta is the strength on inputs of one difficulty: take the odds against the baseline
             odds, slope = math.log(controlled / (1 - controlled)), controlled * (1 - controlled)
             strengths[i], by_input[:, i] = (0.0, 0.0) if i in baselines else (odds, of_equal / slope)
         change = estimate(controlled - rate, of_equal - of_raw)
         found[name] = (number, estimate(rate, of_raw), estimate(controlled, of_equal), change)
+    known = np.array([reason is None for reason in reasons])
     shares = known / max(known.sum(), 1)
     strengths -= strengths @ shares
     by_input -= (by_input @ shares)[:, None]
-    unknown = Estimate.undefined(CONFOUNDED)
     return {
-        name: Controlled(number, rate, controlled, change, estimate(float(strengths[i]), by_input[:, i]))
-        if known[i]
-        else Controlled(number, rate, unknown, unknown, unknown)
-        for i, (name, (number, rate, controlled, change)) in enumerate(found.items())
+        name: Controlled(*each, estimate(float(strengths[i]), by_input[:, i]))
+        if reason is None
+        else Controlled(*each[:2], *[Estimate.undefined(reason)] * 3)
+        for i, ((name, each), reason) in enumerate(zip(found.items(), reasons, strict=True))
     }
 
 

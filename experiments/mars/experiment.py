@@ -156,7 +156,7 @@ def list_notes(found: MarsScores) -> Iterator[str]:
     name, gain = found.originals.name, measure_gain(found.originals, "mars_without_planning")
     spearman: Estimate = gain["spearman gain"]
     verdict = "helps" if spearman.low > 0 else "hurts" if spearman.high < 0 else "changes nothing beyond chance"
-    if spearman.reason:
+    if np.isnan(spearman.low):
         yield f"{name}: no verdict on planning: {spearman.reason}"
     else:
         yield f"{name}: planning {verdict} (Spearman {format_cell(spearman)}, n = {gain['n']})"

@@ -4,6 +4,7 @@ The discriminators judge pairs that they have not seen.
 """
 
 import logging
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -166,7 +167,7 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
     ]
     for each in found:
         accuracy = each.scores.accuracy
-        if accuracy.reason:
+        if math.isnan(accuracy.low):
             notes.append(f"{each.kind}: whether it tells human texts from outputs is not known: {accuracy.reason}")
         elif not accuracy.low > 0.5:
             notes.append(

@@ -64,6 +64,15 @@ def test_only_texts_that_a_damage_changes_count() -> None:
     assert not any("reliable fall" in note for note in found.weaknesses)
 
 
+def test_a_damage_that_no_score_feels_is_a_weakness() -> None:
+    """No score changes, so that no interval has a width: this is tested all the same."""
+    examples = texts(40)
+    perturbed = {name: (damage_all(examples, "reorder", [1.0], seed=0), np.arange(40.0)[None]) for name in DAMAGES}
+    found = audit_aspect(examples, np.arange(40.0), perturbed, None, Resampling(resamples=50))
+    assert found.weaknesses == [f"no reliable fall is shown under: {', '.join(DAMAGES)}"]
+    assert not found.untested
+
+
 def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
     class Careful(WordCount):
         def score(self, examples: Sequence[Example]) -> Scores:

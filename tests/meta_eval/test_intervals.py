@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from meta_eval.auditing import standardised_mean
-from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, expand_confidence
+from meta_eval.bootstrap import NO_SPREAD, Estimate, estimate_perplexity, estimate_ratio, expand_confidence
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
@@ -104,6 +104,14 @@ def test_too_little_variation_for_an_interval():
     assert math.isnan(found.low)
     assert str(found.reason).endswith("of 1000 resamples: too little variation for an interval")
     assert 310 < int(str(found.reason).split()[3]) < 420
+
+
+def test_inputs_that_all_say_the_same_have_a_reason():
+    """Every resample has the value itself; verdicts may rest on it, but it is shown without an interval."""
+    assert agree(range(40), range(40)) == Estimate(1.0, 1.0, 1.0, NO_SPREAD)
+    assert jackknife_interval(lambda w: np.full(len(w), 0.1 + 0.2), lay_out(40)).reason == NO_SPREAD
+    assert share_interval(np.full(40, 0.7), lay_out(40)).reason == NO_SPREAD
+    assert share_interval(np.ones(40), lay_out(40)).reason is None  # a score interval
 
 
 def test_the_mean_has_students_interval():

@@ -1,11 +1,13 @@
 """Length-controlled win rates: known truths, a bootstrap as oracle, and the published ones of AlpacaEval 2."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from data.sets.judged_pairs import load_alpaca_eval
-from meta_eval.bootstrap import t_quantile
+from meta_eval.bootstrap import NO_SPREAD, t_quantile
 from meta_eval.correlation import kendall
 from meta_eval.intervals import share_interval
 from meta_eval.length_control import CONFOUNDED, control_length
@@ -47,6 +49,15 @@ def test_a_system_that_is_longer_nearly_everywhere_is_not_known_at_equal_lengths
         assert not np.isnan(each.win_rate.value)
         for estimate in (each.controlled, each.change, each.strength):
             assert (np.isnan(estimate.value), estimate.reason) == (True, CONFOUNDED)
+
+
+@pytest.mark.parametrize("outcome", [0.0, 0.5, 1.0])
+def test_outcomes_that_are_all_equal_are_not_known_at_equal_lengths(outcome):
+    given, lengths = simulate_two(np.random.default_rng(0), 60, -150)
+    found = control_length(replace(given, outcomes=np.full(60, outcome)), lengths)["x"]
+    assert found.win_rate.value == outcome
+    for estimate in (found.controlled, found.change, found.strength):
+        assert (np.isnan(estimate.value), estimate.reason) == (True, NO_SPREAD)
 
 
 def test_others_are_known_beside_a_system_that_is_always_longer():

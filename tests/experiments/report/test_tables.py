@@ -3,11 +3,12 @@
 import math
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from experiments.report.joint import joint_rows, seed_rows
 from judge.agreement_tables import tabulate_agreement
-from judge.tables import Table
+from judge.tables import Table, format_cell, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
@@ -31,6 +32,15 @@ def test_agreement_is_ranked_and_keeps_whole_numbers_on_a_narrow_terminal() -> N
     assert lines[:2] == ["Agreement with ratings", "metric set n spearman beyond_cues"]
     assert lines[3:5] == ["cdm_discriminative_cl fed 127 0.550 [0.40, 0.70] 0.100 [0.00, 0.20]", "assifier"]
     assert lines[-1] == "on the page: unscored"
+
+
+def test_an_estimate_without_spread_is_shown_without_an_interval() -> None:
+    table = tabulate("", "", [{"metric": "m", "kappa": Estimate(1.0, 1.0, 1.0, "no spread")}])
+    assert format_cell(table.rows[0]["kappa"]) == "1.000"
+    assert table.arrange() == (["metric", "kappa"], ["no interval: no spread"])
+    (flat,), (read,) = table.flatten(), table.to_json()
+    assert (flat["kappa"], read["kappa"]) == (1.0, 1.0)
+    assert np.isnan([flat["kappa_low"], flat["kappa_high"], *read["kappa_interval"]]).all()
 
 
 def test_a_latex_table_has_equal_rows_of_escaped_text_and_no_sentences() -> None:
