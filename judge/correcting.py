@@ -111,7 +111,8 @@ def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Pref
         else:
             faults.append(fault(labels.name, 0, f"{given.name} has no verdict on {a} and {b} for the input {name}"))
     require_none((), faults)
-    return replace(given, outcomes=outcomes, judges={JUDGE: given.outcomes, **given.judges})
+    judges = {JUDGE: given.outcomes, **given.judges}
+    return replace(given, outcomes=outcomes, judges=judges, by_model=labels.by_model)
 
 
 def correct(given: Preferences, judges: Mapping[str, Floats], lengths: Floats | None) -> Corrections:

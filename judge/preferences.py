@@ -68,6 +68,8 @@ class PreferenceStudy(Result):
     judged_inputs: Sequence[str]
     # of the ranking, by labels and for lengths
     corrections: Corrections
+    # the file whose winners are a model's, where tables say what people prefer
+    by_model: str
     # what the number of inputs limits
     resolution: Sequence[str]
 
@@ -122,6 +124,9 @@ class PreferenceStudy(Result):
     def notes(self) -> tuple[str, ...]:
         """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
         found: list[str] = []
+        if self.by_model:
+            whose = f"the winners in {self.by_model} are verdicts of a model"
+            found.append(f'{whose}: "people" in tables and notes is this model')
         if (position := self.position) is not None and (position.low > 0 or position.high < 0):
             place = "first" if position.value > 0 else "second"
             found.append(f"the judge prefers the output that it reads {place}: see the effect of position")

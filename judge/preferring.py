@@ -143,6 +143,7 @@ def prefer(
         raise InputFaults([fault(asked.name, 0, why)])
     lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
     people = ranked.by_rater()
+    by_model = asked.by_model and bool(found or len(people) > 1)
     line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
     line += "" if margin is None else f"|margin={margin:g}"
     line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
@@ -166,6 +167,7 @@ def prefer(
         verdicts=verdicts,
         judged_inputs=asked.inputs,
         corrections=correct(asked, found, lengths),
+        by_model=asked.name if by_model else "",
         resolution=note_resolution(ranked.layout.input_count, resamples, "resamples", level),
     )
 

@@ -40,6 +40,8 @@ class Preferences:
     judges: Mapping[str, Floats] = field(default_factory=dict)
     # the lengths of both outputs, of shape (n, 2), where the texts are not there
     lengths: Floats | None = None
+    # whether the outcomes are those of a model, not of people
+    by_model: bool = False
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -68,7 +70,7 @@ class Preferences:
         raters = tuple(self.raters[i] for i in at)
         judges = {name: outcomes[at] for name, outcomes in self.judges.items()}
         lengths = None if self.lengths is None else self.lengths[at]
-        return Preferences(self.name, inputs, a, b, self.outcomes[at], raters, judges, lengths)
+        return Preferences(self.name, inputs, a, b, self.outcomes[at], raters, judges, lengths, self.by_model)
 
     def by_majority(self) -> Preferences:
         """One judgement of each input and pair where several raters are named: what most of them say, else a tie."""

@@ -16,6 +16,7 @@ from data.text_files import read_json, read_json_lines
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
 SHOWN = 4  # names in a line
+BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
 
 
 def _refuse_other(value: Any) -> Any:

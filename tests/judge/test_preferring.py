@@ -105,6 +105,19 @@ def test_metrics_and_a_judge_beside_people() -> None:
     assert found.favours["judge", "longer text"].effect.value == pytest.approx(13 / 2 / 40)
 
 
+def test_winners_by_a_model_are_not_passed_off_as_peoples(tmp_path: Path) -> None:
+    row = {"output_1": "a b c", "output_2": "d e", "generator_1": "x", "generator_2": "y"}
+    rows = [{"instruction": f"q{i}", **row, "preference": 1.0 + i % 2} for i in range(40)]
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps(rows), "utf-8")
+    found = judge.prefer(path, metrics="word_count", resamples=50)
+    said = 'the winners in annotations.json are verdicts of a model: "people" in tables and notes is this model'
+    assert found.notes[0] == said
+    people = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "x"} for i in range(40)]
+    assert said not in judge.prefer(path, metrics="word_count", human_labels=people, resamples=50).notes
+    assert said not in judge.prefer(path, resamples=50).notes  # says nothing about people
+
+
 def test_a_judge_reads_pairs_that_several_people_judged_once() -> None:
     rows = [{**row, "rater": rater} for row in judged() for rater in ("Ann", "Bob")]
     found = judge.prefer(rows, outputs=outputs(), judge=Reader(), resamples=100)
