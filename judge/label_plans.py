@@ -34,6 +34,7 @@ from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import to_outcomes
 
 ASSUMED = "judge"  # its name without a pilot
+MOST_WITHIN = {"kappa": 1.0, "weighted kappa": 1.0, "rate": 0.5, "win rate": 0.5}  # half of what they range over
 COLUMNS = ("quantity", "judge", "wanted", "value", "correlation", "labels", "verdicts", "cost", "alone", "cost_alone")
 CAPTION = (
     "The cheapest labels and verdicts; 0 verdicts where the judge is not worth its cost. A kappa needs the verdicts "
@@ -192,7 +193,9 @@ def plan_labels(quantities: Sequence[Quantity], goal: PlanSettings) -> tuple[Tab
 
 
 def _find_budget(quantity: Quantity, goal: PlanSettings) -> tuple[Budget, Budget]:
-    variation = quantity.variation
+    variation, most = quantity.variation, MOST_WITHIN.get(quantity.name, math.inf)
+    if quantity.difference is None and (goal.within or 0.0) >= most:
+        variation = f"within must be below {most:g} for it"
     if isinstance(variation, str) or variation.alone <= 0:
         why = variation if isinstance(variation, str) else "the pilot's labels are too few, or do not vary"
         none = Budget(math.nan, math.nan, math.nan, why)

@@ -1,6 +1,6 @@
 """Texts with a label: a user's own, and public sets of sentiments and topics."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,15 +25,20 @@ SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
 }
 
 
-def own_texts(path: Path | str, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0) -> Corpus:
-    """A user's own labelled texts: a .jsonl, .csv or .tsv file with `text`, `label` and perhaps `prefix`.
+def own_texts(
+    path: Path | str,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    held_out_fraction: float = HELD_OUT_FRACTION,
+    seed: int = 0,
+) -> Corpus:
+    """A user's own labelled texts: a file with `text`, `label` and perhaps `prefix`, or the `columns` that give them.
 
     A label is any line of text; spaces around it are removed. A part of the texts is held out, with copies of a text on
     the same side.
 
     Raises InputFaults with all faults of the file: a line without text or label, fewer than two labels.
     """
-    located = dict(iterate_examples(Path(path), ("text", "label")))
+    located = dict(iterate_examples(Path(path), ("text", "label"), columns=columns))
     given = {line: (example.label or "").strip() for line, example in located.items()}
     several = [(line, label) for line, label in given.items() if len(label.splitlines()) > 1]
     faults = [fault(path, line, f'"label" must be one line, found {format_value(label)}') for line, label in several]

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import signature
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from core.example import Example
+from core.faults import check_names
 from core.settings import Size, check, one_of
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.builtin.controlled import generate_texts, rated_texts
@@ -59,6 +61,7 @@ def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: i
     check(one_of(tuple(SOURCES)), name=name)
     check(Size, train=train, held_out=held_out, rated=rated)
     source = SOURCES[name]
+    check_names(choices, [*signature(source.generate).parameters][2:-1], name)
     rate = None if choices.get("labels") == "topic" or not rated else source.rate
     sets = () if rate is None else (ScoredSet(name, rate(rated, seed=seed), synthetic=True),)
     known = {source.key(example) for each in sets for example in each.examples}

@@ -226,6 +226,7 @@ def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
         raise SettingFault(f"model must hold settings, but is {model!r}")
     settings = {**config, **{name: value for name, value in model.items() if config.get(name) is None}}
     function = _find_target(given["_target_"], "experiment")
+    check_targets(config.get("data"), "data")  # named as it is typed
     run, *parameters = inspect.signature(function).parameters.values()  # the runner passes the Run
     node = _complete(given, function, parameters, settings)
     check_targets({**node, run.name: None}, "experiment")

@@ -40,6 +40,14 @@ SETTINGS = [
     ("score metric=word_count data.path=in.jsonl output=out.txt", "output must end in one of .jsonl, .csv, .tsv"),
     (f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi", "graphs must be a file of AMR graphs for amr-multi"),
     ("plan data.columns.text=t", "data.columns names the columns of a pilot: give its file too, as pilot.path=FILE"),
+    (
+        "guided_text data=builtin_news data.columns.text=t",
+        "columns is not a setting of builtin_news; allowed: ver",
+    ),
+    (
+        "preferences data=pandalm data.root=. data.columns.text=t",
+        "data.columns is not a setting (did you mean data.root",
+    ),
     (f"oumg {PAIRS} kinds=[gru]", "kinds must be some of bilstm, bert, but 'gru' is among them"),
 ]
 MODELS = [

@@ -128,6 +128,8 @@ def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
     assert (len(data.train), len(data.held_out)) == (16, 4)
     assert {e.text for e in (*data.train, *data.held_out)} == {line["text"] for line in lines}
     assert {(e.label, e.prefix) for e in data.train} == {("sci/tech", "Text"), ("好 评", "Text")}
+    renamed = write(tmp_path / "tones.jsonl", *({"text": line["text"], "Tone": line["label"]} for line in lines))
+    assert own_texts(renamed, {"label": "Tone"}).labels == data.labels
 
 
 def test_faults_are_listed_by_line(tmp_path: Path) -> None:

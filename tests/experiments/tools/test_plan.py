@@ -138,6 +138,14 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
         judge.plan(rows, within=0.1)
 
 
+def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
+    """Kappas lie from -1 to 1, rates from 0 to 1."""
+    for within, known in (0.4, [True, True]), (0.5, [True, False]), (1.0, [False, False]):
+        kappa, rate, *_ = judge.plan(within=within).tables[0].rows
+        assert [math.isfinite(row["labels"]) for row in (kappa, rate)] == known
+    assert kappa["reason"] == "within must be below 1 for it"
+
+
 def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
     rows = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "tie"} for i in range(40)]
     texts = [{"text": "t", "ratings": {"ok": float(k > 0)}} for k in range(3)]
