@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 import numpy as np
 
@@ -142,6 +144,7 @@ class PreferenceStudy(Result):
                 found.append(
                     f"{name} prefers the {side} {often} often than people do: effect {format_cell(each.effect)}"
                 )
+        found += note_circle(self.ranking.pairs)
         people = [f"{PEOPLE} agree by kappa {format_cell(each.kappa)}" for each in self.single if each.name == PEOPLE]
         answer = "; ".join([describe_ranking(self.ranking, self.level), *describe_judges(whole), *people])
         return (*found, *self.corrections.notes, *self.resolution, answer)
@@ -174,6 +177,26 @@ def find_better(pair: PreferredPair, level: float) -> str | None:
     if not pair.p_value < level:
         return None
     return pair.system_a if pair.difference.value > 0 else pair.system_b
+
+
+def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
+    """A sentence where systems are preferred to each other in a circle.
+
+    These are many tests: a win rate counts if it is twice as far from 1/2 as its interval reaches.
+    """
+    better: dict[str, list[str]] = {}
+    for pair in pairs:
+        rate = pair.win_rate
+        if 2 * rate.low - rate.value > 0.5:
+            better.setdefault(pair.system_b, []).append(pair.system_a)
+        elif 2 * rate.high - rate.value < 0.5:
+            better.setdefault(pair.system_a, []).append(pair.system_b)
+    try:
+        TopologicalSorter(better).prepare()
+    except CycleError as error:
+        circle = ", ".join(f"{name} is preferred to {other}" for name, other in pairwise(error.args[1]))
+        return [f"no order fits these pairs, and their strengths say little: {circle}"]
+    return []
 
 
 def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:

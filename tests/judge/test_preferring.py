@@ -169,6 +169,16 @@ def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) 
     assert answer in found.notes[-1]
 
 
+def test_no_order_fits_a_circle() -> None:
+    def compare(*pairs: str) -> tuple[str, ...]:
+        rows = [{"id": f"q{i}", "system_a": a, "system_b": b, "winner": a} for i in range(12) for a, b in pairs]
+        return judge.prefer(rows, resamples=50).notes
+
+    circle = "y is preferred to z, z is preferred to x, x is preferred to y"
+    assert compare("xy", "yz", "zx")[0] == f"no order fits these pairs, and their strengths say little: {circle}"
+    assert not any("no order" in note for note in compare("xy", "yz", "xz"))
+
+
 def test_win_rates_within_a_margin() -> None:
     """Of 40 inputs judged twice, a and b win one each and share the others; both always beat c."""
     winners = {("a", "b"): ["ab"] * 38 + ["aa", "bb"], ("b", "c"): ["bb"] * 40, ("a", "c"): ["aa"] * 40}
