@@ -130,8 +130,9 @@ def read_pilot(pilot: Pilot | None, data: Any = None, columns: Columns | None = 
         pilot = next(iter(data), None) if isinstance(data, tuple) else data
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
         return pilot
-    if isinstance(pilot, str | Path):
-        file = InputFile.of(pilot, columns=columns)
+    if isinstance(pilot, str | Path) or data is not None:
+        given: Any = pilot
+        file = InputFile.of(given, columns=columns)
         return read_preferences(file) if holds_pairs(file) else read_scored(file)
     if isinstance(pilot, Mapping):
         return read(pilot, columns=columns)

@@ -66,6 +66,19 @@ def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
         assert finish(*run, folder=str(len(rows)))["notes"] == list(found.notes)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("data=examples data.path=in.jsonl", "pilot.systems must be two of those in the pilot (a), but is ['a', 'b']"),
+        ("data=builtin_stories", "data must be a file of texts: data.path=FILE"),
+    ],
+)
+def test_a_pilot_is_a_file(words: str, said: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", {"text": "t", "system": "a", "group": "x", "ratings": {"overall": 1}})
+    ended = run("plan", *words.split())
+    assert (ended.returncode, said in ended.stderr) == (2, True)
+
+
 def test_what_a_pilot_cannot_show_is_named() -> None:
     found = note_gaps(Spread(0, 1, Pilot(9, 5)))
     assert found[2:] == [
