@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from data.cells import check_header, json_line, read_cells, to_value
 from data.columns import FIELDS, OUTPUT, PLAIN, Columns, add_nested, count_columns, find_absent, freeze_columns
 from data.formats.found import Found, iterate_objects
 from data.formats.recognition import recognise
-from data.numeric import RATED, describe_numbers, list_unknown, number_words, replace_words
+from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, has_words, order_words
 from data.records import are_of_several, check_example, check_id, require_none
 from data.table_files import DELIMITERS, LISTS
 from data.text_files import form_of, iterate_lines, open_atomically, read_json_lines, readable_path
@@ -48,6 +48,10 @@ class InputFile:
     aligned: tuple[tuple[str, Path], ...] = ()
     # of a folder of WMT with several language pairs, the one to read
     split: str | None = None
+    # scales of ratings in words, or in numbers of which the lowest is the best (`data.rating_words`)
+    levels: Levels = ()
+    # files of other systems, whose words have the same numbers
+    beside: "tuple[InputFile, ...]" = field(default=(), repr=False, compare=False)
     # objects in memory in place of a file; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
 
@@ -61,6 +65,7 @@ class InputFile:
         references: Path | str | Sequence[Path | str] | None = None,
         source: Path | str | None = None,
         split: str | None = None,
+        levels: GivenLevels | None = None,
     ) -> "InputFile":
         """An input by its settings.
 
@@ -72,6 +77,7 @@ class InputFile:
                 name renames a column that is passed on.
             text: in place of `path`, a file of any name with one text per line.
             references, source: files aligned with `text`: one or more of references, and one of contexts.
+            levels: the scale of ratings in words, from the worst to the best, or by aspect; `auto` knows usual ones.
         """
         if isinstance(path, InputFile):
             return path
@@ -84,7 +90,7 @@ class InputFile:
         if path is not None:
             if several or source is not None:
                 raise SettingFault("data.references and data.source are aligned with the lines of data.text=FILE")
-            return cls(Path(path), freeze_columns(columns or {}), (), split)
+            return cls(Path(path), freeze_columns(columns or {}), (), split, freeze_levels(levels))
         if columns:
             raise SettingFault("data.columns names the columns of data.path; data.text has lines")
         aligned = [("text", text), *(("references", each) for each in several), ("context", source)]
@@ -104,19 +110,20 @@ class InputFile:
         return "tool" if self.found is not None else form_of(self.path, FORMS)
 
     @cached_property
-    def word_labels(self) -> dict[str, float]:
-        """The numbers of words that rate or score; only asked for a file that has such words."""
-        numbers = number_words(record for _, record, _, _ in _name_records(self, []))
-        if numbers:
-            log.info("%s: %s", self.path, describe_numbers(numbers))
-        return numbers
+    def words(self) -> RatingWords:
+        """The numbers of words that rate or score; only asked for a file that has such words, or levels."""
+        rows = chain.from_iterable(_name_records(each, []) for each in (self, *self.beside))
+        found = order_words((record for _, record, _, _ in rows), self.levels)
+        if found.description:
+            log.info("%s: %s", self.path, found.description)
+        return found
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its scores must know, as far as it has been read: the tool, words that are labels."""
+        """What a reader of its scores must know, as far as it has been read: the tool, the numbers of words."""
         known = vars(self)  # of the cached properties those that were asked for
-        said = [known.get("found"), describe_numbers(known.get("word_labels") or {})]
-        return tuple(f"{self.path.name}: {each}" for each in said if each)
+        words = known.get("words", RatingWords())
+        return tuple(f"{self.path.name}: {each}" for each in (known.get("found"), words.description) if each)
 
     def resolve(self) -> "InputFile":
         """The same input with absolute paths, for other processes; standard input is a file then."""
@@ -176,9 +183,9 @@ def iterate_examples(
 
 
 def iterate_rows(
-    file: InputFile, requires: Collection[str] = (), refuse_scores: bool = False
+    file: InputFile, requires: Collection[str] = (), refuse_scores: bool = False, may_repeat: bool = False
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
-    """Like iterate_examples, with the scores of each line by metric."""
+    """Like iterate_examples, with the scores of each line by metric; `may_repeat` is for lines that share an id."""
     faults: list[str] = []
     is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
     for line, record, extra, problems in _name_records(file, faults):
@@ -186,10 +193,9 @@ def iterate_rows(
             problems += [_refuse(name) for name in ("scores", *OUTPUT) if name in record]
         for name in OUTPUT:
             record.pop(name, None)
+        if file.levels or has_words(record):
+            record = file.words.replace(record)
         values, found = check_example(record, requires)
-        if found and list_unknown(record) and file.word_labels:
-            record |= {name: replace_words(record[name], file.word_labels) for name in RATED if name in record}
-            values, found = check_example(record, requires)
         problems += found
         if "id" not in values:
             values["id"] = str(line)
@@ -204,7 +210,8 @@ def iterate_rows(
         if scores and refuse_scores:
             extra, scores = {**extra, FILE_SCORES: dict(scores)}, {}
         yield line, Example.of_checked({**values, "extra": extra} if extra else values), scores
-    faults += _repeated_ids(file, ids)
+    faults += [fault(file.path, 0, problem) for problem in vars(file).get("words", RatingWords()).problems]
+    faults += [] if may_repeat else _repeated_ids(file, ids)
     if faults:
         raise InputFaults(faults)
     if is_empty:

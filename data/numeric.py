@@ -1,16 +1,12 @@
-"""Numbers in cells: what is one, what is missing, verdicts in words (yes, fail), and other words that are labels."""
+"""Numbers in cells: what is one, what is missing, and verdicts in words (yes, fail)."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 YES, NO = ("yes", "pass", "passed", "true"), ("no", "fail", "failed", "false")
 WORDS = {name: number for names, number in ((YES, 1.0), (NO, 0.0)) for name in names}
 GAPS = ("nan", "null", "n/a", "na", "-")  # that say that a number is missing
-MOST_LABELS = 10  # as in meta_eval.labels, which is slow to import
-LOW = frozenset({"bad", "incorrect", "low", "negative", "poor", "rejected", "worse", "wrong"})
-RATED = ("ratings", "scores")
-HIGH = frozenset({"accepted", "better", "correct", "good", "high", "positive", "right"})
 
 
 def parse_number(cell: str) -> float | str:
@@ -63,55 +59,3 @@ def is_missing(value: object) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in ("", "none", *GAPS)
     return value is None or (isinstance(value, float) and not math.isfinite(value))
-
-
-def list_unknown(record: Mapping[str, Any]) -> list[str]:
-    """The words among the ratings and scores of a record that are no verdict such as yes."""
-    return [each for _, each in _list_values(record) if isinstance(each, str) and each not in WORDS]
-
-
-def _list_values(record: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Each rating and score with its column, without those that are missing; words in lower case."""
-    for kind in RATED:
-        given = record.get(kind)
-        for name, value in given.items() if isinstance(given, Mapping) else ():
-            for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]:
-                found = each.strip().lower() if isinstance(each, str) else each
-                if found not in (None, "", *GAPS):
-                    yield (kind, name), found
-
-
-def number_words(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """By word its number as a label: from 0, after yes and no from 2; words such as bad come first, such as good last.
-
-    Empty where a column has numbers too, or more words than `MOST_LABELS`: then a word is a fault.
-
-    >>> number_words({"ratings": {"q": word}} for word in ("Good", "bad", "fair", None))
-    {'bad': 0.0, 'fair': 1.0, 'good': 2.0}
-    """
-    columns: dict[tuple[str, str], set[Any]] = {}
-    for record in records:
-        for column, value in _list_values(record):
-            columns.setdefault(column, set()).add(parse_number(value) if isinstance(value, str) else 0.0)
-    in_words = [found for found in columns.values() if any(isinstance(each, str) for each in found - WORDS.keys())]
-    words: set[Any] = set().union(*in_words)
-    has_many = any(len(found) > MOST_LABELS for found in in_words)
-    if len(words) < 2 or has_many or any(isinstance(word, float) for word in words):
-        return {}
-    new = sorted(words - WORDS.keys(), key=lambda word: (word in HIGH, word not in LOW, word))
-    return {word: float(number) for number, word in enumerate(new, start=2 if words & WORDS.keys() else 0)}
-
-
-def replace_words(values: Any, numbers: Mapping[str, float]) -> Any:
-    """Ratings or scores with numbers in place of words."""
-    if isinstance(values, Mapping):
-        return {name: replace_words(value, numbers) for name, value in values.items()}
-    if isinstance(values, list):
-        return [replace_words(value, numbers) for value in values]
-    return numbers.get(values.strip().lower(), values) if isinstance(values, str) else values
-
-
-def describe_numbers(numbers: Mapping[str, float]) -> str:
-    """The numbers for a note, such as `words are labels: bad 0, good 1`; empty without any."""
-    shown = ", ".join(f"{word} {number:g}" for word, number in numbers.items())
-    return f"words are labels: {shown}" if numbers else ""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from core.example import hint_column
 from core.faults import InputFaults, SettingFault, check_names, fault
 from core.signature import join_settings
@@ -93,7 +95,7 @@ def agree(
             several metrics.
         cues: whether agreement stands beside that of cheap cues.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
-            `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (labels, thresholds).
+            `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
 
     Raises SettingFault for wrong settings and where there is no score, InputFaults as `check_rated`.
 
@@ -108,7 +110,7 @@ def agree(
     own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in kinds}
     comparison, resampling = Comparison(**own[Comparison]), Resampling(**own[Resampling])
     labelling = Labelling(**own[Labelling])
-    examples = read(source, columns=columns)
+    examples = read(source, columns=columns, levels=labelling.levels)
     check_rated(examples)
     scored = add_scores(examples, metrics)
     if not scored.scores:
@@ -134,7 +136,8 @@ def agree(
         for name, reason in ranking.left_out.items()
     ]
     line = join_settings("meta_eval", comparison, n=len(scored))
-    notes = (*collect_notes(scored.scores), *note_cues(rows), *note_reversed(rows), *left_out, *labels.notes)
+    said = (*scored.notes, *collect_notes(scored.scores), *note_copies(scored))
+    notes = (*said, *note_cues(rows), *note_reversed(rows), *left_out, *labels.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
         scored=shown,
@@ -176,6 +179,16 @@ def note_reversed(rows: Sequence[Agreement]) -> list[str]:
         f"better, set lower_is_better=[{row.metric.split('/')[0]}]"
         for row in rows
         if row.grouping == "global" and row.spearman.high < 0 and row.metric != CHEAP_CUES
+    ]
+
+
+def note_copies(scored: ScoredSet) -> list[str]:
+    """A sentence for each metric whose scores are the ratings of an aspect themselves."""
+    return [
+        f"the scores of {name} equal the ratings of {aspect}: are they ratings too?"
+        for aspect in scored.aspects
+        for name in scored.scores
+        if np.array_equal(scored.values(name, aspect), scored.ratings(aspect), equal_nan=True)
     ]
 
 

@@ -93,7 +93,9 @@ def audit_metric(
         aspects[aspect] = audit_aspect(examples, values, both, cues, resampling)
     line = join_settings("audit", settings, set=rated.name, n=len(examples), cues=has_cues)
     name, signature = scored.signature.split("|")[0], f"{line}|{scored.signature}"
-    return MetricAudit(aspects, metric, rated, signature, name, settings, len(examples), cost, scored.notes)
+    return MetricAudit(
+        aspects, metric, rated, signature, name, settings, len(examples), cost, (*rated.notes, *scored.notes)
+    )
 
 
 def score_perturbed(

@@ -11,6 +11,7 @@ import numpy as np
 
 from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Count, Fraction, Positive, check
+from data.rating_words import GivenLevels
 from data.records import require_none
 from data.scored import place_outputs
 from judge.comparisons import Margins, SystemsCompared
@@ -33,6 +34,7 @@ def compare(
     *,
     references: References | None = None,
     columns: Columns | None = None,
+    levels: GivenLevels | None = None,
     cues: bool = True,
     resamples: int = 1000,
     permutations: int = 10_000,
@@ -47,6 +49,7 @@ def compare(
         source: as `judge.read` takes it with `references` and `columns`, or its result; each text names its system and
             its input (`group`).
         metrics: to run (`judge.load_metric`).
+        levels: the scale of ratings in words, as in `judge.read`.
         cues: whether cheap cues are held against the differences.
         margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
             shown to be smaller are equal within it.
@@ -61,7 +64,7 @@ def compare(
     """
     check(Fraction, level=level)
     check(Count, permutations=permutations)
-    scored = read(source, references=references, columns=columns)
+    scored = read(source, references=references, columns=columns, levels=levels)
     check_comparable(scored, incomplete)
     scored, dropped = drop_lacking(add_scores(scored, metrics).split_aspects())
     if not scored.scores and not scored.aspects:
@@ -89,7 +92,7 @@ def compare(
     ]
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
-    limits = (*dropped, *collect_notes(scored.scores), *note_missing(grid), *rated, *few)
+    limits = (*scored.notes, *dropped, *collect_notes(scored.scores), *note_missing(grid), *rated, *few)
     return SystemsCompared("|".join([line, *scored.signatures]), means, pairs, powered, level, margins, limits)
 
 

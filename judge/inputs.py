@@ -16,6 +16,7 @@ from data.cells import check_header, is_frame, list_items, name_of, to_value
 from data.columns import Columns as FrozenColumns
 from data.columns import freeze_columns
 from data.files import FORMS, InputFile
+from data.rating_words import GivenLevels, freeze_levels
 from data.records import check_id, require_none
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
 from meta_eval.scored_set import ScoredSet
@@ -35,6 +36,7 @@ def read(
     references: References | None = None,
     columns: Columns | None = None,
     refuse_scores: bool = False,
+    levels: GivenLevels | None = None,
 ) -> ScoredSet:
     """The examples of a source with the scores that are known already.
 
@@ -49,6 +51,7 @@ def read(
             else `id`).
         columns: by field the column of the source that gives it, or several (`InputFile.of`).
         refuse_scores: whether scores in the source are refused, as texts to score must not have any.
+        levels: of ratings in words, the scale from the worst to the best, or a scale by aspect; a ScoredSet has them.
 
     Raises SettingFault for another source; InputFaults with all faults of the examples as `file:line: what is wrong,
     what was found`. The lines of examples in memory are counted from 1.
@@ -68,7 +71,7 @@ def read(
     if isinstance(source, str | Path):
         if references is not None:
             raise SettingFault("the references of a file stand in its lines; give none beside it")
-        found = read_scored(_check_path(source), files, refuse_scores, columns=columns)
+        found = read_scored(_check_path(source), files, refuse_scores, columns=columns, levels=levels)
     else:
         named = freeze_columns(columns or {})
         rows = _add_references(_list_rows(source, named), references, dict(named))
@@ -77,7 +80,9 @@ def read(
                 raise SettingFault("columns name those of rows; Examples have fields")
             found = add_outputs(_number_examples(rows), files)
         else:
-            found = read_scored(InputFile(GIVEN, named, records=rows), files, refuse_scores)
+            found = read_scored(
+                InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows), files, refuse_scores
+            )
     numbers = {name: _to_scores(name, each, len(found)) for name, each in given.items() if name not in files}
     if twice := [name for name in numbers if name in found.scores]:
         raise SettingFault(f"a metric must have one score, but {twice[0]} is in the examples too")

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from core.faults import SettingFault, check_names
 from core.settings import checked_dataclass
+from data.rating_words import GivenLevels, freeze_levels, number_levels
 from judge.agreement_tables import describe_chance, single_table
 from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
@@ -42,15 +43,16 @@ SHARE_CELLS = ("n_people", "n_judge", "sensitivity", "specificity")
 class Labelling:
     """Which ratings are labels, and which label a score gives."""
 
-    # by aspect the labels, in their order; with auto the ratings that are 2 to 10 whole numbers are labels
-    labels: Literal["auto"] | Mapping[str, Sequence[float]] = "auto"
+    # by aspect the labels, from the worst to the best; with auto, or the scale of words alone, the ratings that are 2 to
+    # 10 whole numbers are labels
+    levels: GivenLevels = "auto"
     # by metric the least score of the higher one of two labels; a score without one gives the nearest label
     thresholds: Mapping[str, float] | None = None
 
     @property
     def signature(self) -> str:
         """The settings that are not the usual ones, as a part of the signature of a run."""
-        declared = "" if self.labels == "auto" else f"|labels={dict(self.labels)}"
+        declared = "" if self.levels == "auto" else f"|levels={self.levels}"
         return declared + (f"|thresholds={dict(self.thresholds)}" if self.thresholds else "")
 
 
@@ -186,10 +188,12 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
     numbers and at least half labels, or lie between the first and the last label. Raises SettingFault for unknown names
     and for ratings that are no declared label.
     """
-    declared, thresholds = {} if labelling.labels == "auto" else labelling.labels, labelling.thresholds or {}
-    check_names(declared, scored.aspects, "labels")
+    by_aspect = isinstance(labelling.levels, Mapping)
+    declared = {name: sorted(number_levels(scale).values()) for name, scale in freeze_levels(labelling.levels) if name}
+    thresholds = labelling.thresholds or {}
+    check_names(declared, scored.aspects, "levels")
     check_names(thresholds, scored.scores, "thresholds")
-    for aspect in scored.aspects if labelling.labels == "auto" else declared:
+    for aspect in declared if by_aspect else scored.aspects:
         rated = scored.rated(aspect)
         people = rated.raters.get(aspect, rated.ratings(aspect)[None])
         labels = _check_labels(aspect, declared[aspect], people) if aspect in declared else find_labels(people)
@@ -214,7 +218,7 @@ def _check_labels(aspect: str, declared: Sequence[float], people: Floats) -> Flo
     others = np.setdiff1d(people[~np.isnan(people)], labels)
     if len(labels) < 2 or len(others):
         found = f"found the rating {others[0]:g}" if len(others) else "found fewer"
-        raise SettingFault(f"labels of {aspect} must be two or more that hold every rating ({_show(labels)}), {found}")
+        raise SettingFault(f"levels of {aspect} must be two or more that hold every rating ({_show(labels)}), {found}")
     return labels
 
 

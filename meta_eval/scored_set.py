@@ -34,6 +34,8 @@ class ScoredSet:
     places: tuple[tuple[Path | str, int], ...] = ()
     # the ratings of each person, (raters, n), of an aspect that several people rated one by one; a missing one is NaN
     raters: Mapping[str, Floats] = field(default_factory=dict)
+    # how the examples were read, in sentences: the tool, the numbers of words, joined rows
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for metric, scored in self.scores.items():

@@ -42,6 +42,7 @@ VERBS = {
 # settings that are lists, so that neither a,b nor a alone needs brackets
 LISTS = {"metrics", "metric.aspects", "pilot.systems", "differences", "raters", "costs", "kinds", "seeds", "labels"}
 LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules"}
+SCALES_OF_WORDS = {"levels", "data.levels"}  # lists whose words may hold spaces
 ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.(model|price)")
 SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
 SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
@@ -179,6 +180,8 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
     has_several = is_plain and "," in value
     if key.lstrip("+") in ONE_NAME and (value.startswith("[") or (has_several and not multirun)):
         raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")
+    if key in SCALES_OF_WORDS and value != "auto" and value[:1] not in ("[", "{"):
+        return [f"{key}=[{','.join(map(quote, value.split(',')))}]"]
     if multirun and has_several:
         jobs = re.sub(r"[^,]+", r"[\g<0>]", value) if key in LISTS - {"metrics"} else value
         return [f"{'metric' if key == 'metrics' else key}={jobs}"]

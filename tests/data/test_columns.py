@@ -84,7 +84,7 @@ def test_verdicts_in_words_are_ratings(tmp_path: Path) -> None:
     [
         (["good", "Bad", "good"], ["bad", "bad", "good"], ([1, 0, 1], [0, 0, 1])),
         (["high", "medium", "low"], ["low", None, "low"], ([2, 1, 0], [0, np.nan, 0])),
-        (["yes", "unsure", "no"], ["yes", "yes", "no"], ([1, 2, 0], [1, 1, 0])),
+        (["yes", "unsure", "no"], ["yes", "yes", "no"], ([2, 1, 0], [2, 2, 0])),
         ([["good", "bad"], ["bad", None], ["good", "good"]], [0.5, 0.1, 0.9], ([0.5, 0, 1], [0.5, 0.1, 0.9])),
         (["good", 3, "bad"], [1, 2, 3], '"q" of "ratings" must be a valid number, found "good"'),
         (["good", "3", "bad"], [1, 2, 3], '"q" of "ratings" must be a valid number, found "good"'),
@@ -102,9 +102,7 @@ def test_a_small_set_of_words_is_a_set_of_labels(
         return
     found = read_scored(path)
     np.testing.assert_array_equal([found.ratings("q"), found.values("m", "")], expected)
-    assert [each[: len("x.jsonl: words are labels")] for each in found.scores["m"].notes] == [
-        "x.jsonl: words are labels"
-    ]
+    assert [each[: len("x.jsonl: ratings in words")] for each in found.notes] == ["x.jsonl: ratings in words"]
 
 
 def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> None:
@@ -269,7 +267,8 @@ def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
         ('text,rating:q\na,"[4.0, 3.0]"\n', {}, ':2: a table has a column for each person, such as "rating:q:ANN"'),
         ("text,a,b\nx,1,2\n", {"ratings": ["a", "b"]}, "data.columns.ratings.ASPECT=a,b reads several people"),
         ("text,rating:q,rating:q:ann\nx,1,2\n", {}, '"rating:q" and "rating:q:PERSON" both give its ratings'),
-        ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, '"b" of "q" of "ratings" must be a valid number'),
+        ('{"text": "a", "ratings": {"q": {"b": "x"}}}\n', {}, 'must have a known order, found x in "q"'),
+        ('{"text": "a", "ratings": {"q": {"b": "x", "c": 1}}}\n', {}, '"b" of "q" of "ratings" must be a valid number'),
         (
             '{"text": "a", "ratings": {"q": {"b": 1}}}\n{"text": "b", "ratings": {"q": [1]}}\n',
             {},

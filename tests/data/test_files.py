@@ -149,7 +149,9 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
         '1: number 2 of "turns" must be a valid string, found 3',
         '1: number 3 of "turns" must not be blank, found " "',
     ]),
-    ('{"text": "a", "ratings": {"q": "good"}}', ['1: "q" of "ratings" must be a valid number, found "good"']),
+    ('{"text": "a", "ratings": {"q": "odd", "r": "good"}}', [
+        ' words that rate must have a known order, found odd in "q": levels=WORST,...,BEST gives their order',
+    ]),
     ('{"text": "a", "ratings": {"q": NaN}}', [f'1: "q" of "ratings" {GAP}, found NaN']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
         '1: the key of " " of "ratings" must not be blank, found " "',

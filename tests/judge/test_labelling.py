@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import SettingFault
+from core.faults import InputFaults, SettingFault
 from core.scores import Scores
 from judge.agreeing import MetricStudy
 from judge.tables import Table
@@ -31,7 +31,7 @@ def agree(pairs: list[tuple[Any, Any]], **settings: Any) -> tuple[MetricStudy, d
 def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     found, tables = agree([(words[q], words[j]) for q, j in YES_NO] if words else YES_NO)
     if words:
-        assert f"examples: words are labels: {words[0]} 0, {words[1]} 1" in found.notes
+        assert f"examples: ratings in words: {words[0]} 0, {words[1]} 1" in found.notes
     (row,) = tables[LABELS].rows
     assert (row["n"], row["accuracy"].value, row["kappa"].value) == (50, 0.7, pytest.approx(0.4))
     assert row["harshness"].value == pytest.approx(0.1)
@@ -68,8 +68,8 @@ def test_people_among_themselves_and_the_ceiling() -> None:
         ([1.5, 2, 3, 4], [1, 2, 3, 4], {}, 0),
         ([0, 1, 0, 1], [3, 9, 4, 8], {}, 0),  # such as numbers of words
         ([0, 1, 0, 1], [3, 9, 4, 8], {"thresholds": {"j": 6}}, 2),
-        ([0, 50, 0, 100], [10, 60, 0, 90], {"labels": {"q": [0, 50, 100]}}, 3),
-        ([0, 1, 0, 1], [0, 1, 1, 1], {"labels": {}}, 0),
+        ([0, 50, 0, 100], [10, 60, 0, 90], {"levels": {"q": [0, 50, 100]}}, 3),
+        ([0, 1, 0, 1], [0, 1, 1, 1], {"levels": {}}, 0),
     ],
 )
 def test_what_is_a_label(ratings: list[float], scores: list[float], settings: dict[str, Any], labels: int) -> None:
@@ -80,14 +80,14 @@ def test_what_is_a_label(ratings: list[float], scores: list[float], settings: di
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        ({"labels": {"q": [0, 2]}}, "must be two or more that hold every rating .0, 2., found the rating 1"),
-        ({"labels": {"other": [0, 1]}}, "labels"),
+        ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack true"),
+        ({"levels": {"other": [0, 1]}}, "levels"),
         ({"thresholds": {"other": 1}}, "thresholds"),
-        ({"thresholds": {"j": 1}, "labels": {"q": [0, 1, 2]}}, "a threshold is for two labels, but q has 3"),
+        ({"thresholds": {"j": 1}, "levels": {"q": [0, 1, 2]}}, "a threshold is for two labels, but q has 3"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], fault: str) -> None:
-    with pytest.raises(SettingFault, match=fault):
+    with pytest.raises((SettingFault, InputFaults), match=fault):
         agree(YES_NO, **settings)
 
 

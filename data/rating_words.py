@@ -1,0 +1,240 @@
+"""Words that rate or score: which order they have, and their numbers.
+
+`rating_scales.txt` lists usual scales, from the worst (or the least) to the best (or the most). The shortest scale that
+has all words of a file gives their numbers, from 0. Two scales that share words put these in the same order. Words
+without a usual order need the setting `levels`.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from core.faults import SettingFault, format_value
+from data.numeric import GAPS, WORDS, parse_number
+
+RATED = ("ratings", "scores")
+MOST_WORDS = 10  # different ones of a rating without `levels`; more are no scale
+ALL = ""  # the ratings that no other order is for
+Column: TypeAlias = tuple[str, str]  # one of RATED, and the name of the aspect or the metric
+Level: TypeAlias = str | float
+Levels: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # by aspect, or by ALL
+GivenLevels: TypeAlias = Literal["auto"] | Sequence[Level] | Mapping[str, Sequence[Level]]
+RULE = "levels must list a scale from its worst to its best level, as levels=poor,fair,good, or by aspect"
+
+
+def freeze_levels(levels: GivenLevels | None) -> Levels:
+    """The setting `levels` as values that can be hashed; raises SettingFault for what is no scale."""
+    if levels is None or levels == "auto":
+        return ()
+    if not isinstance(levels, Sequence | Mapping) or isinstance(levels, str):
+        raise SettingFault(f"{RULE}, but is {levels!r}")
+    scales = levels if isinstance(levels, Mapping) else {ALL: levels}
+    found: list[tuple[str, tuple[Level, ...]]] = []
+    for name, scale in scales.items():
+        if not isinstance(scale, Sequence) or isinstance(scale, str):
+            raise SettingFault(f"{RULE}, but {name} has {scale!r}")
+        steps = tuple(map(_to_level, scale))
+        if len(steps) < 2 or len(set(steps)) < len(steps) or len({isinstance(step, str) for step in steps}) > 1:
+            raise SettingFault(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
+        if name == ALL and not isinstance(steps[0], str):
+            raise SettingFault(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
+        found.append((str(name), steps))
+    return tuple(found)
+
+
+def _to_level(level: object) -> Level:
+    if isinstance(level, bool | str):
+        return normalise_word(str(level))
+    if isinstance(level, int | float):
+        return float(level)
+    raise SettingFault(f"{RULE}, but has {level!r}")
+
+
+def number_levels(levels: Sequence[Level]) -> dict[Level, float]:
+    """The numbers of the levels of a scale, the worst first: words from 0, numbers as they are.
+
+    Numbers that do not rise, because the lowest is the best, are exchanged.
+
+    >>> number_levels(["poor", "good"]), number_levels([1.0, 2.0, 3.0]), number_levels([3.0, 2.0, 1.0])
+    ({'poor': 0.0, 'good': 1.0}, {1.0: 1.0, 2.0: 2.0, 3.0: 3.0}, {3.0: 1.0, 2.0: 2.0, 1.0: 3.0})
+    """
+    numbers = sorted(level for level in levels if not isinstance(level, str))
+    return dict(zip(levels, numbers or map(float, range(len(levels))), strict=True))
+
+
+def normalise_word(word: str) -> str:
+    """The form in which words are compared.
+
+    >>> normalise_word(" Strongly-Agree "), normalise_word("very_poor")
+    ('strongly agree', 'very poor')
+    """
+    return " ".join(re.split(r"[\s_-]+", unicodedata.normalize("NFC", word).lower().strip()))
+
+
+@cache
+def usual_scales() -> tuple[tuple[str, ...], ...]:
+    """The scales of the table, the shortest first."""
+    lines = Path(__file__).with_name("rating_scales.txt").read_text("utf-8").splitlines()
+    scales = [tuple(line.split(" < ")) for line in lines if not line.startswith("#")]
+    return tuple(sorted(scales, key=len))
+
+
+@dataclass(frozen=True)
+class RatingWords:
+    """The numbers of the words in a file that rate or score."""
+
+    # by column, the number of each level
+    numbers: Mapping[Column, Mapping[Level, float]] = field(default_factory=dict)
+    # how the orders were found, for a note
+    description: str = ""
+    # words whose order is not known, as faults of the file, and their columns
+    problems: tuple[str, ...] = ()
+    refused: frozenset[Column] = frozenset()
+
+    def replace(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The record with numbers in place of the words of its ratings and scores; refused ones are left out."""
+        changed = dict(record)
+        for kind in RATED:
+            values = record.get(kind)
+            if isinstance(values, Mapping):
+                kept = {name: each for name, each in values.items() if (kind, name) not in self.refused}
+                changed[kind] = {name: _exchange(each, self.numbers.get((kind, name))) for name, each in kept.items()}
+        return changed
+
+
+def _exchange(value: Any, numbers: Mapping[Level, float] | None) -> Any:
+    """A rating, or those of several people, with numbers in place of levels; what is no level stays as it is."""
+    if numbers is None:
+        return value
+    if isinstance(value, Mapping):
+        return {name: _exchange(each, numbers) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_exchange(each, numbers) for each in value]
+    level = to_level(value)
+    return value if level is None else numbers.get(level, value)
+
+
+def to_level(value: object) -> Level | None:
+    """The level that a rating is: a word or a number; None for a missing one."""
+    if isinstance(value, bool):
+        return normalise_word(str(value))
+    if isinstance(value, int | float):
+        return value
+    if not isinstance(value, str) or value.strip().lower() in ("", *GAPS):
+        return None
+    number = parse_number(value)
+    return number if isinstance(number, float) else normalise_word(value)
+
+
+def has_words(record: Mapping[str, Any]) -> bool:
+    """Whether a rating or a score of a record is a word."""
+    return any(isinstance(level, str) for _, level in _list_levels(record))
+
+
+def _list_levels(record: Mapping[str, Any]) -> Iterator[tuple[Column, Level]]:
+    """Each rating and score with its column, without those that are missing."""
+    for kind in RATED:
+        given = record.get(kind)
+        for name, value in given.items() if isinstance(given, Mapping) else ():
+            values = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+            yield from (((kind, name), level) for level in map(to_level, values) if level is not None)
+
+
+def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> RatingWords:
+    """The numbers of the words in the ratings and scores of records.
+
+    An order in `levels` comes before a usual one. Columns that share words share their numbers. A column with words and
+    numbers, or with more than `MOST_WORDS` words, has no order: then a word is a fault of its line.
+
+    >>> order_words({"ratings": {"q": word}} for word in ("Good", "bad", "fair", None)).description
+    'ratings in words: bad 0, fair 1, good 2'
+    """
+    return order_columns(collect_levels(records, levels), levels)
+
+
+def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> dict[Column, list[Level]]:
+    """By column its words, and its numbers where `levels` names it; else 0 stands for all numbers."""
+    named = dict(levels)
+    columns: dict[Column, dict[Level, None]] = {}
+    for record in records:
+        for column, level in _list_levels(record):
+            is_counted = isinstance(level, str) or column[1] in named
+            columns.setdefault(column, {})[level if is_counted else 0.0] = None
+    return {column: list(found) for column, found in columns.items()}
+
+
+def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()) -> RatingWords:
+    """The numbers of the levels that are found in columns, as `order_words`."""
+    given = dict(levels)
+    numbers: dict[Column, Mapping[Level, float]] = {}
+    refused: dict[Column, str] = {}
+    for names, words in _join_columns(columns):
+        scale = _find_given(names, words, given) or _find_usual(words)
+        problem = _find_problem(names, words, scale)
+        if problem:
+            refused |= dict.fromkeys(names, problem)
+        elif scale is not None:
+            numbers |= dict.fromkeys(names, number_levels(scale))
+    problems = tuple(dict.fromkeys(refused.values()))
+    return RatingWords(numbers, _describe(numbers.values()), problems, frozenset(refused))
+
+
+def _join_columns(columns: Mapping[Column, Sequence[Level]]) -> Iterator[tuple[list[Column], list[Level]]]:
+    """The columns that share a word, and all their levels in the order of the file."""
+    left = dict(columns)
+    while left:
+        first = next(iter(left))
+        names, levels = [first], list(left.pop(first))
+        while joined := [name for name, found in left.items() if _share_word(found, levels)]:
+            for name in joined:
+                levels += left.pop(name)
+            names += joined
+        yield names, list(dict.fromkeys(levels))
+
+
+def _share_word(some: Sequence[Level], others: Sequence[Level]) -> bool:
+    return any(isinstance(level, str) and level in others for level in some)
+
+
+def _find_given(
+    names: Sequence[Column], words: Sequence[Level], given: Mapping[str, Sequence[Level]]
+) -> Sequence[Level] | None:
+    """The scale that `levels` names for one of the columns, else a scale of words there that has all these words."""
+    named = [given[name] for _, name in names if name in given]
+    fitting = [scale for scale in given.values() if isinstance(words[0], str) and {*words} <= {*scale}]
+    return next(iter([*named, *fitting]), None)
+
+
+def _find_usual(words: Sequence[Level]) -> Sequence[Level] | None:
+    """The shortest usual scale that has all these words; None where yes and no, or numbers, are all there is."""
+    if {*words} <= WORDS.keys():
+        return None
+    return next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
+
+
+def _find_problem(names: Sequence[Column], words: Sequence[Level], scale: Sequence[Level] | None) -> str | None:
+    """The problem of words without a known order; none where a line with a word is at fault itself."""
+    where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
+    if scale is not None:
+        unknown = [word for word in words if not {word, WORDS.get(str(word))} & {*scale}]
+        return f"levels of {where} must hold every level, but lack {_show(unknown)}" if unknown else None
+    has_numbers = any(not isinstance(word, str) for word in words)
+    if has_numbers or len(words) > MOST_WORDS or {*words} <= WORDS.keys():
+        return None
+    rule = f"words that rate must have a known order, found {_show(words)} in {where}"
+    return f"{rule}: levels=WORST,...,BEST gives their order"
+
+
+def _describe(numbers: Iterable[Mapping[Level, float]]) -> str:
+    """The numbers that are not those of the file, for a note."""
+    changed = [found for found in numbers if any(level != number for level, number in found.items())]
+    shown = dict.fromkeys(_show(f"{_show([level])} {number:g}" for level, number in each.items()) for each in changed)
+    return f"ratings in words: {'; '.join(shown)}" if shown else ""
+
+
+def _show(levels: Iterable[Level]) -> str:
+    return ", ".join(level if isinstance(level, str) else f"{level:g}" for level in levels)

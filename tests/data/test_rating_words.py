@@ -1,0 +1,126 @@
+"""Ratings in words: usual orders, orders that are given, and words that are refused."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from core.faults import InputFaults, SettingFault
+from data.rating_words import freeze_levels, normalise_word, order_words, usual_scales
+from data.scored import read_scored
+
+
+def write(path: Path, ratings: list[Any], scores: list[Any] | None = None) -> Path:
+    """Rated texts of one aspect, `q`, and perhaps scores of `m`."""
+    rows = [{"text": f"t{i}", "ratings": {"q": rating}} for i, rating in enumerate(ratings)]
+    for row, score in zip(rows, scores or [], strict=False):
+        row["scores"] = {"m": score}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_scales_of_the_table_agree_on_the_order_of_words() -> None:
+    for scale in usual_scales():
+        assert len(scale) > 1
+        assert len(set(scale)) == len(scale)
+        assert [normalise_word(word) for word in scale] == list(scale)
+    for one, other in combinations(usual_scales(), 2):
+        shared = [word for word in one if word in other]
+        assert shared == [word for word in other if word in shared], (one, other)
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        (["poor", "good", "excellent", "fair"], [0, 2, 3, 1]),
+        (["agree", "Strongly-Disagree", "strongly agree", "disagree", "neutral"], [3, 0, 4, 1, 2]),
+        (["strongly agree", "disagree", "neutral"], [4, 1, 2]),  # the scale has five steps, though two are not used
+        (["accept", "reject"], [1, 0]),
+        (["low", "high", "medium"], [0, 2, 1]),
+        (["minor", "critical", "none", "major"], [2, 0, 3, 1]),  # the worse, the lower
+        (["gut", "sehr gut", "mangelhaft"], [3, 4, 0]),
+        (["bueno", "malo", "muy bueno"], [3, 1, 4]),
+        (["不同意", "非常同意"], [1, 4]),
+        (["yes", "no", "maybe"], [2, 0, 1]),
+        (["yes", "no", True], [1, 0, 1]),
+        (["Fu\u0308r", None], None),
+    ],
+)
+def test_usual_words_have_their_order(tmp_path: Path, words: list[Any], numbers: list[float] | None) -> None:
+    path = write(tmp_path / "x.jsonl", words)
+    if numbers is None:
+        with pytest.raises(InputFaults, match="a known order"):
+            read_scored(path)
+        return
+    assert read_scored(path).ratings("q").tolist() == numbers
+
+
+def test_unknown_words_are_refused_with_the_words_and_the_setting(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", ["typical", "rare", "typical", "average"])
+    with pytest.raises(InputFaults) as caught:
+        read_scored(path)
+    rule = 'words that rate must have a known order, found typical, rare, average in "q"'
+    assert caught.value.faults == (f"{path}: {rule}: levels=WORST,...,BEST gives their order",)
+    found = read_scored(path, levels=["rare", "average", "typical"])
+    assert found.ratings("q").tolist() == [2, 0, 2, 1]
+    assert found.notes == ("x.jsonl: ratings in words: rare 0, average 1, typical 2",)
+    assert read_scored(path, levels={"q": ["typical", "average", "rare"]}).ratings("q").tolist() == [0, 2, 0, 1]
+    with pytest.raises(InputFaults, match='levels of "q" must hold every level, but lack average'):
+        read_scored(path, levels={"q": ["rare", "typical"]})
+
+
+def test_a_given_order_comes_before_a_usual_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", ["yes", "no", "yes"], ["no", "no", "yes"])
+    found = read_scored(path, levels={"q": ["yes", "no"]})
+    assert found.ratings("q").tolist() == [0, 1, 0]
+    assert found.values("m", "").tolist() == [1, 1, 0]  # it shares the words
+    numbers = write(tmp_path / "y.jsonl", [1, 2, 3])
+    assert read_scored(numbers, levels={"q": [3, 2, 1]}).ratings("q").tolist() == [3, 2, 1]
+    assert read_scored(numbers, levels={"q": [3, 2, 1]}).notes == ("y.jsonl: ratings in words: 3 1, 2 2, 1 3",)
+    assert read_scored(numbers, levels={"q": [1, 2, 3]}).notes == ()
+
+
+def test_scores_and_ratings_that_share_words_share_numbers(tmp_path: Path) -> None:
+    found = read_scored(write(tmp_path / "x.jsonl", ["poor", "fair", "good"], ["good", "good", "poor"]))
+    np.testing.assert_array_equal([found.ratings("q"), found.values("m", "")], [[0, 1, 2], [2, 2, 0]])
+
+
+def test_files_of_systems_share_numbers(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.jsonl", ["poor", "good"])
+    new = write(tmp_path / "new.jsonl", ["good", "excellent"])
+    found = read_scored(systems=[f"old={old}", f"new={new}"])
+    assert found.ratings("q").tolist() == [0, 1, 1, 2]
+
+
+def test_the_better_system_wins_and_the_order_is_said() -> None:
+    """Half of the outputs of new are excellent, those of old are good."""
+    words = {"old": ["good", "fair"], "new": ["excellent", "good"]}
+    rows = [
+        {"text": f"{system} {i}", "system": system, "group": f"q{i}", "ratings": {"quality": of[i % 2]}}
+        for system, of in words.items()
+        for i in range(30)
+    ]
+    found = judge.compare(rows, resamples=100, permutations=999, cues=False)
+    assert [each.system for each in found.means["human quality"]] == ["new", "old"]
+    assert "examples: ratings in words: fair 1, good 2, excellent 3" not in found.notes
+    assert "examples: ratings in words: poor 0, fair 1, good 2, excellent 3" in found.notes
+    other = judge.compare(rows, resamples=100, permutations=999, cues=False, levels=["excellent", "good", "fair"])
+    assert [each.system for each in other.means["human quality"]] == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    "levels", [5, "poor", ["poor"], ["poor", "Poor "], ["poor", 1], [1, 2, 3], {"q": "poor"}, {"q": [None, "a"]}]
+)
+def test_what_is_no_scale_is_refused(levels: Any) -> None:
+    with pytest.raises(SettingFault, match="levels"):
+        freeze_levels(levels)
+
+
+def test_words_beside_numbers_have_no_order() -> None:
+    rows = [{"ratings": {"q": each}} for each in ("good", 3, "bad")]
+    assert order_words(rows).numbers == {}
+    assert order_words(rows).problems == ()
