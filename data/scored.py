@@ -18,6 +18,7 @@ from core.scores import Scores
 from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
 from data.files import FORMS, InputFile, Source, iterate_rows, read_objects, to_record
+from data.rater_rows import join_rater_rows
 from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none, to_rating
 from data.table_files import DELIMITERS, row_writer, to_cell
 from data.text_files import open_atomically, read_json
@@ -77,7 +78,8 @@ def read_scored(
     if systems:
         return add_outputs(read_systems(systems, path=path, **settings), scores or {})
     file = InputFile.of(path, **settings)
-    rows = tuple(iterate_rows(file, (), refuse_scores))
+    rows = tuple(iterate_rows(file, (), refuse_scores, may_repeat=True))
+    rows, joined = join_rater_rows(file.path, rows)
     examples = tuple(example for _, example, _ in rows)
     names = dict.fromkeys(name for _, _, given in rows for name in given)
     _check_count(file.path, "metrics in scores", len(names), MOST_COLUMNS)
@@ -85,11 +87,12 @@ def read_scored(
     _check_count(file.path, "aspects of ratings", len(aspects), MOST_COLUMNS)
     found: dict[str, Scores] = {}
     for name in names:
-        marked = mark_missing([given.get(name) for _, _, given in rows], f"{name}|scores in {file.path.name}")
-        found[name] = replace(marked, notes=file.notes)
+        found[name] = mark_missing([given.get(name) for _, _, given in rows], f"{name}|scores in {file.path.name}")
     places = tuple((file.path, line) for line, _, _ in rows)
     raters = _list_raters(places, examples)
-    read = ScoredFile(file.path.name, examples, found, places=places, raters=raters, source=file)
+    notes = (*file.notes, *joined)
+    source = replace(file, records=[to_record(example) for example in examples]) if joined else file
+    read = ScoredFile(file.path.name, examples, found, places=places, raters=raters, notes=notes, source=source)
     return add_outputs(read, scores or {})
 
 
@@ -108,7 +111,8 @@ def read_systems(
         InputFile.of(file if is_rows else None, text=None if is_rows else file, **settings)
         for (_, file), is_rows in zip(pairs, rows, strict=True)
     ]
-    parts = read_all([partial(read_scored, each) for each in inputs])
+    beside = tuple(each for each in inputs if each.form != "lines")
+    parts = read_all([partial(read_scored, replace(each, beside=beside)) for each in inputs])
     if several := next((part for part in parts if part.raters), None):
         raise InputFaults([fault(several.source.path, 0, "ratings of several people need one file with all systems")])
     examples = tuple(
@@ -119,12 +123,13 @@ def read_systems(
     found: dict[str, Scores] = {}
     for metric in dict.fromkeys(metric for part in parts for metric in part.scores):
         own = [part.values(metric, "") if metric in part.scores else np.full(len(part), np.nan) for part in parts]
-        notes = dict.fromkeys(note for part in parts if metric in part.scores for note in part.scores[metric].notes)
         signature = f"{metric}|scores in {', '.join(part.name for part in parts)}"
-        found[metric] = replace(mark_missing(np.concatenate(own), signature), notes=tuple(notes))
+        found[metric] = mark_missing(np.concatenate(own), signature)
     source = replace(inputs[0], aligned=(), records=[to_record(example) for example in examples])
     places = tuple(place for part in parts for place in part.places)
-    return ScoredFile(" ".join(part.name for part in parts), examples, found, places=places, source=source)
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    name = " ".join(part.name for part in parts)
+    return ScoredFile(name, examples, found, places=places, notes=notes, source=source)
 
 
 def _check_count(path: Path, what: str, n: int, most: int) -> None:

@@ -1,0 +1,123 @@
+"""Rows by rater: joined by id or by what they hold, refused where they contradict each other."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from core.faults import InputFaults
+from data.scored import read_scored
+
+NAN = math.nan
+
+
+def write(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def row(text: str, rating: float | None, **more: Any) -> dict[str, Any]:
+    return {"text": text, "ratings": {"q": rating}, **more}
+
+
+def test_rows_with_a_rater_are_one_text(tmp_path: Path) -> None:
+    rows = [row("a", 1, worker="x", note="n"), row("b", 3, worker="x"), row("a", 2, worker="y", note="m")]
+    found = read_scored(write(tmp_path / "x.jsonl", *rows))
+    assert [(each.text, each.ratings["q"]) for each in found.examples] == [("a", 1.5), ("b", 3)]
+    np.testing.assert_array_equal(found.raters["q"], [[1, 3], [2, NAN]])
+    assert found.notes == ("x.jsonl: 3 rows, 2 texts; their raters are in worker",)
+    assert dict(found.examples[0].extra) == {"ratings": {"q": {"x": 1, "y": 2}}}
+    assert [line for _, line in found.places] == [1, 2]
+
+
+def test_a_rater_column_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("text,who,good\na,x,1\na,y,2\n")
+    columns = {"rater": "who", "ratings.q": "good"}
+    found = read_scored(path, columns=columns)
+    np.testing.assert_array_equal(found.raters["q"], [[1], [2]])
+    assert found.notes == ("x.csv: 2 rows, 1 texts; their raters are in rater",)
+    with pytest.raises(InputFaults, match='columns needs the column "whom" for rater, found only text, who, good'):
+        read_scored(path, columns={**columns, "rater": "whom"})
+
+
+def test_rows_that_share_an_id_are_one_text(tmp_path: Path) -> None:
+    rows = [row("a", 1, id="i"), row("a", 2, id="i"), row("b", 3, id="j")]
+    found = read_scored(write(tmp_path / "x.jsonl", *rows))
+    np.testing.assert_array_equal(found.raters["q"], [[1, 3], [2, NAN]])
+    assert found.notes == ("x.jsonl: 3 rows, 2 texts; their raters are numbered; columns.rater=COLUMN names them",)
+
+
+def test_rows_of_one_id_with_different_texts_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", row("a", 1, id="i"), row("b", 2, id="i"), row("a", 2, id="i", system="s"))
+    with pytest.raises(InputFaults) as caught:
+        read_scored(path)
+    rule = 'rows with the id "i" are one text with several raters, but'
+    assert caught.value.faults == (
+        f'{path}:2: {rule} text is "b" here and "a" in line 1',
+        f'{path}:3: {rule} system is "s" here and null in line 1',
+    )
+    with pytest.raises(InputFaults, match='ids must be unique, but "i" is the id of line 1 too'):
+        read_scored(write(tmp_path / "y.jsonl", {"id": "i", "text": "a"}, {"id": "i", "text": "a"}))
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        ([row("a", 1, rater="x"), row("a", 2)], ':2: "rater" is needed here, as in other lines'),
+        ([row("a", 1, rater="x"), row("a", [2, 1], rater="y")], ":2: a row by a rater must have one rating"),
+        (
+            [row("a", 1, rater="x", scores={"m": 1}), row("a", 2, rater="y", scores={"m": 2})],
+            ":2: rows of one text must have the same scores, but m differs",
+        ),
+    ],
+)
+def test_rows_by_rater_have_a_form(tmp_path: Path, rows: list[dict[str, Any]], fault: str) -> None:
+    with pytest.raises(InputFaults, match=fault):
+        read_scored(write(tmp_path / "x.jsonl", *rows))
+
+
+def test_the_later_rating_of_a_person_counts(tmp_path: Path) -> None:
+    rows = [row("a", 1, rater="x"), row("a", 5, rater="x"), row("a", 2, rater="y")]
+    found = read_scored(write(tmp_path / "x.jsonl", *rows))
+    np.testing.assert_array_equal(found.raters["q"], [[5], [2]])
+    assert found.notes[0].endswith("1 rows rate a text again, and the later rating of a person counts")
+
+
+def test_outputs_of_a_system_are_joined_and_other_equal_texts_are_not(tmp_path: Path) -> None:
+    outputs = [row("a", rating, system="s", group="g") for rating in (1, 2)]
+    assert len(read_scored(write(tmp_path / "x.jsonl", *outputs))) == 1
+    assert (
+        len(read_scored(write(tmp_path / "x.jsonl", *(each | {"id": str(9 - i)} for i, each in enumerate(outputs)))))
+        == 2
+    )
+    assert len(read_scored(write(tmp_path / "x.jsonl", row("Yes.", 1), row("Yes.", 2)))) == 2
+
+
+def test_agree_and_compare_count_texts() -> None:
+    """Forty inputs, two systems, three raters: as with a list of ratings."""
+    rows = [
+        {"text": f"{system} " * (1 + i % 5), "system": system, "group": f"q{i}", "rater": rater}
+        | {"ratings": {"q": (i * (1 + k) + (system == "a")) % 5}}
+        for i in range(40)
+        for system in "ab"
+        for k, rater in enumerate("xyz")
+    ]
+    joined = [
+        {**{key: value for key, value in rows[k].items() if key != "rater"}}
+        | {"ratings": {"q": {each["rater"]: each["ratings"]["q"] for each in rows[k : k + 3]}}}
+        for k in range(0, len(rows), 3)
+    ]
+    how: Any = {"metrics": "word_count", "resamples": 50, "permutations": 99, "cues": False}
+    long, wide = judge.agree(rows, **how), judge.agree(joined, **how)
+    assert long.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
+    assert long.notes[1:] == wide.notes
+    assert [each.title for each in long.tables] == [each.title for each in wide.tables]
+    assert [row.n for row in long.rows] == [row.n for row in wide.rows]
+    compared = judge.compare(rows, **how)
+    assert compared.notes[0] == "examples: 240 rows, 80 texts; their raters are in rater"
+    assert compared.means == judge.compare(joined, **how).means
