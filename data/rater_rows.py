@@ -37,8 +37,9 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
     require_none((), [problem for group in groups for problem in _find_conflicts(path, group, rater)])
     again = sum(len(group) - len(_name_raters(group, rater)) for group in groups)
     named = f"their raters are in {rater}" if rater else "their raters are numbered; columns.rater=COLUMN names them"
-    note = f"{path.name}: {len(rows)} rows, {len(groups)} texts; {named}"
-    note += f"; {again} rows rate a text again, and the later rating of a person counts" if again else ""
+    note = f"{path.name}: {len(rows)} rows, {len(groups)} text{'s'[: len(groups) != 1]}; {named}"
+    if again:
+        note += f"; {again} row{'s'[: again != 1]} more of a rater on the same text: the later rating counts"
     return tuple(_join(group, rater) for group in groups), (note,)
 
 

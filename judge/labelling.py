@@ -43,8 +43,8 @@ SHARE_CELLS = ("n_people", "n_judge", "sensitivity", "specificity")
 class Labelling:
     """Which ratings are labels, and which label a score gives."""
 
-    # by aspect the labels, from the worst to the best; with auto, or the scale of words alone, the ratings that are 2 to
-    # 10 whole numbers are labels
+    # by aspect the labels, from the worst to the best; with auto, or one scale of words for all, the ratings that are
+    # 2 to 10 whole numbers are labels
     levels: GivenLevels = "auto"
     # by metric the least score of the higher one of two labels; a score without one gives the nearest label
     thresholds: Mapping[str, float] | None = None

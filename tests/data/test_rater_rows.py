@@ -40,7 +40,7 @@ def test_a_rater_column_is_named(tmp_path: Path) -> None:
     columns = {"rater": "who", "ratings.q": "good"}
     found = read_scored(path, columns=columns)
     np.testing.assert_array_equal(found.raters["q"], [[1], [2]])
-    assert found.notes == ("x.csv: 2 rows, 1 texts; their raters are in rater",)
+    assert found.notes == ("x.csv: 2 rows, 1 text; their raters are in rater",)
     with pytest.raises(InputFaults, match='columns needs the column "whom" for rater, found only text, who, good'):
         read_scored(path, columns={**columns, "rater": "whom"})
 
@@ -85,7 +85,7 @@ def test_the_later_rating_of_a_person_counts(tmp_path: Path) -> None:
     rows = [row("a", 1, rater="x"), row("a", 5, rater="x"), row("a", 2, rater="y")]
     found = read_scored(write(tmp_path / "x.jsonl", *rows))
     np.testing.assert_array_equal(found.raters["q"], [[5], [2]])
-    assert found.notes[0].endswith("1 rows rate a text again, and the later rating of a person counts")
+    assert found.notes[0].endswith("1 row more of a rater on the same text: the later rating counts")
 
 
 def test_outputs_of_a_system_are_joined_and_other_equal_texts_are_not(tmp_path: Path) -> None:
