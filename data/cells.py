@@ -33,7 +33,7 @@ def check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
     """The problems of the header of a table of examples, and whether its rows can be read."""
     naming = name_fields(tuple(header), columns)
     problems = [*naming.problems, *find_absent(columns, header)]
-    has_text = bool({"text", "turns"} & set(naming.fields.values()))
+    has_text = bool({"text", "turns"} & {name for _, name in naming.fields})
     if not has_text:
         where = "(data.columns.text=NAME names another)"
         problems.append(f'the header needs a column "text" or "turns" {where}, found {format_value(header)}')

@@ -52,50 +52,59 @@ def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
 class ColumnMapping:
     """What the keys of a line stand for."""
 
-    # key -> field of an example, `scores`, `rating:ASPECT` or `scores.METRIC`
-    fields: Mapping[str, str]
-    # key -> name under which its value is passed on
-    extra: Mapping[str, str]
+    # pairs of a key and what it gives: a field of an example, `scores`, `rating:ASPECT` or `scores.METRIC`
+    fields: Sequence[tuple[str, str]]
+    # pairs of a key and the name under which its value is passed on
+    extra: Sequence[tuple[str, str]]
     # of the names, in words
     problems: tuple[str, ...]
 
     def apply(self, record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of a record, and what is passed on; several columns of references become one list."""
         found: dict[str, Any] = {}
-        several = [key for key, name in self.fields.items() if name == "references"]
-        for key, name in self.fields.items():
+        several = [key for key, name in self.fields if name == "references"]
+        for key, name in self.fields:
             if name != "references" or len(several) == 1:
                 found[name] = record[key]
             elif record[key]:
                 values = record[key] if isinstance(record[key], list) else [record[key]]
                 found[name] = [*found.get(name, []), *values]
-        return found, {name: record[key] for key, name in self.extra.items()}
+        return found, {name: record[key] for key, name in self.extra}
 
 
 @lru_cache(maxsize=1024)
 def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     """Names the keys of a line: by `columns` first, then by their own names and the other usual ones.
 
+    One column may give several fields. A column that has the name of a field which another one gives is passed on as
+    `unread_NAME`, so that it does not take the place of the field in the output.
+
     >>> name_fields(("mt", "domain"))
-    ColumnMapping(fields={'mt': 'text'}, extra={'domain': 'domain'}, problems=())
+    ColumnMapping(fields=(('mt', 'text'),), extra=(('domain', 'domain'),), problems=())
+    >>> name_fields(("answer", "text"), (("text", ("answer",)),)).extra
+    (('text', 'unread_text'),)
     >>> name_fields(("text", "prediction")).problems
     ('"text" and "prediction" both give the text: data.columns.text=text chooses one',)
     >>> name_fields(("text", "lable")).problems
     ('"lable" is no field (did you mean "label"?): data.columns.lable=lable passes it on',)
     """
-    chosen = {key: _name_field(name, key, len(names)) for name, names in columns for key in names}
+    chosen: dict[str, list[str]] = {}
+    for name, names in columns:
+        for key in names:
+            chosen.setdefault(key, []).append(_name_field(name, key, len(names)))
     taken = {_name_field(name, "", 1) for name, _ in columns}
-    found: dict[str, str] = {}
-    extra: dict[str, str] = {}
+    found: list[tuple[str, str]] = []
+    extra: list[tuple[str, str]] = []
     own = {OTHER_NAMES.get(key, key) for key in keys}
     for key in keys:
         usual = USUAL_NAMES.get(key, key)
-        name = chosen.get(key) or OTHER_NAMES.get(key, key if usual in own else usual)
-        if key in chosen or name not in taken:
-            (found if name in PLAIN or name.startswith((RATING, SCORE)) else extra)[key] = name
-        else:
-            extra[key] = key
-    return ColumnMapping(found, extra, tuple(_list_problems(found, extra, chosen)))
+        name = OTHER_NAMES.get(key, key if usual in own else usual)
+        if key not in chosen and name in taken:
+            extra.append((key, f"unread_{key}" if key in FIELDS else key))
+        for name in chosen.get(key, [] if name in taken else [name]):
+            is_field = name in PLAIN or name.startswith((RATING, SCORE))
+            (found if is_field else extra).append((key, name))
+    return ColumnMapping(tuple(found), tuple(extra), tuple(_list_problems(found, extra, chosen)))
 
 
 def _name_field(name: str, key: str, columns: int) -> str:
@@ -106,22 +115,25 @@ def _name_field(name: str, key: str, columns: int) -> str:
     return f"{aspect}:{key}" if columns > 1 else aspect
 
 
-def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: Mapping[str, str]) -> Iterator[str]:
+def _list_problems(
+    found: Sequence[tuple[str, str]], extra: Sequence[tuple[str, str]], chosen: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
     giving: dict[str, list[str]] = {}
-    for key, name in found.items():
+    for key, name in found:
         giving.setdefault(name, []).append(key)
     for name, keys in giving.items():
         if len(keys) > 1 and not (name == "references" and all(key in chosen for key in keys)):
             both = f"{' and '.join(map(format_value, keys))} both give the {name}"
             several = f"{RATINGS}ASPECT={','.join(keys)} reads several people"
             yield f"{both}: data.columns.{several if name == 'ratings' else f'{name}={keys[0]} chooses one'}"
-    counts = Counter(extra.values())
-    for key, name in extra.items():
-        if name in ("id", "scores"):
+    counts = Counter(name for _, name in extra)
+    for key, name in extra:
+        if name == "scores":
             yield f"{format_value(name)} is a key of the output of scores: data.columns.my_{name}={key} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
-        if chosen.get(key) != key and (alike := next((each for each in _find_similar(name) if each not in giving), "")):
+        alike = next((each for each in _find_similar(name) if each not in giving), "")
+        if alike and name not in chosen.get(key, ()):
             hint = f"(did you mean {format_value(alike)}?)"
             yield f"{format_value(key)} is no field {hint}: data.columns.{key}={key} passes it on"
 
@@ -135,11 +147,22 @@ def _find_similar(name: str) -> list[str]:
 def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:
     """The record with the columns that are paths into its objects and lists.
 
+    Where a path into `scores` gives a rating, these are ratings of people: the others there are no scores of metrics.
+
     >>> add_nested({"out": {"choices": [{"text": "Hi"}]}}, (("text", ("out.choices.0.text",)),))["out.choices.0.text"]
     'Hi'
     """
     paths = [key for _, keys in columns for key in keys if "." in key and key not in record]
-    return {**record, **{path: value for path in paths if (value := _reach(record, path)) is not None}}
+    nested = {path: value for path in paths if (value := _reach(record, path)) is not None}
+    if any(key in nested for _, key in list_ratings(columns)):
+        record = {key: value for key, value in record.items() if key != "scores"}
+    return {**record, **nested}
+
+
+def list_ratings(columns: Columns) -> list[tuple[str, str]]:
+    """The ratings that `columns` takes from `scores`, which then holds ratings of people and no scores of metrics."""
+    named = [(name, key) for name, keys in columns for key in keys if key.startswith(SCORE)]
+    return [(name, key) for name, key in named if name.startswith((RATING, RATINGS))]
 
 
 def _reach(value: Any, path: str) -> Any:

@@ -20,7 +20,17 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value
 from core.stages import file_sha256, fingerprint
 from data.cells import check_header, json_line, read_cells, to_value
-from data.columns import FIELDS, OUTPUT, PLAIN, Columns, add_nested, count_columns, find_absent, freeze_columns
+from data.columns import (
+    FIELDS,
+    OUTPUT,
+    PLAIN,
+    Columns,
+    add_nested,
+    count_columns,
+    find_absent,
+    freeze_columns,
+    list_ratings,
+)
 from data.formats.found import Found, iterate_objects
 from data.formats.recognition import recognise
 from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, has_words, order_words
@@ -123,7 +133,10 @@ class InputFile:
         """What a reader of its scores must know, as far as it has been read: the tool, the numbers of words."""
         known = vars(self)  # of the cached properties those that were asked for
         words = known.get("words", RatingWords())
-        return tuple(f"{self.path.name}: {each}" for each in (known.get("found"), words.description) if each)
+        rated = [key for _, key in list_ratings(self.columns)] if self.form not in DELIMITERS else []
+        taken = f"{', '.join(rated)} are ratings: data.columns.scores.NAME=scores.NAME reads another as a metric"
+        said = (known.get("found"), words.description, taken if rated else "")
+        return tuple(f"{self.path.name}: {each}" for each in said if each)
 
     def resolve(self) -> "InputFile":
         """The same input with absolute paths, for other processes; standard input is a file then."""

@@ -11,7 +11,7 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.stages import file_sha256
 from data.columns import name_fields
-from data.files import InputFile, read_examples
+from data.files import InputFile, read_examples, to_record
 from data.scored import read_scored
 from tests.data.sets.small_files import write as lines
 
@@ -109,7 +109,7 @@ def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> N
     record = {"hyp": "mine", "text": "old", "r1": "one", "r2": ["two", "three"], "reason": "why", "q": 2}
     columns = {"text": "hyp", "references": ["r1", "r2"], "cause": "reason", "rating:quality": "q"}
     (found,) = read_examples(lines(tmp_path / "x.jsonl", record), columns=columns)
-    expected = {"text": "old", "cause": "why"}
+    expected = {"unread_text": "old", "cause": "why"}
     assert found == Example("1", "mine", references=("one", "two", "three"), ratings={"quality": 2.0}, extra=expected)
     (tmp_path / "x.csv").write_text("hyp,text,r1,r2,reason,q\nmine,old,one,[two],why,2\nmine,,,two,,\n")
     found, other = read_examples(tmp_path / "x.csv", columns=columns)
@@ -143,16 +143,46 @@ def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: st
         (("labels",), (), '"labels" is no field (did you mean "label"?): data.columns.labels=labels passes it on'),
         (("labels",), (("labels", ("labels",)),), None),
         (("label", "labels"), (), None),
+        (("id", "uid"), (("id", ("uid",)),), None),
         (
-            ("id", "uid"),
-            (("id", ("uid",)),),
-            '"id" is a key of the output of scores: data.columns.my_id=id renames it',
+            ("scores", "s"),
+            (("scores", ("s",)),),
+            '"scores" is a key of the output of scores: data.columns.my_scores=scores renames it',
         ),
         (("id", "uid"), (("id", ("uid",)), ("my_id", ("id",))), None),
     ],
 )
 def test_names_that_clash(keys: tuple[str, ...], columns: Any, problem: str | None) -> None:
     assert name_fields(keys, columns).problems[:1] == (() if problem is None else (problem,))
+
+
+@pytest.mark.parametrize("columns", [("context", "group"), ("group", "context")])
+def test_one_column_gives_two_fields(tmp_path: Path, columns: tuple[str, str]) -> None:
+    (tmp_path / "x.csv").write_text("text,dialogue\na,d\n")
+    (found,) = read_examples(tmp_path / "x.csv", columns=dict.fromkeys(columns, "dialogue"))
+    assert (found.context, found.group, dict(found.extra)) == ("d", "d", {})
+
+
+def test_a_column_of_the_name_of_a_field_is_not_written_in_its_place(tmp_path: Path) -> None:
+    """The text that is scored stands in the output, and what else the line held beside it."""
+    (tmp_path / "x.csv").write_text("id,text,answer,topic,group\n1,question,yes it is,t,g\n")
+    columns = {"text": "answer", "group": "topic"}
+    (found,) = read_examples(tmp_path / "x.csv", columns=columns)
+    assert to_record(found) == {
+        "id": "1", "text": "yes it is", "group": "t", "unread_text": "question", "unread_group": "g",
+    }  # fmt: skip
+
+
+def test_scores_that_are_named_as_ratings_are_no_metrics(tmp_path: Path) -> None:
+    rows = [{"text": "a", "scores": {"overall": 3, "fluency": 2}}, {"text": "b", "scores": {"overall": 1}}]
+    path = lines(tmp_path / "x.jsonl", *rows)
+    columns = {"ratings.overall": "scores.overall"}
+    found = read_scored(path, columns=columns)
+    assert found.ratings("overall").tolist() == [3, 1]
+    assert dict(found.scores) == {}
+    assert "scores.overall are ratings" in found.notes[0]
+    found = read_scored(path, columns={**columns, "scores.m": "scores.fluency"})
+    np.testing.assert_array_equal(found.values("m", ""), [2, np.nan])
 
 
 def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
