@@ -98,10 +98,11 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     own = {OTHER_NAMES.get(key, key) for key in keys}
     for key in keys:
         usual = USUAL_NAMES.get(key, key)
-        name = OTHER_NAMES.get(key, key if usual in own else usual)
-        if key not in chosen and name in taken:
+        known = OTHER_NAMES.get(key, key if usual in own else usual)
+        if key not in chosen and known in taken:
             extra.append((key, f"unread_{key}" if key in FIELDS else key))
-        for name in chosen.get(key, [] if name in taken else [name]):
+            continue
+        for name in chosen.get(key, [known]):
             is_field = name in PLAIN or name.startswith((RATING, SCORE))
             (found if is_field else extra).append((key, name))
     return ColumnMapping(tuple(found), tuple(extra), tuple(_list_problems(found, extra, chosen)))

@@ -34,7 +34,7 @@ from data.columns import (
 from data.formats.found import Found, iterate_objects
 from data.formats.recognition import recognise
 from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, has_words, order_words
-from data.records import are_of_several, check_example, check_id, require_none
+from data.records import are_of_several, check_example, check_id, name_number, require_none
 from data.table_files import DELIMITERS, LISTS
 from data.text_files import form_of, iterate_lines, open_atomically, read_json_lines, readable_path
 
@@ -308,7 +308,7 @@ def _repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
     faults: list[str] = []
     first_line: dict[str, int] = {}
     for line, record, _, _ in _name_records(file, []):
-        name = record.get("id") or str(line)
+        name = name_number(record.get("id")) or str(line)
         if isinstance(name, str) and hash(name) in repeated:
             faults += [fault(file.path, line, problem) for problem in check_id(name, line, first_line)]
     return faults

@@ -36,6 +36,14 @@ def to_rating(value: object) -> object:
 Rating = Annotated[Number, BeforeValidator(to_rating)]
 
 
+def name_number(value: object) -> object:
+    """A whole number as the name that it is in a table; any other value as it is."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Name = Annotated[Text, BeforeValidator(name_number)]  # of an example, a system, an input or a person
+
+
 class Record(BaseModel):
     """The base of all records: types are strict, unknown keys are ignored."""
 
@@ -101,7 +109,7 @@ def require_none(values: Iterable[T], faults: Sequence[str]) -> tuple[T, ...]:
 
 
 def _to_label(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
+    return str(value).lower() if isinstance(value, bool) else name_number(value)
 
 
 def _to_references(value: object) -> object:
@@ -118,15 +126,15 @@ def name_people(ratings: Any) -> Any:
 class ExampleRecord(Record):
     """An example as a file holds it. No default is mutable, because pydantic copies it for every record."""
 
-    id: Text | None = None
+    id: Name | None = None
     text: String = ""
     turns: List[Text] = ()
     context: String | None = None
     prefix: String | None = None
     label: Annotated[String, BeforeValidator(_to_label)] | None = None
     references: Annotated[List[Text], BeforeValidator(_to_references)] = ()
-    system: String | None = None
-    group: String | None = None
+    system: Annotated[String, BeforeValidator(name_number)] | None = None
+    group: Annotated[String, BeforeValidator(name_number)] | None = None
     ratings: Mapping[Text, Rating] | None = None
     scores: Mapping[Text, Rating | None] | None = None
 
@@ -134,7 +142,7 @@ class ExampleRecord(Record):
 class RatedRecord(ExampleRecord):
     """An example that several people rated: by aspect, numbers in the order of the people or by their names."""
 
-    ratings: Mapping[Text, Annotated[Mapping[str, Rating | None], BeforeValidator(name_people)]]  # pyright: ignore
+    ratings: Mapping[Text, Annotated[Mapping[String, Rating | None], BeforeValidator(name_people)]]  # pyright: ignore
 
 
 def are_of_several(ratings: Mapping[str, Any]) -> bool:

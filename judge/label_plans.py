@@ -118,8 +118,8 @@ def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[
         f = asked.judges[name] if name else np.full(len(y), 0.5)
         kept = ~np.isnan(y + f)
         table = np.stack([y, to_outcomes(f - 0.5)]) if name else people
-        columns, twice = in_both_orders(table[:, kept], restrict(asked.layout, kept))
-        if len(columns) > 1:
+        if len(table) > 1:
+            columns, twice = in_both_orders(table[:, kept], restrict(asked.layout, kept))
             yield _measure_kappa("kappa", name, columns, OUTCOMES, twice, int(kept.sum()))
         alone = lay_out(int(kept.sum()))
         both, pairs = in_both_orders(np.stack([y, f])[:, kept], alone)

@@ -72,7 +72,7 @@ class PreferenceStudy(Result):
     corrections: Corrections
     # the file whose winners are a model's, where tables say what people prefer
     by_model: str
-    # what the number of inputs limits
+    # how the judgements were read, and what the number of inputs limits
     resolution: Sequence[str]
 
     @property

@@ -168,7 +168,10 @@ def prefer(
         judged_inputs=asked.inputs,
         corrections=correct(asked, found, lengths),
         by_model=asked.name if by_model else "",
-        resolution=note_resolution(ranked.layout.input_count, resamples, "resamples", level),
+        resolution=(
+            *ranked.notes,
+            *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
+        ),
     )
 
 

@@ -42,6 +42,8 @@ class Preferences:
     lengths: Floats | None = None
     # whether the outcomes are those of a model, not of people
     by_model: bool = False
+    # how the judgements were read, in sentences
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -70,7 +72,9 @@ class Preferences:
         raters = tuple(self.raters[i] for i in at)
         judges = {name: outcomes[at] for name, outcomes in self.judges.items()}
         lengths = None if self.lengths is None else self.lengths[at]
-        return Preferences(self.name, inputs, a, b, self.outcomes[at], raters, judges, lengths, self.by_model)
+        return Preferences(
+            self.name, inputs, a, b, self.outcomes[at], raters, judges, lengths, self.by_model, self.notes
+        )
 
     def by_majority(self) -> Preferences:
         """One judgement of each input and pair where several raters are named: what most of them say, else a tie."""

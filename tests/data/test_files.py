@@ -142,7 +142,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
     ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
     ('{"text": " \\n"}', ['1: an example needs "text" or "turns" that say something, found " \\n"']),
-    ('{"id": 7, "text": "a"}', ['1: "id" must be a valid string, found 7']),
+    ('{"id": 7.5, "text": "a"}', ['1: "id" must be a valid string, found 7.5']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
     ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
     ('{"turns": ["Hi!", 3, " "]}', [

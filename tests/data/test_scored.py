@@ -156,7 +156,7 @@ def test_faults_name_the_file_of_the_system(tmp_path: Path) -> None:
 LINES = """{"group": "q1", "system_a": "x", "system_b": "y", "winner": "x", "rater": "Ann"}
 {"id": "q2", "system_a": "y", "system_b": "x", "winner": "b", "note": "ignored"}
 {"id": "1", "group": "q2", "system_a": "x", "system_b": "y", "winner": "tie"}
-{"id": "q3", "system_a": "b", "system_b": "a", "winner": "a"}
+{"id": "q3", "system_a": "y", "system_b": "z", "winner": "z"}
 {"id": "q4", "system_a": "x", "system_b": "y", "winner": 0.25}
 {"id": "q5", "system_a": "1", "system_b": "y", "winner": "1"}
 """
@@ -168,7 +168,7 @@ def test_judgements_of_each_form(tmp_path: Path, form: str) -> None:
 ,q1,x,y,x,Ann,
 q2,,y,x,b,,ignored
 1,q2,x,y,tie,,
-q3,,b,a,a,,
+q3,,y,z,z,,
 q4,,x,y,0.25,,
 q5,,1,y,1,,
 """
@@ -176,8 +176,8 @@ q5,,1,y,1,,
     path.write_text({"jsonl": LINES, "csv": table, "tsv": table.replace(",", "\t")}[form])
     found = read_preferences(path)
     assert found.inputs == ("q1", "q2", "q2", "q3", "q4", "q5")
-    assert found.systems_a == ("x", "y", "x", "b", "x", "1")
-    assert found.outcomes.tolist() == [1, 0, 0.5, 0, 0.25, 1]  # "a" is the name of a system in the last line
+    assert found.systems_a == ("x", "y", "x", "y", "x", "1")
+    assert found.outcomes.tolist() == [1, 0, 0.5, 0, 0.25, 1]
     assert found.raters == ("Ann", None, None, None, None, None)
     assert np.array_equal(found.of("x"), [1, 1, 0.5, np.nan, 0.25, np.nan], equal_nan=True)
 
@@ -191,7 +191,8 @@ def test_all_faults_of_a_file(tmp_path: Path) -> None:
 {"group": "q1", "system_a": "tie", "system_b": "x", "winner": "x"}
 {"group": "q1", "system_a": " ", "winner": "x"}
 not JSON
-{"group": "q1", "system_a": "x", "system_b": "y", "winner": 2, "judges": {"m": true}}
+{"group": "q1", "system_a": "x", "system_b": "y", "winner": 2}
+{"group": "q1", "system_a": "x", "system_b": "y", "winner": 1, "judges": {"m": true}}
 """
     )
     with pytest.raises(InputFaults) as caught:
@@ -205,8 +206,8 @@ not JSON
         (5, '"system_a" must not be blank'),
         (5, '"system_b"'),
         (6, "broken JSON"),
-        (7, '"winner" must be a name or a number from 0 to 1, found 2'),
-        (7, '"m" of "judges" must be a name or a number from 0 to 1, found true'),
+        (7, '"winner" must be "x", "y", "a", "b" or "tie", found 2'),
+        (8, '"m" of "judges" must be a name or a number from 0 to 1, found true'),
     ):
         assert re.search(rf"prefs.jsonl:{line}: {re.escape(rule)}", said)
     (tmp_path / "prefs.csv").write_text("group,system_a,system_b,winner\n")

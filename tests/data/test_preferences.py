@@ -1,0 +1,121 @@
+"""Judgements in files: columns and paths, sides and names, one column per winner, repeated and missing judgements."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from core.faults import InputFaults, SettingFault
+from data.files import InputFile
+from data.preferences import read_preferences
+
+
+def write(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def pair(winner: Any, a: Any = "x", b: Any = "y", **more: Any) -> dict[str, Any]:
+    return {"id": "q", "system_a": a, "system_b": b, "winner": winner, **more}
+
+
+def test_columns_are_named_by_fields_paths_and_judges(tmp_path: Path) -> None:
+    row = {"prompt": 7, "models": {"a": "x", "b": "y"}, "gpt": "b", "claude": "tie", "verdict": "a"}
+    columns = {"group": "prompt", "system_a": "models.a", "system_b": "models.b", "winner": "verdict"}
+    found = read_preferences(write(tmp_path / "x.jsonl", row), columns | {"judges": {"gpt": "gpt", "c": "claude"}})
+    assert (found.inputs, found.systems_a, found.systems_b) == (("7",), ("x",), ("y",))
+    assert {name: each.tolist() for name, each in found.judges.items()} == {"gpt": [0], "c": [0.5]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"group": "prompts"}, 'columns needs the column "prompts" for group, found only id, system_a, system_b'),
+        ({"judges.gpt4": "nothing"}, 'columns needs the column "nothing" for judges.gpt4'),
+        ({"system_a": "models.a"}, 'columns needs the column "models.a" for system_a'),
+    ],
+)
+def test_columns_that_do_not_exist_are_refused(tmp_path: Path, columns: dict[str, str], message: str) -> None:
+    with pytest.raises(InputFaults, match=message):
+        read_preferences(write(tmp_path / "x.jsonl", pair("a")), columns)
+    (tmp_path / "x.csv").write_text("id,system_a,system_b,winner\nq,x,y,a\n")
+    with pytest.raises(InputFaults, match=message):
+        read_preferences(tmp_path / "x.csv", columns)
+
+
+def test_a_field_that_no_judgement_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingFault, match=r"ratr is not a setting of data.columns .* \(did you mean rater"):
+        read_preferences(write(tmp_path / "x.jsonl", pair("a", who="w")), {"ratr": "who"})
+
+
+def test_one_message_lists_the_columns_of_another_layout(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", *[{"left": "x", "right": "y", "best": "left"}] * 3)
+    with pytest.raises(InputFaults) as caught:
+        read_preferences(path)
+    rule = "judgements of two systems (system_a, system_b, winner) are needed, found left, right, best"
+    assert caught.value.faults == (f"{path}: {rule}: data.columns.system_a=COLUMN names a column",)
+
+
+SIDES = [pair("A", "B", "C"), pair("A", "A", "B"), pair("B", "A", "B"), pair("A", "B", "A"), pair("tie", "B", "A")]
+NAMES = [pair("B", "B", "C"), pair("A", "A", "B"), pair("C", "C", "B"), pair("A", "B", "A"), pair("tie", "B", "A")]
+
+
+@pytest.mark.parametrize(("rows", "outcomes"), [(SIDES, [1, 1, 0, 1, 0.5]), (NAMES, [1, 1, 1, 0, 0.5])])
+def test_systems_may_be_called_as_sides_are(tmp_path: Path, rows: Any, outcomes: list[float]) -> None:
+    """A winner that can only be a side, or only a name, tells how the others are meant."""
+    assert read_preferences(write(tmp_path / "x.jsonl", *rows)).outcomes.tolist() == outcomes
+
+
+def test_a_winner_that_may_be_a_side_or_a_name_is_refused(tmp_path: Path) -> None:
+    same = write(tmp_path / "x.jsonl", pair("A", "A", "B"), pair("B", "A", "B"))
+    assert read_preferences(same).outcomes.tolist() == [1, 0]
+    path = write(tmp_path / "y.jsonl", pair("A", "A", "B"), pair("A", "B", "A"))
+    with pytest.raises(InputFaults, match=r'y.jsonl:2: "winner" must be clear, but "A" is the name .* and a side'):
+        read_preferences(path)
+
+
+def test_whole_numbers_are_names(tmp_path: Path) -> None:
+    row = {"group": 3, "system_a": 1, "system_b": 2, "winner": 2, "rater": 9}
+    found = read_preferences(write(tmp_path / "x.jsonl", row, row | {"winner": "a"}))
+    assert (found.inputs[0], found.systems_a[0], found.systems_b[0], found.raters[0]) == ("3", "1", "2", "9")
+    assert found.outcomes.tolist() == [0, 1]
+
+
+def test_a_column_for_each_winner(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    header = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n"
+    path.write_text(header + "1,x,y,1,0,0\n2,x,y,0,1,0\n3,x,y,0,0,1\n")
+    assert read_preferences(path).outcomes.tolist() == [1, 0, 0.5]
+    with pytest.raises(InputFaults, match="winner_model_a is one of three columns, which are read without a setting"):
+        read_preferences(path, {"winner": "winner_model_a"})
+
+
+def test_lines_without_a_winner_are_left_out_with_a_note(tmp_path: Path) -> None:
+    found = read_preferences(write(tmp_path / "x.jsonl", pair("a"), pair(None, group="r"), pair("b", group="s")))
+    assert (found.outcomes.tolist(), found.notes) == ([1, 0], ("x.jsonl: 1 row without a winner left out",))
+    with pytest.raises(InputFaults, match="needs at least one judgement, found none in 1 rows"):
+        read_preferences(write(tmp_path / "y.jsonl", pair(None)))
+
+
+def test_repeated_judgements_are_counted_as_pairs(tmp_path: Path) -> None:
+    rows = [pair("a", id=f"q{i}", annotator=who) for i in range(4) for who in ("ann", "bob")]
+    found = judge.prefer(str(write(tmp_path / "x.jsonl", *rows)), resamples=20)
+    assert "x.jsonl: 8 rows, 4 pairs of outputs, by 2 raters" in found.notes
+    assert read_preferences(tmp_path / "x.jsonl").raters[:2] == ("ann", "bob")
+    nameless = [{key: value for key, value in row.items() if key != "annotator"} for row in rows]
+    (note,) = read_preferences(write(tmp_path / "y.jsonl", *nameless)).notes
+    assert note == "y.jsonl: 8 rows, 4 pairs of outputs, by raters that no column names: columns.rater=COLUMN"
+
+
+def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:
+    rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}") for i in range(80)]
+    found = judge.plan(read_preferences_of(rows), within=0.05)
+    assert found.tables[0].rows[0]["quantity"] == "win rate"
+    named = judge.plan(read_preferences_of([row | {"rater": "ann"} for row in rows]), within=0.05)
+    assert named.tables[0].rows[0]["quantity"] == "win rate"
+
+
+def read_preferences_of(rows: list[dict[str, Any]]) -> Any:
+    return read_preferences(InputFile(Path("pairs"), records=rows))
