@@ -41,6 +41,7 @@ class SentenceMover(BaseMetric):
 
     name = "sentence_mover"
     requires = require("references")
+    scores_empty = True
     libraries = MODEL_LIBRARIES
     embedder: Embedder
 

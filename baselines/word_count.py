@@ -11,6 +11,7 @@ class WordCount(BaseMetric):
     """Scores a text by its number of words; longer is better. Every example has a score."""
 
     name = "word_count"
+    scores_empty = True
 
     def rate(self, example: Example) -> float:
         return count_words(example.full_text)

@@ -48,7 +48,8 @@ def count_words(text: str) -> int:
 class Example:
     """One text to judge, with everything that a metric may need; but for `extra` its fields are keys of a JSONL line.
 
-    Metrics judge `text`, or `turns` for a dialogue. Raises ValueError without both, and for what UTF-8 cannot hold.
+    Metrics judge `text`, or `turns` for a dialogue; without both the answer is empty. Raises ValueError for what UTF-8
+    cannot hold.
     """
 
     # unique within a file
@@ -82,8 +83,6 @@ class Example:
             if isinstance(value, str):  # it would count as a list of characters
                 raise TypeError(f"{name} must be a sequence of strings, but {self.id!r} has the string {value!r}")
             object.__setattr__(self, name, tuple(value))
-        if not self.text.strip() and not self.turns:
-            raise ValueError(f"an Example needs text or turns, but {self.id!r} has neither")
         texts = (self.id, self.text, *self.turns, *self.references, self.context, self.prefix, self.label)
         refuse_surrogates("\n".join(filter(None, texts)))
 
@@ -103,6 +102,15 @@ class Example:
         'Hi!\\nHello.'
         """
         return self.text or "\n".join(self.turns)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the text says nothing: an empty answer.
+
+        >>> Example("a", " ").is_empty, Example("a", turns=("Hi!",)).is_empty
+        (True, False)
+        """
+        return not self.full_text.strip()
 
     @property
     def word_count(self) -> int:

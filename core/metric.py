@@ -23,6 +23,7 @@ class BaseMetric:
     requires: Any = require()  # the fields of an example that it reads besides the text
     libraries: ClassVar[tuple[str, ...]] = ()  # those whose versions the signature has
     unsigned: ClassVar[tuple[str, ...]] = ("token_budget", "batch_size")
+    scores_empty: ClassVar[bool] = False  # whether an empty answer has a score, mostly 0; else it has none
     notes: Any = ()  # sentences about all scores, such as that a model is not the usual one
 
     @property
@@ -41,7 +42,7 @@ class BaseMetric:
 
         Raises ExampleFaults if none has them, and for texts that a model cannot read whole (`truncation=error`).
         """
-        return score_complete(examples, self.requires, self.name, self.score_all)
+        return score_complete(examples, self.requires, self.name, self.score_all, self.scores_empty)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The scores of examples that have the required fields: the aspect `quality`, by `rate`."""
@@ -59,6 +60,7 @@ class ReferenceMetric(BaseMetric):
     """A metric that compares each text with its references; it defines `rate_text`."""
 
     requires = require("references")
+    scores_empty = True
     blank: ClassVar[float] = 0.0  # the score of a blank text
 
     def rate(self, example: Example) -> float | str:

@@ -18,8 +18,12 @@ def has_field(example: Example, field: Field) -> bool:
     return bool((getattr(example, field) or "").strip())
 
 
-def describe_missing_fields(example: Example, requires: Sequence[Field], metric: str) -> str | None:
-    """A sentence about the required fields that the example lacks, or None."""
+def describe_missing_fields(
+    example: Example, requires: Sequence[Field], metric: str, scores_empty: bool = False
+) -> str | None:
+    """A sentence about the required fields that the example lacks, or that its text is empty; else None."""
+    if example.is_empty and not scores_empty:
+        return f"{metric} has no score for an empty answer"
     names = {"turns": "two or more turns"}
     missing = [names.get(field, field) for field in requires if not has_field(example, field)]
     return f"{metric} needs {' and '.join(missing)}, found none" if missing else None
@@ -27,11 +31,16 @@ def describe_missing_fields(example: Example, requires: Sequence[Field], metric:
 
 def hint_field(example: Example, requires: Sequence[Field]) -> str:
     """How to name the column of the first required field that the example lacks, as the end of a message."""
-    return hint_column(next(field for field in requires if not has_field(example, field)), example)
+    lacking = [field for field in requires if not has_field(example, field)]
+    return hint_column(lacking[0], example) if lacking else ""
 
 
-def check_complete(examples: Sequence[Example], requires: Sequence[Field], metric: str) -> list[str | None]:
+def check_complete(
+    examples: Sequence[Example], requires: Sequence[Field], metric: str, scores_empty: bool = False
+) -> list[str | None]:
     """For each example the reason why the metric cannot score it, None if it has all fields.
+
+    `scores_empty` is for a metric that has a score for an empty answer.
 
     Raises ExampleFaults if there are examples but none has these fields: then the file or the metric is wrong.
     TypeError for what is not a sequence of Examples, such as a text.
@@ -39,20 +48,24 @@ def check_complete(examples: Sequence[Example], requires: Sequence[Field], metri
     if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
         found = repr(examples)[:SHOWN_CHARACTERS]
         raise TypeError(f'{metric} scores a list of examples, as in [Example("1", "a text")], but got {found}')
-    reasons = [describe_missing_fields(example, requires, metric) for example in examples]
+    reasons = [describe_missing_fields(example, requires, metric, scores_empty) for example in examples]
     if examples and all(reasons):
         raise ExampleFaults((i, f"{reason}{hint_field(examples[i], requires)}") for i, reason in enumerate(reasons))
     return reasons
 
 
 def score_complete(
-    examples: Sequence[Example], requires: Sequence[Field], metric: str, score: Callable[[list[Example]], Scores]
+    examples: Sequence[Example],
+    requires: Sequence[Field],
+    metric: str,
+    score: Callable[[list[Example]], Scores],
+    scores_empty: bool = False,
 ) -> Scores:
     """Scores the examples that have the required fields; the others are NaN with a reason.
 
     Raises ExampleFaults as `check_complete` does, and those of `score`, with the indices of `examples`.
     """
-    reasons = check_complete(examples, requires, metric)
+    reasons = check_complete(examples, requires, metric, scores_empty)
     complete = [i for i, reason in enumerate(reasons) if reason is None]
     try:
         scores = score([examples[i] for i in complete])

@@ -3,7 +3,6 @@
 import io
 import json
 import math
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import date, time
@@ -16,12 +15,12 @@ from data.columns import RATING, SCORE, Columns, find_absent, name_fields
 from data.numeric import parse_number
 from data.table_files import LISTS
 from data.text_files import RepeatedKey, decode_json
+from data.written_lists import parse_list
 
 UTTERANCE_END = "</UTT>"
 NAMES = ("id", "system", "group", "label")
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 MISSING = ("NAType", "NaTType")  # of pandas, which is not imported for them
-JSON_LIST = re.compile(r'\s*\[\s*["\]]')  # [laughs] is a text
 
 
 def json_line(record: Mapping[str, Any]) -> str:
@@ -71,7 +70,7 @@ def _parse_cells(record: dict[str, Any]) -> list[str]:
             record[name] = None
         elif name.startswith((RATING, SCORE)):
             record[name] = parse_number(cell) if cell else None
-        elif not cell:
+        elif not cell and name != "text":  # an empty text is an empty answer
             del record[name]
         elif name == "references":
             cells = cell if isinstance(cell, list) else [cell]  # of several columns
@@ -103,13 +102,13 @@ def _parse_json(cell: str, problems: list[str]) -> Any:
 
 
 def _parse_references(cell: str, problems: list[str]) -> list[Any]:
-    """The elements of a JSON array; any other cell, and one of numbers such as [1], is a text itself."""
-    value = _parse_json(cell, problems)
-    if value is cell and JSON_LIST.match(cell):
-        problems.append(f'"references" must be a JSON array or one text, found {format_value(cell)}')
-    if isinstance(value, list) and (not value or any(not isinstance(each, int | float) for each in value)):
-        return value
-    return [cell]
+    """The elements of a list that was written as a text; any other cell, and one of numbers such as [1], is a text."""
+    try:
+        listed = parse_list(cell)
+    except ValueError as error:
+        problems.append(f'"references" {error}, found {format_value(cell)}')
+        return []
+    return [cell] if listed is None else listed
 
 
 def _gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:

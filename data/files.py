@@ -200,7 +200,7 @@ def iterate_rows(
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
     """Like iterate_examples, with the scores of each line by metric; `may_repeat` is for lines that share an id."""
     faults: list[str] = []
-    is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
+    is_empty, says_nothing, ids = True, True, array("q")  # hashes, because the ids of a long file take more memory
     for line, record, extra, problems in _name_records(file, faults):
         if refuse_scores and file.found is None:
             problems += [_refuse(name) for name in ("scores", *OUTPUT) if name in record]
@@ -208,7 +208,7 @@ def iterate_rows(
             record.pop(name, None)
         if file.levels or has_words(record):
             record = file.words.replace(record)
-        values, found = check_example(record, requires)
+        values, found = check_example(record, requires, extra)
         problems += found
         if "id" not in values:
             values["id"] = str(line)
@@ -222,11 +222,16 @@ def iterate_rows(
         scores = values.pop("scores", None) or {}
         if scores and refuse_scores:
             extra, scores = {**extra, FILE_SCORES: dict(scores)}, {}
-        yield line, Example.of_checked({**values, "extra": extra} if extra else values), scores
+        example = Example.of_checked({**values, "extra": extra} if extra else values)
+        says_nothing = says_nothing and example.is_empty
+        yield line, example, scores
     faults += [fault(file.path, 0, problem) for problem in vars(file).get("words", RatingWords()).problems]
     faults += [] if may_repeat else _repeated_ids(file, ids)
     if faults:
         raise InputFaults(faults)
+    if says_nothing and not is_empty:
+        rule = "at least one text must say something, but all are empty"
+        raise InputFaults([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
     if is_empty:
         found = "but has only a header" if file.records is None else "found none"
         raise InputFaults([fault(file.path, 0, f"the file needs at least one example, {found}")])
@@ -331,22 +336,34 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
 
 
 def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of aligned files as records without blank references; blank lines after the last text do not count."""
+    """The lines of aligned files as records without blank references; lines that are blank in all files at the end do
+    not count.
+    """
     names, files = zip(*file.aligned, strict=True)
-    counts = [0] * len(names)
-    texts, *others = files
-    columns = (iterate_lines(texts, faults), *(iterate_lines(path, faults, keep_end=True) for path in others))
-    for number, row in enumerate(zip_longest(*columns), start=1):
-        counts = [number if cell and (row[0] or cell[1].strip()) else n for n, cell in zip(counts, row, strict=True)]
-        if None not in row:
-            lines = [line for _, line in row]
-            references = [line for name, line in zip(names, lines, strict=True) if name == "references"]
-            others = {name: line for name, line in zip(names, lines, strict=True) if name != "references"}
-            yield number, {**others, "references": [line for line in references if line.strip()]}
+    lengths, filled = (
+        dict.fromkeys(files, 0),
+        0,
+    )  # how many lines there are, and up to which one some file says something
+    waiting: list[tuple[int, list[str]]] = []  # blank in all files, until a line follows that is not
+    for number, row in enumerate(zip_longest(*(iterate_lines(path, faults, keep_end=True) for path in files)), start=1):
+        lengths |= {path: number for path, line in zip(files, row, strict=True) if line is not None}
+        lines = ["" if line is None else line[1] for line in row]
+        waiting.append((number, lines))
+        if any(map(str.strip, lines)):
+            yield from ((place, _align(names, each)) for place, each in waiting)
+            filled, waiting = number, []
+    counts = [min(lengths[path], filled) for path in files]
     for path, count in zip(files, counts, strict=True):
         if count != counts[0]:
             rule = "aligned files must have equally many lines"
             faults.append(fault(path, 0, f"{rule}, found {count} here and {counts[0]} in {file.path}"))
+
+
+def _align(names: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
+    """A line of each of the aligned files as a record."""
+    pairs = list(zip(names, lines, strict=True))
+    others = {name: line for name, line in pairs if name != "references"}
+    return {**others, "references": [line for name, line in pairs if name == "references" and line.strip()]}
 
 
 def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
@@ -371,6 +388,6 @@ def to_record(example: Example) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(example, name)
-        if value:
+        if value or (name == "text" and example.is_empty):
             record[name] = list(value) if name in LISTS else dict(value) if name == "ratings" else value
     return {**record, **example.extra}

@@ -1,17 +1,19 @@
 """Records: pydantic models that check a line of a file before it becomes an Example."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
-from core.example import refuse_surrogates
+from core.example import SHOWN, refuse_surrogates
 from core.faults import InputFaults, broken_rules, fault, format_value
 from core.settings import Number, refuse_blank, to_tuple
 from data.columns import FIELDS
 from data.numeric import GAPS, WORDS
 from data.table_files import LISTS
+from data.written_lists import parse_list
 
 R = TypeVar("R", bound="Record")
 T = TypeVar("T")
@@ -42,6 +44,11 @@ def name_number(value: object) -> object:
 
 
 Name = Annotated[Text, BeforeValidator(name_number)]  # of an example, a system, an input or a person
+
+
+def drop_nan(value: object) -> object:
+    """None for NaN, which other tools write for a missing number; any other value as it is."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 class Record(BaseModel):
@@ -113,7 +120,15 @@ def _to_label(value: object) -> object:
 
 
 def _to_references(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+    """Listed references without blank ones; a text is one reference, or a list that was written as a text."""
+    if isinstance(value, str):
+        listed = parse_list(value)
+        value = [value] if listed is None else listed
+    return [each for each in value if not _is_blank(each)] if isinstance(value, list | tuple) else value
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def name_people(ratings: Any) -> Any:
@@ -132,7 +147,7 @@ class ExampleRecord(Record):
     context: String | None = None
     prefix: String | None = None
     label: Annotated[String, BeforeValidator(_to_label)] | None = None
-    references: Annotated[List[Text], BeforeValidator(_to_references)] = ()
+    references: Annotated[List[String], BeforeValidator(_to_references)] = ()
     system: Annotated[String, BeforeValidator(name_number)] | None = None
     group: Annotated[String, BeforeValidator(name_number)] | None = None
     ratings: Mapping[Text, Rating] | None = None
@@ -150,8 +165,13 @@ def are_of_several(ratings: Mapping[str, Any]) -> bool:
     return any(isinstance(each, list | Mapping) for each in ratings.values())
 
 
-def check_example(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
-    """The values of a record as arguments of Example, and the problems of the record."""
+def check_example(
+    record: Mapping[str, Any], requires: Collection[str], others: Collection[str] = ()
+) -> tuple[dict[str, Any], list[str]]:
+    """The values of a record as arguments of Example, and the problems of the record.
+
+    A text that is there and says nothing, also null, is an empty answer. `others` are the keys that are no fields.
+    """
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
         return dict(record), []
     problems: list[str] = []
@@ -175,10 +195,11 @@ def check_example(record: Mapping[str, Any], requires: Collection[str]) -> tuple
         known = {aspect: [n for n in by.values() if n is not None] for aspect, by in values["ratings"].items()}
         values["ratings"] = {aspect: sum(each) / len(each) for aspect, each in known.items() if each}
     missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
-    says_something = _says_something(values.get("text")) or _says_something(values.get("turns"))
-    if not says_something and not {"text", "turns"} & at_fault:
-        found = format_value(record.get("text", record.get("turns")))
-        problems.append(f'an example needs "text" or "turns" that say something, found {found}')
+    is_there = "text" in record or _says_something(values.get("turns"))
+    if not is_there and not {"text", "turns"} & at_fault:
+        keys = [*record, *others]
+        known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}" or "nothing"
+        problems.append(f'an example needs "text" or "turns", found {known}: data.columns.text=COLUMN names a column')
         missing = [name for name in missing if name != "text"]
     problems += [f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing]
     if "turns" in requires and len(values.get("turns", ())) == 1:

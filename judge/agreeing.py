@@ -15,7 +15,7 @@ from core.signature import join_settings
 from judge.agreement_tables import among_table, tabulate_agreement
 from judge.inputs import Columns, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
-from judge.scoring import Metrics, add_scores, collect_notes
+from judge.scoring import Metrics, add_scores, collect_notes, note_empty
 from judge.tables import Result, Table, format_cell, join_names, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.grouping import lay_out
@@ -136,7 +136,7 @@ def agree(
         for name, reason in ranking.left_out.items()
     ]
     line = join_settings("meta_eval", comparison, n=len(scored))
-    said = (*scored.notes, *collect_notes(scored.scores), *note_copies(scored))
+    said = (*scored.notes, *note_empty(scored), *collect_notes(scored.scores), *note_copies(scored))
     notes = (*said, *note_cues(rows), *note_reversed(rows), *left_out, *labels.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, combinations, product
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Count, Fraction, Positive, check
@@ -23,7 +25,7 @@ from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
 from meta_eval.scored_set import ScoredSet
-from meta_eval.systems import Grid, Pairs, SystemMean, add_beyond_cues, compare_pairs, lay_grid, rank_systems
+from meta_eval.systems import HUMAN, Grid, Pairs, SystemMean, add_beyond_cues, compare_pairs, lay_grid, rank_systems
 
 Incomplete = Literal["refuse", "drop"]
 
@@ -70,7 +72,7 @@ def compare(
     if not scored.scores and not scored.aspects:
         raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
     resampling = Resampling(resamples=resamples, seed=seed)
-    grid = lay_grid(scored)
+    grid, unranked = leave_silent_out(lay_grid(scored), scored)
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
         raise SettingFault("scores may not have a name of ratings, such as human quality")
     margins = check_margins(margin, [*grid.columns])
@@ -92,7 +94,8 @@ def compare(
     ]
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
-    limits = (*scored.notes, *dropped, *collect_notes(scored.scores), *note_missing(grid), *rated, *few)
+    said = (*scored.notes, *dropped, *note_silence(grid, scored, unranked), *collect_notes(scored.scores))
+    limits = (*said, *note_missing(grid, unranked), *rated, *few)
     return SystemsCompared("|".join([line, *scored.signatures]), means, pairs, powered, level, margins, limits)
 
 
@@ -104,11 +107,53 @@ def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[
     return {**given}
 
 
-def note_missing(grid: Grid) -> Iterator[str]:
-    """How many inputs each metric compares where some have no score, and which systems it leaves out."""
+def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, list[str]]]:
+    """The grid without systems that a metric has no score for where they are silent, and by system these metrics.
+
+    On the inputs that it answered, such a system would gain by its silence on the others. Ratings of people count
+    likewise where these rated all other outputs of the system.
+    """
+    silence = find_silence(grid, scored)
+    columns = {name: values.copy() for name, values in grid.columns.items()}
+    unranked: dict[str, list[str]] = {}
+    for name, values in columns.items():
+        for system, is_silent, row in zip(grid.systems, silence, values, strict=True):
+            is_rated_in_part = name not in grid.scores and np.isnan(row[~is_silent]).any()
+            if np.isnan(row[is_silent]).any() and not is_rated_in_part:
+                row[:] = np.nan
+                unranked.setdefault(system, []).append(name)
+    scores = {name: columns[name] for name in grid.scores}
+    ratings = {aspect: columns[f"{HUMAN}{aspect}"] for aspect in grid.ratings}
+    return replace(grid, scores=scores, ratings=ratings), unranked
+
+
+def find_silence(grid: Grid, scored: ScoredSet) -> NDArray[np.bool_]:
+    """Whether the answer of each system to each input is empty, of shape (systems, inputs)."""
+    is_empty = np.array([float(each.is_empty) for each in scored.examples])
+    return np.asarray(scored.layout.to_grid(is_empty) == 1)
+
+
+def note_silence(grid: Grid, scored: ScoredSet, unranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """How often each system is silent, and which metrics do not rank it for that."""
+    for system, is_silent in zip(grid.systems, find_silence(grid, scored), strict=True):
+        if is_silent.any():
+            said = f"{system} is silent on {is_silent.sum()} of {len(grid.inputs)} inputs"
+            names = unranked.get(system, [])
+            verb = "have" if names[1:] else "has"
+            yield (
+                f"{said}; {join_names(names)} {verb} no score for an empty answer and cannot rank it" if names else said
+            )
+
+
+def note_missing(grid: Grid, unranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """How many inputs each metric compares where some have no score, and which systems it leaves out.
+
+    `unranked` holds by system the metrics that leave it out because it is silent.
+    """
     for name, values in grid.columns.items():
         systems, inputs = find_common(values)
-        left = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
+        out = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
+        left = [system for system in out if name not in unranked.get(system, ())]
         if left and systems.any():
             yield f"{name} leaves {join_names(left)} out: with its scores too few inputs in common would remain"
         if systems.any() and not inputs.all():

@@ -19,6 +19,7 @@ from core.example import Example
 from core.extras import named_extras
 from core.faults import InputFaults, SettingFault, check_names, printable, suggest_similar
 from core.scores import Metric, Scores, require
+from core.selection import score_complete
 from core.signature import signature
 from core.stages import fingerprint
 
@@ -151,7 +152,13 @@ class FunctionMetric:
             raise SettingFault(str(error)) from None
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """The scores of the function; NaN and infinity are NaN with a reason. Raises RuntimeError where it fails."""
+        """The scores of the function; NaN and infinity are NaN with a reason. Raises RuntimeError where it fails.
+
+        The function is not asked about empty answers, which have no score.
+        """
+        return score_complete(examples, (), self.name, self._call)
+
+    def _call(self, examples: Sequence[Example]) -> Scores:
         try:
             found = self.function(list(examples), **self.settings)
         except (InputFaults, SettingFault):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -278,6 +279,17 @@ def join_signatures(signatures: Mapping[str, str]) -> str:
 def collect_notes(scores: Mapping[str, Scores]) -> tuple[str, ...]:
     """What metrics say about their scores, each sentence once."""
     return tuple(dict.fromkeys(note for found in scores.values() for note in found.notes))
+
+
+def note_empty(scored: ScoredSet) -> list[str]:
+    """How many answers are empty, and of which systems, in a sentence."""
+    empty = [example for example in scored.examples if example.is_empty]
+    if not empty:
+        return []
+    counts = Counter(example.system for example in empty if example.system is not None)
+    of = ", ".join(f"{number} of {name}" for name, number in counts.items())
+    are = "is" if len(empty) == 1 else "are"
+    return [f"{len(empty)} of {len(scored)} answers {are} empty{f' ({of})' if of else ''}"]
 
 
 def single_ratings(values: Mapping[str, Any]) -> dict[str, str]:

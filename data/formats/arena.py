@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from data.formats.found import Located, Row, Rows, describe, list_values, refuse, text_of
+from data.formats.found import REMARK, Located, Row, Rows, describe, list_values, refuse, text_of
 from data.records import Text, check_rows, layout
 
 INPUTS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first that a row has
@@ -20,10 +20,12 @@ GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 def read_battles(rows: Located, path: Path) -> Rows:
     """A judgement per row, and both answers where the row has them. Rows of one question are one input."""
+    are_named = any(row.get(key) not in (None, "") for _, row in rows for key in INPUTS)
+    alone = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
     for line, row in rows:
-        group, judge = _name_input(row, path, line), row.get("judge")
+        group, judge = _name_input(row, path, line) if are_named else str(line), row.get("judge")
         judged = {"system_a": row["model_a"], "system_b": row["model_b"], "winner": row["winner"]}
-        yield line, {"group": group, **judged, "rater": judge if isinstance(judge, str) else None}
+        yield line, {"group": group, **judged, "rater": judge if isinstance(judge, str) else None, REMARK: alone}
         for side in "ab":
             if answer := _read_answer(row, side):
                 yield line, {"system": row[f"model_{side}"], "group": group, **answer}

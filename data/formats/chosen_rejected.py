@@ -32,7 +32,7 @@ def read_pairs(rows: Located, path: Path) -> Rows:
         for name, key in zip(named, (a, b), strict=True):
             texts = row[key] if isinstance(row[key], list) and all(isinstance(t, str) for t in row[key]) else [row[key]]
             answers = [_read_answer(each, row[b if key == a else a]) for each in texts]
-            if not texts or any(not (each.get("text") or "").strip() for each in answers):
+            if not texts or any(not isinstance(each.get("text"), str) for each in answers):
                 raise refuse(path, line, f'"{key}" must hold an answer, found {describe(row[key])}')
             sides.append({name if len(texts) == 1 else f"{name} {i}": each for i, each in enumerate(answers, 1)})
         for system, answer in {**sides[0], **sides[1]}.items():

@@ -1,7 +1,7 @@
 """What is found in a file of another tool, and what its readers share."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -16,6 +16,7 @@ from data.text_files import read_json, read_json_lines
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
 SHOWN = 4  # names in a line
+REMARK = "remark"  # the key of a sentence about the file in a row
 BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
 
 
@@ -41,13 +42,15 @@ class Found:
     remark: str = ""
 
     @classmethod
-    def of(cls, tool: str, rows: Rows) -> "Found":
-        """What rows hold: texts that say something, with ids of their own, and judgements, which have `system_a`.
+    def of(cls, tool: str, rows: Rows, lower_is_better: Collection[str] = ()) -> "Found":
+        """What rows hold: texts, with ids of their own, and judgements, which have `system_a`.
 
         Beside judgements, the text of a system for an input (`group`) counts once. Rows with no text or no `winner` are
-        left out and counted.
+        left out and counted; an empty text is an answer. Scores of which the lower ones are better are negated, as
+        their names say. `REMARK` of a row is said of the file.
         """
         listed, texts, pairs = list(rows), list[tuple[int, Row]](), list[tuple[int, Row]]()
+        remarks = [remark for _, row in listed if (remark := row.pop(REMARK, ""))]
         without, ids, outputs = Counter[str](), Counter[str](), set[tuple[str, str]]()
         is_paired = any("system_a" in row for _, row in listed)
         for line, row in listed:
@@ -60,15 +63,18 @@ class Found:
                     continue
                 outputs.add(output)
                 row = {"id": f"{line}-{len(outputs)}", **row}
-            if isinstance(text := row.get("text"), str) and text.strip():
+            if isinstance(text := row.get("text"), str):
                 name = str(row.get("id", line))
                 ids[name] += 1
                 given = {key: value for key, value in row.items() if value not in (None, "", [], {})}
-                texts.append((line, {**given, "id": name if ids[name] == 1 else f"{name} ({ids[name]})"}))
+                if "scores" in given:
+                    given["scores"] = _negate(given["scores"], lower_is_better)
+                own = {"id": name if ids[name] == 1 else f"{name} ({ids[name]})", "text": text}
+                texts.append((line, {**given, **own}))
             else:
                 without["a text"] += 1
         left_out = [f"{n} without {what} left out" for what, n in sorted(without.items()) if n]
-        return cls(tool, texts, pairs, ", ".join(left_out))
+        return cls(tool, texts, pairs, ", ".join([*left_out, *dict.fromkeys(remarks)]))
 
     def __str__(self) -> str:
         """One line, such as `lm-eval samples, 40 texts, exact_match as score`."""
@@ -84,6 +90,17 @@ class Found:
             systems = {row[side] for _, row in self.pairs for side in ("system_a", "system_b")}
             parts.append(f"{len(self.pairs)} judgement{'s'[: len(self.pairs) != 1]} of {len(systems)} systems")
         return ", ".join([*parts, self.remark] if self.remark else parts)
+
+
+def _negate(scores: Mapping[str, float | None], lower_is_better: Collection[str]) -> dict[str, float | None]:
+    """The scores with higher ones better: others change their sign and are called `NAME (negated)`."""
+    found: dict[str, float | None] = {}
+    for name, score in scores.items():
+        if name in lower_is_better:
+            found[f"{name} (negated)"] = None if score is None else -score
+        else:
+            found[name] = score
+    return found
 
 
 def refuse(path: Path, line: int, what: str) -> InputFaults:

@@ -2,11 +2,11 @@
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Name, Row, describe, list_values, refuse, text_of
+from data.formats.found import REMARK, Found, Name, Row, describe, list_values, refuse, text_of
 from data.numeric import is_missing, to_number
 from data.records import check_rows, layout
 from data.text_files import parse_json
@@ -47,8 +47,11 @@ def read(log: Mapping[str, Any], path: Path) -> Found:
     for line, sample in check_rows(enumerate(log["samples"], start=1), path, SAMPLE):
         name, epoch = str(sample["id"]), sample.get("epoch") or 1
         said = _text(list_values((sample["output"] or {}).get("choices"))[:1], sample)
-        row = {"id": f"{name}-{epoch}", "group": name, "system": model, "epoch": epoch, "text": said}
-        row |= {"context": _text(sample["input"], sample), "scores": dict(_read_scores(sample, path, line))}
+        scores, other = _read_scores(sample)
+        row: Row = {"id": f"{name}-{epoch}", "group": name, "system": model, "epoch": epoch, "text": said}
+        row |= {"context": _text(sample["input"], sample), "scores": scores}
+        if other:
+            row[REMARK] = f"scores of {' and '.join(other)} that are lists or words left out"
         targets = sample["target"] if isinstance(sample.get("target"), list) else [sample.get("target")]
         row["references"] = [text for each in targets if (text := (_text(each, sample) or "").strip())]
         texts.append(((epoch, name if isinstance(sample["id"], str) else name.zfill(20)), line, row))
@@ -65,13 +68,17 @@ def _text(content: Any, sample: Row) -> str | None:
     return str(attached.get(text.removeprefix("attachment://"), text))
 
 
-def _read_scores(sample: Row, path: Path, line: int) -> Iterator[tuple[str, float | None]]:
-    """The scores by scorer, or `SCORER/NAME` where it gives several; lists are left out."""
+def _read_scores(sample: Row) -> tuple[dict[str, float | None], list[str]]:
+    """The scores by scorer, or `SCORER/NAME` where it gives several, and the scorers that gave lists or words."""
+    scores: dict[str, float | None] = {}
+    other: list[str] = []
     for scorer, score in (sample.get("scores") or {}).items():
         value = score.get("value") if isinstance(score, Mapping) else score
         for name, each in (value if isinstance(value, Mapping) else {"": value}).items():
             number = VALUES.get(each) if isinstance(each, str) and each in VALUES else to_number(each)
-            if number is None and not is_missing(each) and not isinstance(each, list):
-                raise refuse(path, line, f"a score of {scorer} must be a number, C, I, P or N, found {describe(each)}")
-            if not isinstance(each, list):
-                yield f"{scorer}/{name}" if name else scorer, number
+            called = f"{scorer}/{name}" if name else scorer
+            if number is None and not is_missing(each):
+                other.append(called)
+            else:
+                scores[called] = number
+    return scores, other

@@ -1,6 +1,7 @@
 """lm-evaluation-harness: `samples_TASK_TIME.jsonl` of `--log_samples`, a line per document and filter."""
 
 import json
+from collections.abc import Iterable, Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -66,12 +67,37 @@ def _read_answer(row: Row, path: Path, line: int) -> Row:
     return {"text": first, "context": context, "references": [each for each in listed if each]}
 
 
+def _split_name(path: Path) -> tuple[str, str]:
+    """The task and the time in the name of a file, `samples_TASK_TIME.jsonl`."""
+    name = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    task, _, time = name.rpartition("_")
+    return task.removeprefix("samples_"), time
+
+
+def _read_results(path: Path) -> list[Row]:
+    """The results that lm-eval wrote beside the samples."""
+    _, time = _split_name(path)
+    files = sorted(path.parent.glob(f"*_{escape(time)}.json"))
+    return [results for file in files if file != path and isinstance(results := read_json(file), dict)]
+
+
+def find_lower(names: Iterable[str], path: Path) -> list[str]:
+    """The scores that are better if they are lower, by `higher_is_better` in the results beside the samples."""
+    task, _ = _split_name(path)
+    found: list[str] = []
+    for results in _read_results(path):
+        by_task = results.get("higher_is_better")
+        by_task = by_task if isinstance(by_task, Mapping) else {}
+        directions = by_task.get(task) or (next(iter(by_task.values())) if len(by_task) == 1 else {})
+        lower = [metric for metric, is_higher in directions.items() if is_higher is False]
+        found += [name for name in names if any(name == each or name.startswith(f"{each}/") for each in lower)]
+    return found
+
+
 def _find_model(path: Path) -> str | None:
     """The model that the results beside the samples name, or else their folder (ORGANISATION__MODEL)."""
-    time = path.name.removesuffix(".gz").removesuffix(".jsonl").rpartition("_")[2]
-    for file in sorted(path.parent.glob(f"*_{escape(time)}.json")):
-        results = read_json(file)
-        if isinstance(results, dict) and isinstance(name := results.get("model_name"), str) and name.strip():
+    for results in _read_results(path):
+        if isinstance(name := results.get("model_name"), str) and name.strip():
             return name
     organisation, separator, name = path.absolute().parent.name.partition("__")
     return f"{organisation}/{name}" if separator else None

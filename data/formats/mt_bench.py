@@ -4,16 +4,17 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from data.formats.found import Located, Name, Row, Rows, refuse
-from data.records import Text, layout
+from data.numeric import to_number
+from data.records import Text, drop_nan, layout
 
 Winner = Literal["model_1", "model_2", "tie", "error"]
 ANSWERS = {"model_1": Text, "model_2": Text, "g1_winner": Winner, "g2_winner": Winner, "g1_user_prompt": str}
 PAIRS = layout({"question_id": Name, **ANSWERS}, turn=int)
-# from 1 to 10, or -1 where no score could be read
-SCORED = {"user_prompt": str, "judgment": Any, "score": Annotated[float | None, Field(ge=-1, le=10)]}
+Score = Annotated[float, Field(ge=-1, le=10)]  # from 1, or -1 where no score could be read
+SCORED = {"user_prompt": str, "judgment": Any, "score": Annotated[Score | None, BeforeValidator(drop_nan)]}
 SINGLE = layout({"question_id": Name, "model": Text, **SCORED}, turn=int)
 QUESTIONS = layout({"question_id": Any, "category": Any, "turns": Any})
 
@@ -37,7 +38,7 @@ def read_single(rows: Located, path: Path) -> Rows:
     for line, row in rows:
         if not (answer := _answer(row["user_prompt"], "(?: A)?")):
             raise refuse(path, line, "the prompt must hold the answer after [The Start of Assistant's Answer]")
-        scores = {"judge": None if row["score"] == -1 else row["score"]}
+        scores = {"judge": None if row["score"] == -1 else to_number(row["score"])}
         yield line, {"group": _name_input(row), "system": row["model"], "scores": scores, **answer}
 
 

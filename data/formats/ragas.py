@@ -1,13 +1,13 @@
 """ragas: results (`to_pandas().to_csv()`) with a column per metric, and verdicts that people accepted or rejected."""
 
-import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from data.formats.found import Located, Row, Rows, describe, list_values, refuse
 from data.numeric import is_missing, number_columns, to_number
 from data.records import check_rows, layout
+from data.written_lists import parse_list
 
 ROWS = layout({"user_input": Any, "response": str | None})
 OLDER = layout({"question": Any, "answer": str | None, "contexts": Any})
@@ -17,6 +17,7 @@ APART = {
     "query_length", "synthesizer_name", "", "Unnamed: 0", "index", "idx", "id", "episode_done",
     *ROWS.model_fields, *OLDER.model_fields,
 }  # fmt: skip
+LOWER_IS_BETTER = "noise_sensitivity"  # the share of wrong claims, in several modes
 SAMPLE = layout({"response": str}, user_input=str)
 JUDGED = layout({"metric_input": Row, "metric_output": Any, "is_accepted": bool}, prompts=dict[str, Row])
 
@@ -34,14 +35,15 @@ def read(rows: Located, path: Path) -> Rows:
         yield line, {**known, "scores": scores, "retrieved_contexts": row.get("retrieved_contexts")}
 
 
+def find_lower(names: Iterable[str], path: Path) -> list[str]:
+    """The scores that are better if they are lower."""
+    return [name for name in names if name.startswith(LOWER_IS_BETTER)]
+
+
 def _list_texts(cell: Any) -> list[str]:
-    """A text, a list of them, or a list as Python writes it."""
-    if isinstance(cell, str) and cell.startswith("[") and cell.endswith("]"):
-        try:
-            cell = ast.literal_eval(cell)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return [cell]
-    found = cell if isinstance(cell, list) else [cell]
+    """A text, a list of them, or a list that was written as a text."""
+    listed = parse_list(cell) if isinstance(cell, str) else None
+    found = cell if isinstance(cell, list) else [cell] if listed is None else listed
     return [each for each in found if isinstance(each, str) and each.strip() and not is_missing(each)]
 
 

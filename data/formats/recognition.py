@@ -1,7 +1,7 @@
 """Recognises files of other evaluation tools by what they hold: the keys of rows, of a document, or of a header."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from core.faults import blame_file
@@ -42,6 +42,11 @@ ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
     ("labelled answers", chosen_rejected.LABELLED, chosen_rejected.read_labelled),
     ("labelled answers", chosen_rejected.COMPLETIONS, chosen_rejected.read_labelled),
 )
+# of a tool that tells, which scores of a file are better if they are lower
+LOWER: Mapping[str, Callable[[Iterable[str], Path], list[str]]] = {
+    "lm-eval samples": lm_eval.find_lower,
+    "ragas results": ragas.find_lower,
+}
 # what a JSON object has, and the reader
 DOCUMENTS: Sequence[tuple[type[Record], Callable[[Row, Path], Found]]] = (
     (inspect_logs.LOG, inspect_logs.read),
@@ -106,5 +111,9 @@ def _read_rows(path: Path, form: str) -> Found | None:
 def _read(rows: Located, path: Path) -> Found | None:
     for tool, layout, read in ROWS:
         if fits(layout, rows[0][1]):
-            return Found.of(tool, read(check_rows(rows, path, layout), path))
+            checked = check_rows(rows, path, layout)
+            listed = [*read(checked, path)]
+            names = dict.fromkeys(name for _, row in listed for name in row.get("scores") or ())
+            lower = LOWER[tool](names, path) if tool in LOWER else []
+            return Found.of(tool, listed, lower)
     return None

@@ -19,9 +19,13 @@ def test_full_text_is_the_text_where_there_is_one():
     assert Example("a", turns=("u", "v")).full_text == "u\nv"
 
 
-def test_needs_text_or_turns():
-    with pytest.raises(ValueError, match=r"needs text or turns, but 'a' has neither"):
-        Example("a", text="\n\t")
+def test_without_text_and_turns_an_answer_is_empty():
+    assert [Example("a", **said).is_empty for said in ({}, {"text": " "}, {"text": "x"}, {"turns": ("x",)})] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("name", ["turns", "references"])

@@ -219,9 +219,11 @@ def test_the_last_lines_of_an_aligned_file_may_be_blank(tmp_path: Path) -> None:
     found = read_examples(text=hyp, references=[full, blank], source=blank)
     assert [(each.text, each.references) for each in found] == [("a b", ("a b", "a")), ("x", ()), ("c", ("c",))]
     assert [(each.context or "").strip() for each in found] == ["a", "", ""]
-    for content, count in (("a\n\n", 2), ("a\n\n\n\nb\n\n", 5)):
+    for content, count, of_texts in (("a\n\n", 2, 3), ("a\n\n\n\nb\n\n", 5, 4)):
         end.write_text(content)
-        with pytest.raises(InputFaults, match=f"end: aligned files must have .* lines, found {count} here and 3 in"):
+        with pytest.raises(
+            InputFaults, match=f"end: aligned files must have .* lines, found {count} here and {of_texts} in"
+        ):
             read_examples(text=hyp, references=[full, end])
 
 

@@ -141,7 +141,10 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
     ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
-    ('{"text": " \\n"}', ['1: an example needs "text" or "turns" that say something, found " \\n"']),
+    ('{"text": " \\n"}\n{"text": null}', [
+        " at least one text must say something, but all are empty: data.columns.text=COLUMN names another column"]),
+    ('{"answer2": "a", "n": 1}', [
+        '1: an example needs "text" or "turns", found answer2, n: data.columns.text=COLUMN names a column']),
     ('{"id": 7.5, "text": "a"}', ['1: "id" must be a valid string, found 7.5']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
     ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
@@ -170,7 +173,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
 CSV: list[tuple[str | bytes, list[str]]] = [
     ("text\n", [" the file needs at least one example, but has only a header"]),
     ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
-    ('id,text\na,"b\nb\nb"\nc,\n', ['5: an example needs "text" or "turns" that say something, found null']),
+    ('id,text\na,"b\nb\nb"\nc,d,e\n', ["5: a row must have 2 cells, found 3"]),
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
     ("text;references\na,b;c\n", ['1: columns must be separated by commas (in .tsv by tabs), found "text;references"']),
     ("text\tlabel\na\tb\n", ['1: columns must be separated by commas (in .tsv by tabs), found "text\\tlabel"']),
@@ -190,7 +193,7 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ('text,rating:q,ratings\na,1,"{""q"": 1}"\n', [
         '2: "ratings" and a column both give "q"']),
     ('turns,references\nHi</UTT></UTT>Yes,"[""a"""\n', [
-        '2: "references" must be a JSON array or one text, found "[\\"a\\""',
+        '2: "references" must be a list of texts in JSON or Python\'s form, or one text, found "[\\"a\\""',
         '2: number 2 of "turns" must not be blank, found ""',
     ]),
     ('id,text\na,b\nc,"d\ne\n', [
@@ -198,7 +201,6 @@ CSV: list[tuple[str | bytes, list[str]]] = [
         "found: unexpected end of data"]),
     (b"id,text\na,caf\xe9\nb,\n", [
         "2: must be UTF-8, found byte 0xe9 at byte 6 of the line",
-        '3: an example needs "text" or "turns" that say something, found null',
     ]),
 ]  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Files of other tools: each is recognised by what it holds, read by its schema, and said in one line."""
 
 import json
+import math
 import random
 import re
 import zipfile
@@ -112,7 +113,7 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
     "outputs": (
         "model_outputs.json",
         [{"instruction": "Do.", "output": text, "generator": "m", "dataset": "d"} for text in ("a", " ", "b")],
-        "alpaca_eval outputs, 2 texts, 1 without a text left out",
+        "alpaca_eval outputs, 3 texts",
         {"text": "a", "context": "Do.", "system": "m", "group": "Do."},
     ),
     "single": (
@@ -127,7 +128,8 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
     "inspect": (
         "log.json",
         inspect(match={"value": "C"}, rubric={"value": {"tone": 2, "fit": "P"}}, words={"value": ["a"]}),
-        "Inspect log of t, 3 texts, match, rubric/tone, rubric/fit as scores",
+        "Inspect log of t, 3 texts, match, rubric/tone, rubric/fit as scores, scores of words that are lists or words "
+        "left out",
         {"id": "2-1", "text": "Yes", "context": "Q", "references": ["Yes", "Sure"], "group": "2", "system": "m"},
     ),
     "promptfoo": (
@@ -404,7 +406,6 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
         [{"question_id": 1, "model": "m", "user_prompt": "?", "judgment": "j", "score": 1}],
         ":1: the prompt must hold the answer",
     ),
-    "a score that is no number": ("x.json", inspect(match={"value": "good"}), ":1: a score of match must be a number"),
     "conversations": ("x.json", {"testCases": [], "conversationalTestCases": [{}]}, "conversational ones are not read"),
     "a severity": ("x.tsv", MQM + "s\td\t1\t1\tr\tHi\tHa\tAccuracy\tCritical\n", ":2: .* a severity among"),
 }
@@ -472,16 +473,15 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
         ("x-2", "Ha", ("Hallo",), {"esa": 50.5}),
         ("x-3", "Ts", ("Tschüs",), {}),
         ("y-2", "Ho", ("Hallo",), {"esa": 3.0}),
+        ("y-3", "", ("Tschüs",), {"esa": 4.0}),
     ]
-    assert found.values("chrF-refA", "").tolist() == [2, 3, 5]
-    assert str(InputFile(folder).found).endswith(
-        "3 texts, chrF-refA as score, esa as rating, 1 without a text left out"
-    )
+    assert found.values("chrF-refA", "").tolist() == [2, 3, 5, 6]
+    assert str(InputFile(folder).found).endswith("4 texts, chrF-refA as score, esa as rating")
     assert InputFile(folder).sha256() == InputFile(folder).sha256()
     (folder / "system-outputs" / "en-cs").mkdir()
     with pytest.raises(InputFaults, match=r"data.split must be a language pair, one of en-cs, en-de, found None"):
         read_scored(folder)
-    assert len(read_scored(folder, split="en-de")) == 3
+    assert len(read_scored(folder, split="en-de")) == 4
     for name, content, fault in (
         ("documents/en-de.docs", "a\td\n", ": the file must have 3 lines as the sources, found 1"),
         ("human-scores/en-de.esa.seg.score", "x\t1\nx\tbad\n", ":2: a line must be SYSTEM and SCORE, found 'x\\tbad'"),
@@ -624,3 +624,62 @@ def test_figures_of_real_files(formats: Path) -> None:
     folder = read_scored(formats / "wmt" / "evalset" / "wmt24-mini")
     rated = {name: [e.ratings["esa"] for e in folder.examples if e.system == name and e.ratings] for name in published}
     assert {name: float(np.mean(each)) for name, each in rated.items()} == pytest.approx(published)
+
+
+def test_the_direction_of_scores_is_that_of_the_tool(tmp_path: Path) -> None:
+    """The results of lm-eval beside the samples say of which metrics the lower scores are better."""
+    rows = [sample(i, mae=float(i), acc=1.0 - i) for i in range(2)]
+    path = write(tmp_path, "samples_t_1.jsonl", rows)
+    directions = {"t": {"mae": False, "acc": True}, "other": {"acc": False}}
+    (tmp_path / "results_1.json").write_text(json.dumps({"model_name": "m", "higher_is_better": directions}))
+    found = read_scored(path)
+    assert found.values("mae (negated)", "").tolist() == [0, -1]
+    assert found.values("acc", "").tolist() == [1, 0]
+    assert found.notes == ("samples_t_1.jsonl: lm-eval samples, 2 texts, mae (negated), acc as scores",)
+
+
+def test_a_metric_that_passes_below_its_threshold_is_negated(tmp_path: Path) -> None:
+    def case(score: float, success: bool) -> dict[str, Any]:
+        metrics = [
+            {"name": "Bias", "score": score, "threshold": 0.5, "success": success},
+            {"name": "Relevancy", "score": score, "threshold": 0.5, "success": not success},
+            {"name": "Hallucination", "score": math.nan, "threshold": 0.5, "success": False},
+        ]
+        return {"input": "Q", "actualOutput": "A", "metricsData": metrics}
+
+    path = write(tmp_path, "run.json", {"testCases": [case(0.9, False), case(0.1, True)]})
+    found = read_scored(path)
+    assert found.values("Bias (negated)", "").tolist() == [-0.9, -0.1]
+    assert found.values("Relevancy", "").tolist() == [0.9, 0.1]
+    assert "Hallucination" in found.scores
+
+
+def test_noise_sensitivity_is_negated(tmp_path: Path) -> None:
+    content = "user_input,response,noise_sensitivity(mode=relevant),f\nQ,A,0.2,0.5\n"
+    found = read_scored(write(tmp_path, "ragas.csv", content))
+    assert found.values("noise_sensitivity(mode=relevant) (negated)", "").tolist() == [-0.2]
+    assert found.values("f", "").tolist() == [0.5]
+
+
+def test_missing_values_and_copies_of_alpaca_eval(tmp_path: Path) -> None:
+    rows = [annotate(1.25), annotate(math.nan, instruction="Go."), annotate(1.25)]
+    path = write(tmp_path, "annotations.json", rows)
+    given, _ = read_judged(path)
+    assert given is not None
+    assert given.outcomes.tolist() == [0.75, 0.75]
+    assert str(recognise(path)).endswith("2 systems, 1 without a verdict left out, 1 exact copy of another row")
+
+
+def test_scorers_of_inspect_with_words_are_left_out_and_the_others_read(tmp_path: Path) -> None:
+    log = inspect(match={"value": "C"}, category={"value": "algebra"}, listy={"value": [1, 2]})
+    found = read_scored(write(tmp_path, "log.json", log))
+    assert [*found.scores] == ["match"]
+    assert found.notes[0].endswith("match as score, scores of category and listy that are lists or words left out")
+
+
+def test_battles_without_a_question_are_inputs_of_their_own(tmp_path: Path) -> None:
+    rows = [{"model_a": "x", "model_b": "y", "winner": "model_a", "tstamp": 1.5}] * 2
+    given, _ = read_judged(path := write(tmp_path, "battles.json", rows))
+    assert given is not None
+    assert given.inputs == ("1", "2")
+    assert "each row is an input of its own" in str(recognise(path))

@@ -140,8 +140,8 @@ def test_files_of_systems_have_scores(tmp_path: Path) -> None:
 
 def test_faults_name_the_file_of_the_system(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A\n")
-    (tmp_path / "b.txt").write_text("A\n \nC\n")
-    with pytest.raises(InputFaults, match=r"b\.txt:2: an example needs"):
+    (tmp_path / "b.txt").write_bytes(b"A\n\xe9\nC\n")
+    with pytest.raises(InputFaults, match=r"b\.txt:2: must be UTF-8"):
         read_scored(systems=[f"a={tmp_path}/a.txt", f"b={tmp_path}/b.txt"])
     several = write(tmp_path / "c.jsonl", {"text": "t", "ratings": {"q": [1, 2]}})
     with pytest.raises(InputFaults, match=r"/c\.jsonl: ratings of several people need one file with all systems"):

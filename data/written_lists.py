@@ -1,0 +1,32 @@
+"""Lists of texts that were written as one text: JSON, and what Python and pandas write."""
+
+import ast
+import json
+import re
+
+QUOTED_LIST = re.compile(r"\s*\[\s*(?:[\"']|\])")  # [laughs] is a text, and so is [1]
+STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+
+
+def parse_list(text: str) -> list[str] | None:
+    """The texts of a list in JSON or in Python's form; None for any other text.
+
+    Raises ValueError for what begins as a list of quoted texts and is none, such as an array of numpy without commas.
+
+    >>> parse_list('["a", "b"]'), parse_list("['a', \\"it's\\"]"), parse_list("[laughs]"), parse_list("[]")
+    (['a', 'b'], ['a', "it's"], None, [])
+    """
+    if not QUOTED_LIST.match(text):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        # Python joins texts that stand side by side, as numpy writes them
+        is_whole = read is json.loads or len(STRING.findall(text)) == len(found)
+        if isinstance(found, list) and all(isinstance(each, str) for each in found) and is_whole:
+            return found
+    if text.rstrip().endswith("]") or text.lstrip().startswith('["'):
+        raise ValueError("must be a list of texts in JSON or Python's form, or one text")
+    return None

@@ -1,0 +1,107 @@
+"""An empty answer is a bad answer: it scores 0 or null, and no system is ranked first for its silence."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from core.example import Example
+from data.files import read_examples, write_examples
+
+NO_SCORE = "own has no score for an empty answer"
+
+
+def own(examples: Sequence[Example]) -> list[float]:
+    """A metric that cannot read an empty text."""
+    return [1 / len(example.text.split()) for example in examples]
+
+
+def outputs() -> list[dict[str, Any]]:
+    """A repeats the reference on 20 inputs and is silent on 16; B has one word of eight wrong on all."""
+    rows = []
+    for i in range(36):
+        reference = f"the cat {i} sat on the red mat"
+        same = {"group": f"q{i}", "references": [reference]}
+        rows.append({"text": reference if i < 20 else "", "system": "A", **same})
+        rows.append({"text": reference.replace("red", "blue"), "system": "B", **same})
+    return rows
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\f", None])
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "rouge_1", "rouge_l", "meteor", "word_count"])
+def test_an_empty_text_scores_0(text: str | None, metric: str) -> None:
+    rows = [{"text": "a b c d", "references": ["a b c d"]}, {"text": text, "references": ["a b c d"]}]
+    found = judge.score(rows, metric)
+    assert found.values["quality"][1] == 0
+    assert found.values["quality"][0] > 0.99
+    assert judge.score(rows, "ter").values["quality"].tolist() == [0, -1]
+
+
+def test_a_metric_without_a_score_says_why() -> None:
+    found = judge.score(["a b", ""], own)
+    np.testing.assert_array_equal(found.values["score"], [0.5, np.nan])
+    assert found.reasons[1] == f"{own.__module__}.{NO_SCORE}"
+
+
+def test_empty_answers_in_every_form_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{"text": ""}\n{"text": null}\n{"text": " "}\n')
+    (tmp_path / "x.csv").write_text("id,text\n1,a\n2,\n")
+    (tmp_path / "x.txt").write_text("a\n\nb\n")
+    (tmp_path / "ref.txt").write_text("a\nb\nb\n")
+    assert [each.text for each in read_examples(tmp_path / "x.jsonl")] == ["a", "", "", " "]
+    assert [each.text for each in read_examples(tmp_path / "x.csv")] == ["a", ""]
+    aligned = read_examples(text=tmp_path / "x.txt", references=tmp_path / "ref.txt")
+    assert [(each.text, each.references) for each in aligned] == [("a", ("a",)), ("", ("b",)), ("b", ("b",))]
+    write_examples(tmp_path / "y.jsonl", aligned)
+    assert read_examples(tmp_path / "y.jsonl") == aligned
+    (tmp_path / "end.txt").write_text("a\nb\n\n")
+    last = read_examples(text=tmp_path / "end.txt", references=tmp_path / "ref.txt")[-1]
+    assert (last.text, last.references) == ("", ("b",))
+
+
+def test_the_output_of_score_keeps_the_line_of_an_empty_answer(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "a", "references": ["a"]}\n{"text": "", "references": ["b"]}\n')
+    judge.score(str(tmp_path / "x.jsonl"), "rouge_l", output=tmp_path / "out.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [(line["text"], line["scores"]["quality"]) for line in lines] == [("a", 1), ("", 0)]
+
+
+def test_a_silent_system_is_not_ranked_first() -> None:
+    found = judge.compare(outputs(), ["rouge_l", own], cues=False, resamples=50, permutations=999)
+    means = {each.system: each.mean.value for each in found.means["rouge_l"]}
+    assert means == {"A": pytest.approx(20 / 36), "B": pytest.approx(7 / 8)}
+    assert found.notes[0] == f"A is silent on 16 of 36 inputs; {NO_SCORE} and cannot rank it"
+    assert found.notes[-1].startswith("By rouge_l, B scores higher than A")
+    assert "by own, no two systems have scores for enough inputs in common" in found.notes[-1]
+
+
+def test_empty_answers_are_counted_where_metrics_meet_people() -> None:
+    rows = [{**row, "ratings": {"q": float(bool(row["text"]))}} for row in outputs()]
+    found = judge.agree(rows, "rouge_l", cues=False, resamples=50, permutations=99)
+    assert found.notes[0] == "16 of 72 answers are empty (16 of A)"
+
+
+def test_people_who_did_not_rate_empty_answers_do_not_rank_a_silent_system() -> None:
+    rows = [{**row, "ratings": {"q": 5 if row["system"] == "A" else 3 + i % 2}} for i, row in enumerate(outputs())]
+    for row in rows:
+        if not row["text"]:
+            del row["ratings"]
+    found = judge.compare(rows, cues=False, resamples=50, permutations=99)
+    assert (
+        found.notes[0] == "A is silent on 16 of 36 inputs; human q has no score for an empty answer and cannot rank it"
+    )
+
+
+def test_blank_references_are_left_out() -> None:
+    rows = [
+        {"text": "a b", "references": ["", "a b", " "]},
+        {"text": "a b", "references": [""]},
+        {"text": "", "references": ["", "c d"]},
+    ]
+    found = judge.score(rows, "rouge_l")
+    np.testing.assert_array_equal(found.values["quality"], [1, np.nan, 0])
+    assert found.reasons[1] == "rouge_l needs references, found none"
