@@ -12,18 +12,18 @@ from core.faults import InputFaults
 from core.metric import ReferenceMetric
 from core.settings import checked_dataclass
 from core.signature import Setting
-from data.words import RUNS_AND_MARKS, space_letters
+from data.words import find_words_and_marks
 
 NO_SYNONYMS = SimpleNamespace(synsets=lambda word: ())  # stands in for WordNet where synonyms are not matched
 
 
 def tokenize(text: str) -> list[str]:
-    """Words and single punctuation marks, in lower case.
+    """Words and single punctuation marks, in lower case; letters of scripts without spaces are words.
 
     >>> tokenize("It's late, Ann.")
     ['it', "'", 's', 'late', ',', 'ann', '.']
     """
-    return RUNS_AND_MARKS.findall(text.lower())
+    return find_words_and_marks(text.lower())
 
 
 def find_wordnet() -> Any:
@@ -57,9 +57,10 @@ class Meteor(ReferenceMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        return super().settings | {"wordnet": find_wordnet().get_version() if self.synonyms else None}
+        wordnet = find_wordnet().get_version() if self.synonyms else None
+        return super().settings | {"wordnet": wordnet, "words": "any-script"}
 
     def rate_text(self, text: str, references: list[str]) -> float:
         source: Any = find_wordnet() if self.synonyms else NO_SYNONYMS
-        ours, *theirs = map(tokenize, space_letters([text, *references]))
+        ours, *theirs = map(tokenize, [text, *references])
         return meteor_score(theirs, ours, wordnet=source)

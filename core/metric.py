@@ -1,8 +1,9 @@
 """BaseMetric: what metrics share, so that a metric is a dataclass of its settings and the way it scores."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from core.example import Example
 from core.scores import Scores, require
 from core.selection import references_of, score_complete
 from core.signature import Setting, signature
+
+FORM: Literal["NFC"] = "NFC"  # of Unicode
 
 
 class BaseMetric:
@@ -56,16 +59,25 @@ class BaseMetric:
         raise NotImplementedError
 
 
+def compose(text: str) -> str:
+    """The text with its letters and accents composed, as most files have them."""
+    return unicodedata.normalize(FORM, text)
+
+
 class ReferenceMetric(BaseMetric):
-    """A metric that compares each text with its references; it defines `rate_text`."""
+    """A metric that compares each text with its references; it defines `rate_text`, which reads composed letters."""
 
     requires = require("references")
     scores_empty = True
     blank: ClassVar[float] = 0.0  # the score of a blank text
 
+    @property
+    def settings(self) -> dict[str, Setting]:
+        return super().settings | {"unicode": FORM}
+
     def rate(self, example: Example) -> float | str:
-        text = example.full_text
-        return self.rate_text(text, references_of(example)) if text.strip() else self.blank
+        text = compose(example.full_text)
+        return self.rate_text(text, list(map(compose, references_of(example)))) if text.strip() else self.blank
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
         """The score of a text that is not blank, or the reason why it has none."""

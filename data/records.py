@@ -46,7 +46,7 @@ def name_number(value: object) -> object:
 Name = Annotated[Text, BeforeValidator(name_number)]  # of an example, a system, an input or a person
 
 
-def drop_nan(value: object) -> object:
+def drop_nan(value: Any) -> Any:
     """None for NaN, which other tools write for a missing number; any other value as it is."""
     return None if isinstance(value, float) and math.isnan(value) else value
 

@@ -22,16 +22,13 @@ RUNS = re.compile(r"\w+")
 # Runs of letters: what UNION replaces, and what the negatives of CDM hold of unknown words.
 LETTERS = re.compile(r"[^\W\d_]+")
 
-# Runs and single other marks: METEOR, and the vocabulary `words`. There, the regular expressions of `tokenizers` keep
-# the combining marks of Devanagari and the like inside words; Python's take them as marks.
+# Runs and single other marks: the vocabulary `words`. There, the regular expressions of `tokenizers` keep the combining
+# marks of Devanagari and the like inside words; Python's take them as marks.
 RUNS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
 
 # The same, but each CJK character is a word: units in which OUMG makes texts of different origins equally long.
 CJK = "\u3040-\u30ff\u3400-\u9fff"
 RUNS_CJK_AND_MARKS = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
-
-# ROUGE in scripts other than Latin: runs without underscores, after spaces around letters of scripts without spaces.
-ROUGE_UNICODE = re.compile(r"[^\W_]+")
 
 # MARS's adversary Reorder must leave BLEU-1 as it is: text between spaces without the punctuation around it. 10,000 and
 # 's stay whole, because BLEU's tokenizer (13a) must split words and marks in the same way at every position. [FEMALE]
@@ -55,6 +52,51 @@ def are_unspaced(texts: Sequence[str]) -> bool:
         return False
     joined = "".join(texts)
     return 2 * len(UNSPACED.findall(joined)) > sum(map(str.isalpha, joined))
+
+
+JOINERS = "\u200c\u200d"  # between the letters of a word, in Persian and Devanagari
+
+
+class _Unit(dict[int, str]):
+    """A table for `str.translate`: 字 for a letter of a script without spaces, x for other letters and digits, ◌ for
+    marks that belong to the letter before; space, _ and · for all others.
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character in JOINERS or unicodedata.category(character)[0] == "M":
+            sign = "◌"
+        elif character.isalnum():
+            sign = "字" if UNSPACED.match(character) else "x"
+        else:
+            sign = " " if character.isspace() else "_" if character == "_" else "·"
+        self[code] = sign
+        return sign
+
+
+UNIT = _Unit()
+WORDS = re.compile("字◌*|x[x◌]*")  # of the signs of a text
+WORDS_AND_MARKS = re.compile("字◌*|[x_][x_◌]*|[·◌]")
+
+
+def find_words(text: str) -> list[str]:
+    """Words of any script for ROUGE: runs of letters and digits with their combining marks.
+
+    A letter of a script without spaces between words is a word.
+
+    >>> find_words("Où est 明月?"), find_words("की_का")
+    (['Où', 'est', '明', '月'], ['की', 'का'])
+    """
+    return [text[found.start() : found.end()] for found in WORDS.finditer(text.translate(UNIT))]
+
+
+def find_words_and_marks(text: str) -> list[str]:
+    """The words of `find_words`, which may hold underscores here, and single other marks: METEOR.
+
+    >>> find_words_and_marks("It's 明月, snake_case")
+    ['It', "'", 's', '明', '月', ',', 'snake_case']
+    """
+    return [text[found.start() : found.end()] for found in WORDS_AND_MARKS.finditer(text.translate(UNIT))]
 
 
 SIGNS = {  # of characters that stand for others

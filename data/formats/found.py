@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator
 
 from core.faults import InputFaults, fault, format_value
-from data.records import Located, Record, check_rows
+from data.records import Located, Record, check_rows, drop_nan
 from data.table_files import DELIMITERS, read_parquet, read_rows
 from data.text_files import read_json, read_json_lines
 
@@ -95,7 +95,8 @@ class Found:
 def _negate(scores: Mapping[str, float | None], lower_is_better: Collection[str]) -> dict[str, float | None]:
     """The scores with higher ones better: others change their sign and are called `NAME (negated)`."""
     found: dict[str, float | None] = {}
-    for name, score in scores.items():
+    for name, given in scores.items():
+        score = drop_nan(given)
         if name in lower_is_better:
             found[f"{name} (negated)"] = None if score is None else -score
         else:

@@ -15,12 +15,13 @@ from core.example import count_words
 from data.words import (
     BLEU_SAFE,
     LETTERS,
-    ROUGE_UNICODE,
     RUNS,
     RUNS_AND_MARKS,
     RUNS_CJK_AND_MARKS,
     begins_inside_word,
     ends_in_word,
+    find_words,
+    find_words_and_marks,
     fold,
     is_punctuation,
     normal_spelling,
@@ -150,11 +151,16 @@ Ann didn ’ t pay $ 1 , 000 . 50 , O ' Neil ' s x_y !
 & amp ; [ MALE ] ' s < b > km² < / b >
 明 月 几 时 有 ？ ab 把 酒 3
 ㄅㄆ 𠀀𠀁 ニ ャ ー 안녕 café ह ि न ् द ी"""),
-        (ROUGE_UNICODE.findall, """\
+        (find_words, """\
 Ann didn t pay 1 000 50 O Neil s x y
 amp MALE s b km² b
-明月几时有 ab把酒3
-ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द"""),
+明 月 几 时 有 ab 把 酒 3
+ㄅㄆ 𠀀 𠀁 ニ ャ ー 안녕 café हिन्दी"""),
+        (find_words_and_marks, """\
+Ann didn ’ t pay $ 1 , 000 . 50 , O ' Neil ' s x_y !
+& amp ; [ MALE ] ' s < b > km² < / b >
+明 月 几 时 有 ？ ab 把 酒 3
+ㄅㄆ 𠀀 𠀁 ニ ャ ー 안녕 café हिन्दी"""),
         (BLEU_SAFE.findall, """\
 Ann didn’t pay 1,000.50 O'Neil's x_y
 &amp; MALE]'s b>km²</b
