@@ -1,12 +1,13 @@
 """MoverScore (Zhao et al., EMNLP 2019): the cheapest way to turn the tokens of a text into those of a reference.
 
 Our own small implementation of the unigram form with power means of BERT's last layers. The released code leaves out
-subwords after the first of a word and weighs the text's tokens by their IDF among the texts. Here all tokens count, and
-IDF comes from the references, or from a corpus, on both sides.
+subwords after the first of a word, and weighs tokens by their IDF among the texts, or among the references, of the
+call, so that a score depends on the other texts. Here all tokens count. They weigh by their IDF in a corpus, on both
+sides, or alike without one.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ AT_ONCE = 256  # examples whose token embeddings are held in memory
 
 @checked_dataclass
 class MoverScore(BaseMetric):
-    """1 / (1 + distance): tokens weighed by IDF, moved at the Euclidean distance of their unit vectors.
+    """1 / (1 + distance): tokens, weighed by IDF in a corpus or alike, moved at the distance of their unit vectors.
 
     At most 1, higher is better. The best of several references counts. A blank text scores 0.
     """
@@ -44,7 +45,7 @@ class MoverScore(BaseMetric):
     libraries = MODEL_LIBRARIES
     # gives the states of tokens; the paper's is BERT tuned on entailment (MNLI)
     encoder: Encoder
-    # a corpus for the IDF of tokens; None takes the references of the call; the signature names it
+    # a corpus for the IDF of tokens, which the signature names; without one all tokens weigh alike
     documents: Sequence[str] | None = None
     # how many of the last layers are read; minimum, mean and maximum over them make a token's vector
     layers: Count = 5
@@ -68,18 +69,11 @@ class MoverScore(BaseMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        documents = "references" if self.documents is None else fingerprint(sorted(self.documents))
+        documents = None if self.documents is None else fingerprint(sorted(self.documents))
         named = {"encoder": self.encoder.name, "identity": self.encoder.identity, "documents": documents}
         return super().settings | named
 
-    def with_corpus(self, examples: Iterable[Example]) -> "MoverScore":
-        """The metric with the references of these examples as corpus, unless it has `documents`."""
-        references = {reference.strip() for example in examples for reference in references_of(example)}
-        return self if self.documents else replace(self, documents=sorted(references))
-
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        if self.documents is None:
-            return self.with_corpus(examples).score_all(examples)
         texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(text for several in texts for text in several))
         tokenizer = self.encoder.tokenizer
@@ -89,7 +83,10 @@ class MoverScore(BaseMetric):
         dropped = [sum(cut[text][1] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
-        frequencies = count_documents(self.documents, lambda text: [*map(str, plain_token_ids(tokenizer, [text])[0])])
+        frequencies = None
+        if self.documents is not None:
+            split = partial(_list_tokens, tokenizer)
+            frequencies = count_documents(self.documents, split)
         kept = {text: row for text, (row, _) in cut.items()}
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
@@ -97,11 +94,11 @@ class MoverScore(BaseMetric):
         return Scores({"quality": np.array(quality)}, self.signature, (), dropped)
 
     def _score_chunk(
-        self, texts: Sequence[Sequence[str]], ids: dict[str, list[int]], frequencies: DocumentFrequencies
+        self, texts: Sequence[Sequence[str]], ids: dict[str, list[int]], frequencies: DocumentFrequencies | None
     ) -> list[float]:
         distinct = [text for text in dict.fromkeys(t for several in texts for t in several) if ids[text]]
         vectors = dict(zip(distinct, self._embed([ids[text] for text in distinct]), strict=True))
-        masses = {t: (np.array([frequencies.idf(str(token)) for token in ids[t]]), vectors[t]) for t in distinct}
+        masses = {text: (_weigh(ids[text], frequencies), vectors[text]) for text in distinct}
 
         def similarity(text: str, reference: str) -> float:
             known = text in masses and reference in masses
@@ -125,3 +122,14 @@ class MoverScore(BaseMetric):
             return [vectors[len(prefix) : len(prefix) + len(rows[i])] for i, vectors in zip(batch, unit, strict=True)]
 
         return read_in_batches([len(row) for row in rows], self.token_budget, read)
+
+
+def _list_tokens(tokenizer: Any, text: str) -> list[str]:
+    return [*map(str, plain_token_ids(tokenizer, [text])[0])]
+
+
+def _weigh(tokens: Sequence[int], frequencies: DocumentFrequencies | None) -> NDArray[np.float64]:
+    """The weight of each token: its IDF, or 1 without a corpus."""
+    if frequencies is None:
+        return np.ones(len(tokens))
+    return np.array([frequencies.idf(str(token)) for token in tokens])

@@ -24,7 +24,7 @@ from baselines.sentence_mover import UNKNOWN, SentenceMover, move
 from baselines.uni_eval import UniEval
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
-from core.scores import NO_TOKENS, Metric
+from core.scores import Metric
 from data.documents import DocumentFrequencies
 from data.words import RUNS
 from discriminators.discriminator import new_bilstm
@@ -83,13 +83,16 @@ def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, Metric]:
 
 
 LACKING = {
-    "perplexity": {"e": NO_TOKENS},
-    "perplexity_seq2seq": {"e": NO_TOKENS},
-    "bartscore": {"c": "bartscore needs context, found none", "e": NO_TOKENS},
+    "perplexity": {"e": "perplexity has no score for an empty answer"},
+    "perplexity_seq2seq": {"e": "perplexity_seq2seq has no score for an empty answer"},
+    "bartscore": {
+        "c": "bartscore needs context, found none",
+        "e": "bartscore has no score for an empty answer",
+    },
     "bertscore": {"d": "bertscore needs references, found none"},
     "sentence_mover": {"d": "sentence_mover needs references, found none"},
     "mover_score": {"d": "mover_score needs references, found none"},
-    "bleurt": {"d": "bleurt needs references, found none", "e": NO_TOKENS},
+    "bleurt": {"d": "bleurt needs references, found none", "e": "bleurt has no score for an empty answer"},
 }
 
 
@@ -362,9 +365,9 @@ def test_sentence_mover_by_hand() -> None:
 
 
 def test_mover_score_by_its_definition(bert: Path) -> None:
-    """The references of the call weigh the tokens: `the` and the full stop are in both of them, other tokens in one."""
+    """A corpus weighs the tokens: `the` and the full stop are in both of its texts, other tokens in one."""
     examples = [Example("a", "the cat sat", references=("cat the.",)), Example("b", "the", references=("the mat.",))]
-    metric = MoverScore.from_pretrained(str(bert), layers=2)
+    metric = replace(MoverScore.from_pretrained(str(bert), layers=2), documents=["cat the.", "the mat."])
     found = metric.score(examples)
     model, tokenizer = load_encoder(str(bert))
 
@@ -380,6 +383,18 @@ def test_mover_score_by_its_definition(bert: Path) -> None:
     distance = move((supply, embed("the cat sat")), (demand, embed("cat the.")))
     assert found.values["quality"][0] == pytest.approx(1 / (1 + distance), abs=1e-6)
     assert metric.score([Example("c", "the cat", references=("the cat",))]).values["quality"] == pytest.approx([1.0])
-    fixed = replace(metric, documents=["cat"])
-    assert found.signature != metric.score(examples[:1]).signature  # other references weigh the tokens
-    assert fixed.score(examples).signature == fixed.score(examples[:1]).signature
+    alike = replace(metric, documents=None)
+    distance = move((np.ones(3), embed("the cat sat")), (np.ones(3), embed("cat the.")))
+    assert alike.score(examples).values["quality"][0] == pytest.approx(1 / (1 + distance), abs=1e-6)
+    assert len({replace(metric, documents=each).signature for each in (None, ["cat"], ["mat"])}) == 3
+
+
+def test_mover_score_does_not_depend_on_the_other_texts(bert: Path) -> None:
+    """Without a corpus all tokens weigh alike."""
+    metric = MoverScore(Encoder.from_pretrained(str(bert)))
+    examples = [example for example in EXAMPLES if example.references]
+    together = metric.score(examples).values["quality"]
+    alone = [metric.score([example]).values["quality"][0] for example in examples]
+    assert together.tolist() == pytest.approx(alone, abs=1e-6)
+    assert {metric.score([example]).signature for example in examples} == {metric.signature}
+    assert "documents=none" in metric.signature
