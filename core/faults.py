@@ -13,7 +13,7 @@ from pydantic import ValidationError
 RULES = {"missing": "is required", **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "must be an object")}
 SHOWN_CHARACTERS = 60
 SHOWN_FAULTS = 100  # in a message
-GROUPED_FROM = 10  # equal faults in a file
+GROUPED_FROM = 3  # equal faults in a file
 SHOWN_LINES = 5  # of equal faults
 PLACED = re.compile(r"(?P<path>.*?):(?P<line>\d+): (?P<what>.*)", re.DOTALL)
 SHOWN_OF_AN_ERROR = 300  # characters
@@ -131,7 +131,7 @@ def group_faults(faults: Sequence[str]) -> list[str]:
         if len(group) < GROUPED_FROM:
             lines += [each for _, each in group]
         else:
-            found = f"{', '.join(line for line, _ in group[:SHOWN_LINES])}, …"
+            found = f"{', '.join(line for line, _ in group[:SHOWN_LINES])}{', …' if group[SHOWN_LINES:] else ''}"
             lines.append(f"{group[0][1]} (the first of {len(group):,} lines with this fault: {found})")
     if len(lines) > SHOWN_FAULTS:
         lines[SHOWN_FAULTS:] = [f"… and {len(lines) - SHOWN_FAULTS:,} more such lines"]

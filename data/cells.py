@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from core.example import SHOWN
 from core.faults import SettingFault, format_value, printable
 from data.columns import RATING, SCORE, Columns, find_absent, name_fields
 from data.numeric import parse_number
@@ -35,7 +36,8 @@ def check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
     has_text = bool({"text", "turns"} & {name for _, name in naming.fields})
     if not has_text:
         where = "(data.columns.text=NAME names another)"
-        problems.append(f'the header needs a column "text" or "turns" {where}, found {format_value(header)}')
+        known = f"{', '.join(header[:SHOWN])}{', …' if header[SHOWN:] else ''}"
+        problems.append(f'the header needs a column "text" or "turns" {where}, found {known}')
     return problems, has_text
 
 

@@ -1,20 +1,28 @@
 """Numbers in cells: what is one, what is missing, and verdicts in words (yes, fail)."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 YES, NO = ("yes", "pass", "passed", "true"), ("no", "fail", "failed", "false")
 WORDS = {name: number for names, number in ((YES, 1.0), (NO, 0.0)) for name in names}
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,(?:\d{1,2}|\d{4,})\s*")
 GAPS = ("nan", "null", "n/a", "na", "-")  # that say that a number is missing
 
 
 def parse_number(cell: str) -> float | str:
     """The number in a cell; a cell that holds none stays a text.
 
+    A comma is decimal unless three digits follow it, which may be thousands.
+
     >>> parse_number("0.5"), parse_number("1_0")  # only Python reads 1_0 as ten
     (0.5, '1_0')
+    >>> parse_number("0,5"), parse_number("1,000")
+    (0.5, '1,000')
     """
+    if DECIMAL_COMMA.fullmatch(cell):
+        cell = cell.replace(",", ".")
     try:
         return float(cell) if "_" not in cell else cell
     except ValueError:

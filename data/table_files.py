@@ -5,6 +5,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,6 +15,7 @@ from data.columns import count_columns
 from data.text_files import LONGEST_LINE, iterate_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = (";", "\t", ",")
 LISTS = ("turns", "references")  # fields with lists of texts
 ROWS = 1024  # of a parquet file, to read at once
 SMALL, SMALL_ROWS = 1_000_000, 16  # bytes of a small parquet file, and the rows of it to read at once: they may be long
@@ -23,7 +25,11 @@ TEXTS = (2**26, 1_000)  # characters of all rows
 
 
 def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputFaults."""
+    """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputFaults.
+
+    A header without the delimiter has another of `SEPARATORS`, as spreadsheets write it where a comma is decimal. Rows
+    without a filled cell are left out.
+    """
     csv.field_size_limit(LONGEST_LINE)
     begins, length = 1, 0
 
@@ -36,19 +42,22 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
                 raise InputFaults([*faults, fault(path, begins, rule)])
             yield f"{line}\n"
 
-    reader = csv.reader(take_lines(), delimiter=delimiter, strict=True)
+    lines = take_lines()
+    first = next(lines, "")
+    if delimiter not in first:
+        delimiter = next((each for each in SEPARATORS if each in first), delimiter)
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:
         header = next(reader)
         twice = [format_value(name) for name, n in Counter(header).items() if n > 1]
-        if len(header) == 1 and set(header[0]) & {";", *DELIMITERS.values()} - {delimiter}:
-            rule = "columns must be separated by commas (in .tsv by tabs)"
-            raise InputFaults([*faults, fault(path, 1, f"{rule}, found {format_value(header[0])}")])
         problems = count_columns(header) or [f"a column must occur once, but {name} is repeated" for name in twice]
         if problems:
             raise InputFaults([*faults, *(fault(path, 1, problem) for problem in problems)])
         begins, length = reader.line_num + 1, 0
         for row in reader:
             number, begins, length = begins, reader.line_num + 1, 0
+            if not any(map(str.strip, row)):
+                continue
             if len(row) != len(header):
                 faults.append(fault(path, number, f"a row must have {len(header)} cells, found {len(row)}"))
             else:

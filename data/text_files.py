@@ -18,6 +18,7 @@ from typing import IO, Any, TextIO
 from core.faults import InputFaults, fault, format_value
 
 STANDARD = Path("-")  # standard input or standard output
+SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
 LONGEST_LINE = 2**26  # bytes of a line of a text file, or characters of a row of a CSV file
@@ -79,6 +80,8 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
     if form not in allowed:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
         found = "a folder" if path.is_dir() else format_value(name.suffix)
+        if form in SPREADSHEETS:
+            found += ": save it as CSV"
         raise InputFaults([fault(path, 0, f"{rule}, found {found}")])
     return form
 
@@ -216,8 +219,11 @@ def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
     try:
         return decode_json(content if isinstance(content, str) else content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        line, found = max(line, error.lineno), format_value(error.doc[error.pos : error.pos + 20])
+        found = format_value(error.doc[error.pos : error.pos + 20])
         what = f"broken JSON at column {error.colno}: {error.msg}, found {found}"
+        if error.msg == "Extra data" and error.lineno > 1 and line == 0:
+            what += "; a file with an object on each line is JSONL: name it .jsonl"
+        line = max(line, error.lineno)
     except RepeatedKey as error:
         what = str(error)
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
