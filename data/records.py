@@ -199,7 +199,10 @@ def check_example(
     if not is_there and not {"text", "turns"} & at_fault:
         keys = [*record, *others]
         known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}" or "nothing"
-        problems.append(f'an example needs "text" or "turns", found {known}: data.columns.text=COLUMN names a column')
+        found = f"found {known}: data.columns.text=COLUMN names a column"
+        if "turns" in record:
+            found = f"found {format_value(record['turns'])} in turns"
+        problems.append(f'an example needs "text" or "turns", {found}')
         missing = [name for name in missing if name != "text"]
     problems += [f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing]
     if "turns" in requires and len(values.get("turns", ())) == 1:

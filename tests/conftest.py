@@ -146,6 +146,12 @@ def formats(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def cases(shared_data: Path) -> Path:
+    """The folder of users' files with right answers beside the real data; skips where there is none."""
+    return beside(shared_data, "cases")
+
+
+@pytest.fixture(scope="session")
 def released_ctrleval(shared_data: Path) -> Path:
     """The folder of scores by the released program of CTRLEval beside the real data; skips where there is none."""
     return beside(shared_data, "golden/ctrl_eval")

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from data.formats.found import REMARK, Located, Rows, refuse
 from data.records import String, Text, drop_nan, layout
 
-OUTPUTS = layout({"instruction": Text, "output": String, "generator": Text})
+OUTPUTS = layout({"instruction": Text, "output": String | None, "generator": Text})
 TEXTS = {"instruction": Text, "output_1": String, "output_2": String, "generator_1": Text, "generator_2": Text}
 Preference = Annotated[float, Field(ge=0, le=2)]  # from 1, the first output is better; a tie is 1.5, in older files 0
 ANNOTATIONS = layout({**TEXTS, "preference": Annotated[Preference | None, BeforeValidator(drop_nan)]}, annotator=Text)

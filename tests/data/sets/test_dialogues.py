@@ -39,7 +39,7 @@ FORM = "the line must have the form of its set: "
         ("Hi!</UTT>Yes.", False, ['1: a dialogue needs at least two turns, found ["Hi!"]',
                                   f'1: {FORM}nothing may follow the last </UTT> unrated, found "Yes."']),
         ("a</UTT>b</UTT>\n\nc</UTT>d</UTT>\n", False,
-         ['2: an example needs "text" or "turns" that say something, found []', '2: "turns" is needed here, found []']),
+         ['2: an example needs "text" or "turns", found [] in turns', '2: "turns" is needed here, found []']),
         ("a</UTT></UTT>b</UTT>\n", False, ['1: number 2 of "turns" must not be blank, found ""']),
         ("a</UTT>b</UTT>good\nc</UTT>d</UTT>\ne</UTT>f</UTT>1_0\ng</UTT>h</UTT>nan\ni</UTT>j</UTT>inf\n", True, [
             f'{line}: {FORM}a finite score is needed after the last </UTT>, found "{found}"'

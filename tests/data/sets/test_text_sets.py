@@ -138,7 +138,7 @@ def test_faults_are_listed_by_line(tmp_path: Path) -> None:
         own_texts(path)
     assert [fault.split(" found")[0] for fault in found.value.faults] == [
         f'{path}:1: "label" is needed here,',
-        f'{path}:2: an example needs "text" or "turns" that say something,',
+        f'{path}:2: an example needs "text" or "turns",',
     ]
 
 

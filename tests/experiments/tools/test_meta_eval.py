@@ -109,8 +109,8 @@ def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
 def test_labels_have_tables(finish: Finish, tmp_path: Path) -> None:
     rows = [{"text": f"text {i}", "ratings": {"safe": i % 2 == 0}, "scores": {"m": i % 10}} for i in range(40)]
     write(tmp_path / "in.jsonl", *rows)
-    settings = ("data.path=in.jsonl", "labels={safe: [0,1]}", "thresholds={m: 8}", "cues=none", *FAST)
+    settings = ("data.path=in.jsonl", "levels={safe: [0,1]}", "thresholds={m: 8}", "cues=none", *FAST)
     found = finish("+exp=meta_eval", *settings)
     (row,) = [row for row in found["table"] if row["table"] == "Agreement on labels"]
     assert (row["n"], row["accuracy"], row["kappa"]) == (40, 0.5, 0)
-    assert "|labels={'safe': [0.0, 1.0]}|thresholds={'m': 8.0}" in found["signature"]
+    assert "|levels={'safe': [0.0, 1.0]}|thresholds={'m': 8.0}" in found["signature"]
