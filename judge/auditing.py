@@ -131,9 +131,13 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
 
 
 def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, seed: int) -> list[int]:
-    """Draws at most `count` of the examples that have the required fields, or of all if none has; in order."""
-    complete = [i for i, example in enumerate(examples) if all(has_field(example, each) for each in requires)]
-    among = complete or range(len(examples))
+    """Draws at most `count` of the examples that have the required fields, or of all if none has; in order.
+
+    Empty answers are left out, because there is nothing to damage.
+    """
+    texts = [i for i, example in enumerate(examples) if not example.is_empty]
+    complete = [i for i in texts if all(has_field(examples[i], each) for each in requires)]
+    among = complete or texts
     return sorted(random.Random(seed).sample(among, min(count, len(among))))
 
 

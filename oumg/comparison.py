@@ -117,7 +117,7 @@ def read_comparison(human: Path | str, first: Path | str, second: Path | str, se
 
 
 def _read_texts(path: Path | str) -> ScoredSet:
-    located = tuple(iterate_examples(path))
+    located = tuple(iterate_examples(path, ("text",)))
     places = tuple((str(path), line) for line, _ in located)
     return ScoredSet(str(path), tuple(example for _, example in located), places=places)
 

@@ -20,12 +20,8 @@ def test_full_text_is_the_text_where_there_is_one():
 
 
 def test_without_text_and_turns_an_answer_is_empty():
-    assert [Example("a", **said).is_empty for said in ({}, {"text": " "}, {"text": "x"}, {"turns": ("x",)})] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert [Example("a", text=text).is_empty for text in ("", "\n\t", "x")] == [True, True, False]
+    assert not Example("a", turns=("x",)).is_empty
 
 
 @pytest.mark.parametrize("name", ["turns", "references"])

@@ -23,7 +23,7 @@ def pair(winner: Any, a: Any = "x", b: Any = "y", **more: Any) -> dict[str, Any]
 
 def test_columns_are_named_by_fields_paths_and_judges(tmp_path: Path) -> None:
     row = {"prompt": 7, "models": {"a": "x", "b": "y"}, "gpt": "b", "claude": "tie", "verdict": "a"}
-    columns = {"group": "prompt", "system_a": "models.a", "system_b": "models.b", "winner": "verdict"}
+    columns: Any = {"group": "prompt", "system_a": "models.a", "system_b": "models.b", "winner": "verdict"}
     found = read_preferences(write(tmp_path / "x.jsonl", row), columns | {"judges": {"gpt": "gpt", "c": "claude"}})
     assert (found.inputs, found.systems_a, found.systems_b) == (("7",), ("x",), ("y",))
     assert {name: each.tolist() for name, each in found.judges.items()} == {"gpt": [0], "c": [0.5]}

@@ -20,7 +20,7 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
-def row(text: str, rating: float | None, **more: Any) -> dict[str, Any]:
+def row(text: str, rating: Any, **more: Any) -> dict[str, Any]:
     return {"text": text, "ratings": {"q": rating}, **more}
 
 
@@ -100,7 +100,7 @@ def test_outputs_of_a_system_are_joined_and_other_equal_texts_are_not(tmp_path: 
 
 def test_agree_and_compare_count_texts() -> None:
     """Forty inputs, two systems, three raters: as with a list of ratings."""
-    rows = [
+    rows: list[Any] = [
         {"text": f"{system} " * (1 + i % 5), "system": system, "group": f"q{i}", "rater": rater}
         | {"ratings": {"q": (i * (1 + k) + (system == "a")) % 5}}
         for i in range(40)
