@@ -11,6 +11,7 @@ from data.records import check_id, require_none
 
 RATER = "rater"
 USUAL_RATERS = ("rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "WorkerId")
+TASKS = ("HITId", "task_id", "item_id")  # columns of what was given to several raters
 PARTS = ("text", "turns", "context", "prefix", "label", "references", "system", "group")
 Scores: TypeAlias = Mapping[str, float | None]
 Row: TypeAlias = tuple[int, Example, Scores]  # with its line
@@ -52,7 +53,10 @@ def _name_id(row: Row) -> object:
 
 
 def _list_parts(row: Row) -> object:
-    return tuple(getattr(row[1], name) for name in PARTS)
+    """What a row holds; where its system or input is not named, also the task that was given to raters."""
+    _, each, _ = row
+    tasks = [] if each.system and each.group else [str(each.extra.get(name)) for name in TASKS]
+    return (*(getattr(each, name) for name in PARTS), *tasks)
 
 
 def _group(rows: Sequence[Row], key: Any) -> list[list[Row]]:

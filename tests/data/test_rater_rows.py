@@ -34,6 +34,15 @@ def test_rows_with_a_rater_are_one_text(tmp_path: Path) -> None:
     assert [line for _, line in found.places] == [1, 2]
 
 
+def test_equal_texts_of_different_tasks_are_two(tmp_path: Path) -> None:
+    rows = [
+        row("a", rating, WorkerId=who, HITId=task)
+        for rating, who, task in ((1, "x", "t"), (2, "y", "t"), (3, "x", "u"))
+    ]
+    found = read_scored(write(tmp_path / "x.jsonl", *rows))
+    np.testing.assert_array_equal(found.raters["q"], [[1, 3], [2, NAN]])
+
+
 def test_a_rater_column_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("text,who,good\na,x,1\na,y,2\n")

@@ -210,6 +210,14 @@ def test_a_long_table_of_workers(cases: Path) -> None:
             assert alpha(found, row.aspect, scale) == pytest.approx(of[f"alpha {scale}"], abs=1e-3)
 
 
+def test_a_long_table_of_workers_without_systems(cases: Path) -> None:
+    """Equal summaries of several systems are told apart by their task."""
+    columns = {"text": "Input.summary", "rater": "WorkerId", "ratings.coherence": "Answer.Coherance"}
+    found = read_scored(cases / "28-mturk-long" / "Batch_results.csv", columns=columns)
+    assert len(found) == 42
+    assert alpha(found, "coherence", "ordinal") == pytest.approx(-0.0208, abs=1e-3)
+
+
 @pytest.mark.parametrize("name", ["label_studio_ratings.csv", "label_studio_ratings_min.json"])
 def test_rows_of_annotators(cases: Path, name: str) -> None:
     folder = cases / "33-label-studio-potato"
