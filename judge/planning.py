@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from core.signature import join_settings
 from data.cells import list_items
 from data.files import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
+from data.rating_words import GivenLevels
 from data.scored import read_scored
 from judge.inputs import RULE, Columns, Source, read
 from judge.label_plans import PlanSettings, assume, measure_pairs, measure_texts, plan_labels
@@ -82,14 +83,15 @@ def plan(
     systems: Sequence[str] = (),
     *,
     columns: Columns | None = None,
+    levels: GivenLevels | None = None,
     seed: int = 0,
     **settings: Any,
 ) -> StudyPlan:
     """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
 
-    The `pilot` has texts with ratings of the aspect, as `judge.read` takes them with `columns`: outputs of the two
-    `systems`, or with `within` any, with scores of judges. With `within` it may also be preferences, as `judge.prefer`
-    takes them, with the verdicts of judges or of several people. `settings` are those of
+    The `pilot` has texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of
+    the two `systems`, or with `within` any, with scores of judges. With `within` it may also be preferences, as
+    `judge.prefer` takes them, with the verdicts of judges or of several people. `settings` are those of
     `judge.label_plans.PlanSettings`.
 
     Raises SettingFault for wrong settings, for an aspect without ratings, and as `find_spread`; InputFaults for a wrong
@@ -101,7 +103,8 @@ def plan(
     ' 157 labels and 2,086 verdicts of judge (cost 177.86 in place of 381) for the rate to within 0.05'
     """
     check_names(settings, [each.name for each in fields(PlanSettings)], "plan")
-    given, how = read_pilot(pilot, columns=columns), PlanSettings(**settings)
+    given, how = read_pilot(pilot, columns=columns, levels=levels), PlanSettings(**settings)
+    said = () if given is None else given.notes
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
         known = ", ".join(given.aspects[:SHOWN]) or "none"
         raise SettingFault(f"pilot.aspect must be one with ratings in the pilot ({known}), but is {aspect}")
@@ -109,7 +112,8 @@ def plan(
         if isinstance(given, Preferences):
             raise SettingFault("a pilot of preferences plans labels: set within, half of the width of an interval")
         assumed = Spread(how.spread_inputs, how.spread_raters)
-        return plan_study(how, assumed if given is None else find_spread(given, aspect, systems), seed)
+        found = plan_study(how, assumed if given is None else find_spread(given, aspect, systems), seed)
+        return replace(found, notes=(*said, *found.notes))
     notes: tuple[str, ...] = ()
     if given is None:
         quantities, notes = assume(how), (f"{ASSUMED} measures how labels vary",)
@@ -119,10 +123,12 @@ def plan(
         quantities = measure_texts(given, aspect, systems, how.differences)
     table, decision = plan_labels([*quantities], how)
     named = "none" if given is None else given.name
-    return StudyPlan(join_settings("plan", how, pilot=named, aspect=aspect), [table], (*notes, decision))
+    return StudyPlan(join_settings("plan", how, pilot=named, aspect=aspect), [table], (*said, *notes, decision))
 
 
-def read_pilot(pilot: Pilot | None, data: Any = None, columns: Columns | None = None) -> ScoredSet | Preferences | None:
+def read_pilot(
+    pilot: Pilot | None, data: Any = None, columns: Columns | None = None, levels: GivenLevels | None = None
+) -> ScoredSet | Preferences | None:
     """The texts, or the preferences where the pilot has pairs of systems; `data` is a loaded set in place of a file."""
     if pilot is None:
         if isinstance(data, Mapping):
@@ -132,13 +138,13 @@ def read_pilot(pilot: Pilot | None, data: Any = None, columns: Columns | None = 
         return pilot
     if isinstance(pilot, str | Path) or data is not None:
         given: Any = pilot
-        file = InputFile.of(given, columns=columns)
+        file = InputFile.of(given, columns=columns, levels=levels)
         return read_preferences(file) if holds_pairs(file) else read_scored(file)
     if isinstance(pilot, Mapping):
-        return read(pilot, columns=columns)
+        return read(pilot, columns=columns, levels=levels)
     rows, named = list_items(pilot, RULE), columns or {}
     is_pairs = rows and isinstance(rows[0], Mapping) and names_pair({**rows[0], **named})
-    return read_given(rows, named) if is_pairs else read(rows, columns=columns)
+    return read_given(rows, named) if is_pairs else read(rows, columns=columns, levels=levels)
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:

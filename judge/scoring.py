@@ -21,6 +21,7 @@ from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
 from core.stages import Stages
 from data.files import InputFile
+from data.rating_words import GivenLevels
 from data.scored import ScoredFile, join_name, list_rows, score_records
 from data.text_files import open_atomically
 from judge.agreement_tables import among_table
@@ -146,6 +147,7 @@ def score(
     references: References | None = None,
     *,
     columns: Columns | None = None,
+    levels: GivenLevels | None = None,
     output: Path | str | None = None,
     stages: Path | str | None = None,
     chunk: int = 500,
@@ -154,7 +156,7 @@ def score(
     """Scores texts with a metric, or with several.
 
     Args:
-        source: what `judge.read` takes with `references` and `columns`.
+        source: what `judge.read` takes with `references`, `columns` and `levels`.
         metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings.
         output: for a file of any length, the file to write, as `judge score` does; the result has the first examples.
         stages: a folder for finished chunks of `chunk` examples: after a kill, the same call continues after them.
@@ -170,7 +172,7 @@ def score(
     if output is not None:
         if not isinstance(source, Path | str) or references is not None:
             raise SettingFault("output needs a file of texts with their references")
-        given = InputFile.of(source, columns=columns)
+        given = InputFile.of(source, columns=columns, levels=levels)
         path, engine = check_output(str(output), given), LocalEngine(metrics)
         file = check_scorable(given, metrics, chunk)
         with TemporaryDirectory() as folder:
@@ -178,7 +180,7 @@ def score(
             found = score_file(file, engine, engine.prepare(given), path, kept, lambda *_: nullcontext(lambda _: None))
         write_meta(found, path)
         return found
-    examples = read(source, references=references, columns=columns, refuse_scores=True)
+    examples = read(source, references=references, columns=columns, refuse_scores=True, levels=levels)
     scores = {name: score_all(examples, each) for name, each in metrics.items()}
     return ScoredTexts(examples.examples, scores)
 

@@ -33,7 +33,7 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
         tables=found.tables,
         figures=figures | {f"mean {row['aspect']}": row["mean"] for row in found.tables[1].rows},
         shown=[ScoredSet(file.source.path.name, found.examples, found.first)],
-        notes=found.notes,
+        notes=(*file.source.notes, *found.notes),
         files=[] if printed else [output],
         printed=printed,
     )

@@ -127,6 +127,8 @@ def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> N
         ("[1],[laughs]", ("[1]", "[laughs]")),
         ('"[1, 2] d",', ("[1, 2] d",)),
         ("12,true", ("12", "true")),
+        ("\"['a b', 'x']\",y", ("a b", "x", "y")),
+        ('"[""it\'s"", \'x\']",', ("it's", "x")),
     ],
 )
 def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: str, references: Any) -> None:
@@ -183,6 +185,34 @@ def test_scores_that_are_named_as_ratings_are_no_metrics(tmp_path: Path) -> None
     assert "scores.overall are ratings" in found.notes[0]
     found = read_scored(path, columns={**columns, "scores.m": "scores.fluency"})
     np.testing.assert_array_equal(found.values("m", ""), [2, np.nan])
+
+
+def test_lists_that_were_written_as_texts_are_several_references(tmp_path: Path) -> None:
+    """A second encoding as JSON, and what pandas writes; numpy writes no commas, so that texts would run together."""
+    path = lines(tmp_path / "x.jsonl", {"text": "a", "references": '["a b", "x"]'}, {"text": "a", "references": "[x]"})
+    assert [each.references for each in read_examples(path)] == [("a b", "x"), ("[x]",)]
+    (tmp_path / "x.csv").write_text("text,references\na,\"['a b' 'x y']\"\n")
+    assert faults_of(tmp_path / "x.csv") == [
+        "x.csv:2: \"references\" must be a list of texts in JSON or Python's form, or one text, found \"['a b' 'x y']\""
+    ]
+
+
+def test_whole_numbers_are_names_in_json(tmp_path: Path) -> None:
+    rows = [{"id": i, "text": "a", "group": 7, "system": 0, "label": 1} for i in (1, 0)]
+    found = read_examples(lines(tmp_path / "x.jsonl", *rows))
+    assert [each.id for each in found] == ["1", "0"]
+    assert (found[0].group, found[0].system, found[0].label) == ("7", "0", "1")
+    assert faults_of(lines(tmp_path / "y.jsonl", {"id": 1, "text": "a"}, {"id": "1", "text": "b"})) == [
+        'y.jsonl:2: ids must be unique, but "1" is the id of line 1 too'
+    ]
+
+
+def test_half_a_surrogate_in_the_name_of_a_rater_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"text": "a", "ratings": {"q": {"ann\\ud835": 1, "bob": 2}}}\n')
+    (fault,) = faults_of(path)
+    assert "must be Unicode text, but holds half of a surrogate pair" in fault
+    fault.encode("utf-8")
 
 
 def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
