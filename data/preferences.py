@@ -90,11 +90,12 @@ class WinnerReader:
     @classmethod
     def of(cls, records: Iterable[PreferenceRecord]) -> "WinnerReader":
         """How a file is read; neither is known where both kinds of winners occur, or none."""
-        only_sides, only_names, names = False, False, False
+        only_sides = only_names = names = False
         for record in records:
             has_other = not {record.system_a.lower(), record.system_b.lower()} <= {*A, *B}
             for winner in record.winners:
-                name, side = record.by_name(winner), read_side(winner)
+                name = record.by_name(winner)
+                side = read_side(winner)
                 only_sides |= isinstance(winner, str) and name is None and side in (0.0, 1.0)
                 only_names |= name is not None and side is None
                 names |= name is not None and has_other
@@ -121,7 +122,8 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`, and SettingFault for
     names in `columns` that no judgement has.
     """
-    file, faults = InputFile.of(path, columns=columns), list[str]()
+    file = InputFile.of(path, columns=columns)
+    faults: list[str] = []
     check_names((name for name, _ in file.columns if not name.startswith(JUDGE)), FIELDS, "data.columns of judgements")
     if file.found is not None:
         if not file.found.pairs:
@@ -178,7 +180,10 @@ def check_preferences(
     require_none((), faults)
     records = [record for _, record, _ in found]
     judges = dict.fromkeys(name for record in records for name in record.judges)
-    lengths = [_numbers(getattr(record, f"length_{side}") for record in records) for side in "ab"]
+    lengths = [
+        _numbers([record.length_a for record in records]),
+        _numbers([record.length_b for record in records]),
+    ]
     rest = f"{path.name}: {without} row{'s'[: without != 1]} without a winner left out"
     return Preferences(
         name=path.name,
@@ -187,10 +192,15 @@ def check_preferences(
         systems_b=tuple(record.system_b for _, record, _ in found),
         outcomes=np.array([outcome for _, _, outcome in found]),
         raters=tuple(record.rater for _, record, _ in found),
-        judges={name: _numbers(reader.read(record, record.judges.get(name)) for record in records) for name in judges},
+        judges={name: _read_judge(name, records, reader) for name in judges},
         lengths=np.stack(lengths, axis=1) if not np.isnan(lengths).any() else None,
         notes=(rest,) if without else (),
     )
+
+
+def _read_judge(name: str, records: Iterable[PreferenceRecord], reader: WinnerReader) -> NDArray[np.float64]:
+    """The outcomes by one judge."""
+    return _numbers(reader.read(record, record.judges.get(name)) for record in records)
 
 
 def _check_first(path: Path, rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
@@ -223,7 +233,8 @@ def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[s
     if reader.read(record, record.winner) is None:
         rule = f'"winner" must be {names}, "a", "b" or "tie"'
         yield f"{rule}, found {format_value(record.winner)}{suggest_similar(str(record.winner), systems)}"
-    by_name, by_side = record.by_name(record.winner), read_side(record.winner)
+    by_name = record.by_name(record.winner)
+    by_side = read_side(record.winner)
     is_unclear = isinstance(record.winner, str) and None not in (by_name, by_side) and by_name != by_side
     if is_unclear and not reader.sides_first and not reader.names_first:
         rule = f"{format_value(record.winner)} is the name of a system and a side: write the sides as model_a, model_b"

@@ -25,8 +25,10 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
 
     Raises InputFaults for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """
-    rater = next((name for name in USUAL_RATERS if any(_is_name(each.extra.get(name)) for _, each, _ in rows)), None)
-    by_id, by_content = _group(rows, _name_id), _group(rows, _list_parts)
+    named = [name for name in USUAL_RATERS if _names_raters(rows, name)]
+    rater = named[0] if named else None
+    by_id = _group(rows, _name_id)
+    by_content = _group(rows, _list_parts)
     has_ids = len(by_id) < len(rows)
     groups = by_id if has_ids else by_content if rater or _are_rated_outputs(rows) else []
     if not groups or len(groups) == len(rows):
@@ -37,11 +39,16 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
         require_none((), faults)
     require_none((), [problem for group in groups for problem in _find_conflicts(path, group, rater)])
     again = sum(len(group) - len(_name_raters(group, rater)) for group in groups)
-    named = f"their raters are in {rater}" if rater else "their raters are numbered; columns.rater=COLUMN names them"
-    note = f"{path.name}: {len(rows)} rows, {len(groups)} text{'s'[: len(groups) != 1]}; {named}"
+    who = f"their raters are in {rater}" if rater else "their raters are numbered; columns.rater=COLUMN names them"
+    note = f"{path.name}: {len(rows)} rows, {len(groups)} text{'s'[: len(groups) != 1]}; {who}"
     if again:
         note += f"; {again} row{'s'[: again != 1]} more of a rater on the same text: the later rating counts"
     return tuple(_join(group, rater) for group in groups), (note,)
+
+
+def _names_raters(rows: Sequence[Row], column: str) -> bool:
+    """Whether some row has a name in this column."""
+    return any(_is_name(each.extra.get(column)) for _, each, _ in rows)
 
 
 def _is_name(value: object) -> bool:
@@ -106,7 +113,8 @@ def _join(group: Sequence[Row], rater: str | None) -> Row:
         for aspect, rating in each.ratings.items():
             people.setdefault(aspect, {})[name] = rating
     means = {aspect: sum(given.values()) / len(given) for aspect, given in people.items()}
-    others = [each.extra for _, each, _ in group]
-    extra = {name: value for name, value in first.extra.items() if all(each.get(name) == value for each in others)}
+    extra = dict(first.extra)
+    for _, each, _ in group:
+        extra = {name: value for name, value in extra.items() if each.extra.get(name) == value}
     extra.pop(rater or RATER, None)
     return line, replace(first, ratings=means, extra={**extra, "ratings": people} if people else extra), scores

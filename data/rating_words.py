@@ -231,9 +231,12 @@ def _find_problem(names: Sequence[Column], words: Sequence[Level], scale: Sequen
 
 def _describe(numbers: Iterable[Mapping[Level, float]]) -> str:
     """The numbers that are not those of the file, for a note."""
-    changed = [found for found in numbers if any(level != number for level, number in found.items())]
-    shown = dict.fromkeys(_show(f"{_show([level])} {number:g}" for level, number in each.items()) for each in changed)
+    shown = dict.fromkeys(_show_numbers(scale) for scale in numbers if list(scale) != list(scale.values()))
     return f"ratings in words: {'; '.join(shown)}" if shown else ""
+
+
+def _show_numbers(scale: Mapping[Level, float]) -> str:
+    return _show(f"{_show([level])} {number:g}" for level, number in scale.items())
 
 
 def _show(levels: Iterable[Level]) -> str:
