@@ -200,7 +200,8 @@ def iterate_rows(
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
     """Like iterate_examples, with the scores of each line by metric; `may_repeat` is for lines that share an id."""
     faults: list[str] = []
-    is_empty, says_nothing, ids = True, True, array("q")  # hashes, because the ids of a long file take more memory
+    is_empty = says_nothing = True
+    ids = array("q")  # hashes, because the ids of a long file take more memory
     for line, record, extra, problems in _name_records(file, faults):
         if refuse_scores and file.found is None:
             problems += [_refuse(name) for name in ("scores", *OUTPUT) if name in record]
@@ -340,18 +341,18 @@ def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dic
     not count.
     """
     names, files = zip(*file.aligned, strict=True)
-    lengths, filled = (
-        dict.fromkeys(files, 0),
-        0,
-    )  # how many lines there are, and up to which one some file says something
+    lengths = dict.fromkeys(files, 0)
+    filled = 0  # the last line on which some file says something
     waiting: list[tuple[int, list[str]]] = []  # blank in all files, until a line follows that is not
-    for number, row in enumerate(zip_longest(*(iterate_lines(path, faults, keep_end=True) for path in files)), start=1):
+    columns = [iterate_lines(path, faults, keep_end=True) for path in files]
+    for number, row in enumerate(zip_longest(*columns), start=1):
         lengths |= {path: number for path, line in zip(files, row, strict=True) if line is not None}
         lines = ["" if line is None else line[1] for line in row]
         waiting.append((number, lines))
         if any(map(str.strip, lines)):
             yield from ((place, _align(names, each)) for place, each in waiting)
-            filled, waiting = number, []
+            filled = number
+            waiting = []
     counts = [min(lengths[path], filled) for path in files]
     for path, count in zip(files, counts, strict=True):
         if count != counts[0]:

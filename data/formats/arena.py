@@ -23,7 +23,8 @@ def read_battles(rows: Located, path: Path) -> Rows:
     are_named = any(row.get(key) not in (None, "") for _, row in rows for key in INPUTS)
     alone = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
     for line, row in rows:
-        group, judge = _name_input(row, path, line) if are_named else str(line), row.get("judge")
+        group = _name_input(row, path, line) if are_named else str(line)
+        judge = row.get("judge")
         judged = {"system_a": row["model_a"], "system_b": row["model_b"], "winner": row["winner"]}
         yield line, {"group": group, **judged, "rater": judge if isinstance(judge, str) else None, REMARK: alone}
         for side in "ab":
