@@ -287,7 +287,8 @@ def test_incomplete_inputs_are_refused_or_dropped_and_counted() -> None:
     with pytest.raises(InputFaults, match="no output of b: incomplete=drop leaves such inputs out"):
         judge.compare(texts, "word_count")
     found = judge.compare(texts, "word_count", incomplete="drop")
-    assert "3 of 9 inputs are left out, because some system has no output for them (b lacks 3)" in found.notes
+    lacking = "3 of 9 inputs are left out, because some system has no output for them (b lacks 3)"
+    assert f"{lacking}: a system that left out hard ones gains" in found.notes
     alone = judge.compare({"a": {f"i{k}": "w " * (k + 2) for k in range(6)}, "b": texts["b"]}, "word_count")
     assert found.pairs["word_count"]["a", "b"] == alone.pairs["word_count"]["a", "b"]
     with pytest.raises(InputFaults, match="no input of 2 has an output of every system"):
