@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,13 +20,13 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from baselines.chat import CachedChat, Chat
-from baselines.endpoint import Asking, ChatFault, EndpointChat, EndpointFault, Reply
+from baselines.endpoint import Asking, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply, to_word
 from baselines.rubrics import Aspect, fields_of, read_rubric, show
-from baselines.verdicts import IS_YES, Form, read_verdict
+from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
 from core.example import Example
 from core.faults import SettingFault
 from core.metric import BaseMetric
-from core.scores import Scores, fields_by_settings
+from core.scores import LOST, Scores, fields_by_settings
 from core.selection import describe_missing_fields
 from core.settings import Count, NonNegative, Several, Text, check, to_tuple
 from core.signature import Setting, signature
@@ -43,6 +42,8 @@ Answer = tuple[float | str, dict[str, Any]]  # a verdict, or the reason why ther
 USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
 SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
 PER_TOKEN = 4  # characters, for estimates
+FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, whichever are more
+SAMPLE = Example("", text="text", turns=("a", "b"), context="context", prefix="prefix", label="label")
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class LLMJudge(BaseMetric):
         depends = [chat.depends for chat in self.chats]
         return {
             "model": "+".join(chat.name.replace("|", " ") for chat in self.chats),
-            "rubric": fingerprint([(name, *vars(each).values()) for name, each in self.asked.items()]),
+            "rubric": fingerprint([describe_questions(each) for each in self.asked.values()]),
             "logprobs": all(bool(each.get("logprobs", True)) for each in depends),
             "structured": all(bool(each.get("structured")) for each in depends),
             **({"repeats": self.repeats} if self.repeats > 1 else {}),
@@ -222,7 +223,7 @@ class LLMJudge(BaseMetric):
     def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Answer]]:
         """By rater, which is a model or one of its repeats, its answer to every question; several are asked at once.
 
-        Raises EndpointFault where the endpoint answered none.
+        Raises EndpointFault where the endpoint answered none, and where more than a few answers were lost.
         """
         names = [f"{c.name} {r + 1}" if self.repeats > 1 else c.name for c in self.chats for r in range(self.repeats)]
         asked = list(product(self.chats, range(self.repeats), questions))
@@ -234,6 +235,10 @@ class LLMJudge(BaseMetric):
         failed = self.failed[before:]
         if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
             raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")
+        lost = [fault for fault in failed if fault.passes]
+        if len(lost) > max(FEW, FEW_SHARE * len(asked)):
+            what = f"{len(lost)} of {len(asked)} answers are lost, the last one because {lost[-1]}"
+            raise EndpointFault(f"{what}: run again, which asks for the answers that did not come")
         spent = self.spent["prompt_tokens"], self.spent["answer_tokens"]
         cost = "" if self.price is None else f", {float(np.dot(spent, self.price)) / 1e6:.4f} in all"
         log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
@@ -245,12 +250,18 @@ class LLMJudge(BaseMetric):
             reply = chat.ask(text, repeat, form)
         except ChatFault as fault:
             self.failed.append(fault)
-            return str(fault), {}
+            return f"{fault}{LOST if fault.passes else ''}", {}
         self.spent["prompt_tokens"] += reply.prompt_tokens
         self.spent["answer_tokens"] += reply.answer_tokens
         explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
-        found = rate(reply, form, aspect.scale)
-        return describe_lack(reply, form, aspect.scale) if found is None else found, explained
+        found = rate(reply, form, aspect.scale, aspect.name)
+        return describe_lack(reply, form, aspect.scale, found) if isinstance(found, str) else found, explained
+
+
+def describe_questions(aspect: Aspect) -> list[Any]:
+    """What changes with the aspect and with the words of its questions."""
+    rating, choice = aspect.ask_rating(SAMPLE), aspect.ask_choice(SAMPLE, "first", "second")
+    return [*vars(aspect).values(), rating, choice]
 
 
 def to_number(answer: float | str) -> float:
@@ -258,42 +269,43 @@ def to_number(answer: float | str) -> float:
     return math.nan if isinstance(answer, str) else answer
 
 
-def rate(reply: Reply, form: Form, scale: tuple[int, int]) -> float | None:
-    """The verdict of an answer, with its probabilities the mean of what it might have been; None without a verdict.
+def rate(reply: Reply, form: Form, scale: tuple[int, int], label: str = "") -> float | Lack:
+    """The verdict of an answer, or how many it gives; with probabilities, the mean of what it might have been.
 
-    The numbers of the scale, or 1 for yes and 0 for no, are weighted by the probabilities of their tokens where the
-    verdict was given.
+    The numbers of the scale, or 1 for yes and 0 for no, are weighted by the probabilities that their tokens had where
+    the token of the verdict was chosen.
 
     >>> four = (("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2)))
-    >>> rate(Reply(text="4", alternatives=(four,)), "number", (1, 5))
+    >>> rate(Reply(text="4", chosen=(ChosenToken(place=0, token="4", likeliest=four),)), "number", (1, 5))
     4.25
     >>> yes = (("Yes", math.log(0.6)), ("No", math.log(0.2)))
-    >>> rate(Reply(text="Yes", alternatives=(yes,)), "word", (0, 1))
+    >>> rate(Reply(text="Yes", chosen=(ChosenToken(place=0, token="Yes", likeliest=yes),)), "word", (0, 1))
     0.75
     """
-    if (found := read_verdict(reply.text, form, scale, reply.is_cut)) is None:
-        return None
-    verdict, later = found
-    numbers = {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
-    levels = {"number": numbers, "word": IS_YES, "letter": {}}[form]
-
-    def level_of(token: str) -> float | None:
-        return levels.get(token.strip().lower())
-
-    alike = [each for each in reply.alternatives if level_of(max(each, key=itemgetter(1))[0]) == verdict]
-    if len(alike) <= later:
+    verdict = read_verdict(reply.text, form, scale, label, reply.is_cut)
+    if not isinstance(verdict, Verdict):
         return verdict
-    known = [(level_of(token), math.exp(log_probability)) for token, log_probability in alike[-1 - later]]
+    numbers = {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
+    levels: dict[str, float] = {"number": numbers, "word": IS_YES, "letter": {}}[form]
+    token = next((each for each in reply.chosen if stands_at(each, verdict.place)), None)
+    if token is None or levels.get(to_word(token.token)) != verdict.value:
+        return verdict.value
+    known = [(levels.get(to_word(other)), math.exp(p)) for other, p in token.likeliest]
     weights = [(level, p) for level, p in known if level is not None]
     total = sum(p for _, p in weights)
-    return round(sum(level * p for level, p in weights) / total, 12) if total else verdict
+    return round(sum(level * p for level, p in weights) / total, 12) if total else verdict.value
+
+
+def stands_at(token: ChosenToken, place: int | None) -> bool:
+    """Whether a token holds the character at a place of the answer."""
+    return place is not None and token.place <= place < token.place + len(token.token)
 
 
 def _usual(rubric: str | None, aspects: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(aspects) if aspects is not None else USUAL if rubric is None else ()
 
 
-def describe_lack(reply: Reply, form: Form, scale: tuple[int, int]) -> str:
+def describe_lack(reply: Reply, form: Form, scale: tuple[int, int], lack: Lack = "no") -> str:
     """Why an answer counts for nothing."""
     numbers = f"number from {scale[0]} to {scale[1]}"
     verdict = {"number": numbers, "letter": "choice of A, B or C", "word": "yes or no"}[form]
@@ -301,4 +313,8 @@ def describe_lack(reply: Reply, form: Form, scale: tuple[int, int]) -> str:
         return f"the judge's answer was cut after {reply.answer_tokens} tokens, before a {verdict}"
     text = " ".join(reply.text.split())
     shown = text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
-    return f"the judge gave no {verdict}, but {shown!r}"
+    return (
+        f"the judge gave {lack} {verdict}, but {shown!r}"
+        if lack == "no"
+        else f"the judge gave {lack} {verdict}: {shown!r}"
+    )

@@ -4,7 +4,7 @@ import threading
 
 import torch
 
-from baselines.endpoint import ChatFault, Reply
+from baselines.endpoint import ChatFault, ChosenToken, Reply
 from baselines.verdicts import Form
 from core.faults import SettingFault
 from models.causal import CausalLM
@@ -39,4 +39,5 @@ class LocalChat:
         best = torch.log_softmax(logits, -1).topk(min(200, len(logits)))
         tokens = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
         first = tuple(zip(tokens, best.values.tolist(), strict=True))
-        return Reply(text=tokens[0], alternatives=(first,), prompt_tokens=len(ids), answer_tokens=1)
+        chosen = ChosenToken(place=0, token=tokens[0], likeliest=first)
+        return Reply(text=tokens[0], chosen=(chosen,), prompt_tokens=len(ids), answer_tokens=1)

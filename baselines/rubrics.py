@@ -12,7 +12,8 @@
     yes:
 
 An instruction may name fields in braces. Its levels are two or more whole numbers from 0 on, each with a description
-that may be empty, or `no` and `yes`, whose ratings are 0 and 1. The same aspect serves for comparing two texts.
+that may be empty, or `no` and `yes`, whose ratings are 0 and 1. The same aspect serves for comparing two texts. Texts
+stand between fences that they cannot contain.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ OWN = Path(__file__).parent / "rubric.txt"
 NAMED = re.compile(r"\[([^\[\]]+)\]")
 LEVEL = re.compile(r"(\d{1,6}|yes|no)[ \t]*:(.*)", re.I)
 YES_NO = {"no": 0, "yes": 1}
+BACKTICKS = re.compile("`+")
 
 
 @dataclass(frozen=True)
 class Aspect:
     """One question of a rubric."""
 
+    name: str
     instruction: str
     # descriptions of levels, by number from the least; of a yes/no question 0 is no and 1 is yes
     levels: Mapping[int, str]
@@ -64,7 +67,9 @@ class Aspect:
         asked = "Answer with yes or no" if self.is_yes_no else f"Rate the text from {low} to {high}"
         asked += ", where\n" + "".join(levels) if levels else ". "
         asked += "Answer with one word only: yes or no." if self.is_yes_no else "Answer with one number only."
-        return f"{self._instruct(example)}\n\nText:\n{show(example)}\n\n{asked}"
+        instruction = self._instruct(example)
+        text = show(example)
+        return f"{instruction}\n\nText:\n{put_in_fence(text, find_fence(instruction, text))}\n\n{asked}"
 
     def ask_choice(self, example: Example, first: str, second: str) -> str:
         """The question which of two texts for the input of the example is better; C is a tie."""
@@ -72,8 +77,9 @@ class Aspect:
         asked = "Which text deserves a yes more?" if self.is_yes_no else "Which text is better in this respect?"
         asked += f" The better one is closer to: {high}." if high else ""
         asked += f" The worse one is closer to: {low}." if low else ""
-        texts = f"Text A:\n{first}\n\nText B:\n{second}"
         instruction = f"{self._instruct(example)}\nApply this to two texts, and compare them."
+        fence = find_fence(instruction, first, second)
+        texts = f"Text A:\n{put_in_fence(first, fence)}\n\nText B:\n{put_in_fence(second, fence)}"
         return f"{instruction}\n\n{texts}\n\n{asked} Answer with one letter only: A, B, or C if neither."
 
     def _instruct(self, example: Example) -> str:
@@ -113,7 +119,7 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
             wrong = f'[{name}] needs levels, each once: lines such as "1: poor" and "5: good", or "no:" and "yes:"'
         else:
             ranked = sorted((YES_NO[key] if is_yes_no else int(key), what) for key, what in levels.items())
-            found[name] = Aspect(instruction, dict(ranked), is_yes_no)
+            found[name] = Aspect(name, instruction, dict(ranked), is_yes_no)
         faults += [fault(path, start, wrong)] if wrong else []
     if faults or not found:
         raise InputFaults(faults or [fault(path, 0, "a rubric must have an aspect, found none")])
@@ -127,6 +133,21 @@ def fields_of(aspects: Iterable[Aspect]) -> tuple[Field, ...]:
     known = get_args(Field)
     named = {name for each in aspects for name in names_in(each.instruction, known)}
     return tuple(name for name in known if name in named)
+
+
+def find_fence(*texts: str) -> str:
+    """A line of backticks that stands in none of the texts, so that no text can end where another one seems to begin.
+
+    >>> find_fence("plain"), find_fence("a ```` b", "c")
+    ('```', '`````')
+    """
+    longest = max(len(run) for text in texts for run in ["``", *BACKTICKS.findall(text)])
+    return "`" * (longest + 1)
+
+
+def put_in_fence(text: str, fence: str) -> str:
+    """The text between two lines of a fence."""
+    return f"{fence}\n{text}\n{fence}"
 
 
 def show(example: Example) -> str:

@@ -171,6 +171,15 @@ class Stages:
                 build(unfinished)
         return [final for final, _ in places]
 
+    def reopen(self, name: str, depends: Depends, *, version: int, mark: str) -> None:
+        """Makes a kept stage with a file `mark` unfinished, so that the next `get` continues it in its folder."""
+        final, _ = self._place(name, depends, version)
+        if not self.first or not (final / mark).is_file():
+            return
+        with FileLock(f"{final}.lock"):
+            if (final / mark).is_file():  # no other run was faster
+                final.rename(final.with_name(f"{final.name}.partial"))
+
     def _place(self, name: str, depends: Depends, version: int) -> tuple[Path, Depends]:
         depends = {**depends, "version": version}
         return Path(self.root) / f"{name}-{fingerprint(depends)}", depends
