@@ -50,9 +50,9 @@ SAMPLE = Example("", text="text", turns=("a", "b"), context="context", prefix="p
 class LLMJudge(BaseMetric):
     """A chat model's rating per aspect, on the scale of the rubric; higher is better. A yes is 1 and a no 0.
 
-    The rating is the last well-formed one of the answer (`baselines.verdicts`). Where the model gives probabilities,
-    the score is the mean of the scale's numbers weighted by those at the rating (G-Eval's sum of p(s) s, over the
-    numbers of the scale alone).
+    The rating is read in its place in the answer alone (`baselines.verdicts`). Where the model gives probabilities, the
+    score is the mean of the scale's numbers weighted by those at the token of the rating (G-Eval's sum of p(s) s, over
+    the numbers of the scale alone).
 
     With a panel or repeats the score is the mean of the models' ratings, each the mean of its repeats; a text that some
     model does not rate has none. The ratings themselves are further aspects, `ASPECT by MODEL`, with the number of the

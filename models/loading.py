@@ -255,7 +255,7 @@ def load_weights(build: Callable[[], Module], path: Path) -> Module:
     return module
 
 
-def _missing(name: str, error: Exception) -> MissingModel:
+def _missing(name: str, error: BaseException) -> MissingModel:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if Path(name).is_dir():
         return MissingModel(name, f"the model in this folder cannot be loaded: {said}")
