@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from functools import cached_property
@@ -181,9 +181,9 @@ class Asking:
     # maximum tokens of an answer, those of its reasoning included where the endpoint counts them
     answer_tokens: Count | None = 1024
     temperature: NonNegative | None = 0.0
-    # whether to ask for the probabilities of tokens; auto: where the endpoint gives them, which one question finds out
+    # whether to ask for the probabilities of tokens, which one question finds out; true: the endpoint must give them
     logprobs: bool | Literal["auto"] = "auto"
-    # whether to ask for the verdict alone, as JSON of a schema; auto: where the endpoint keeps to it, as above
+    # whether to ask for the verdict alone, as JSON of a schema; as above
     structured: bool | Literal["auto"] = "auto"
     # of a reasoning model, such as low
     reasoning_effort: Text | None = None
@@ -280,27 +280,35 @@ class EndpointChat:
 
     @property
     def settled(self) -> Asking:
-        """What questions are sent with: for each `auto`, one question finds out whether the endpoint heeds the setting.
+        """What questions are sent with. For `logprobs` and for `structured`, one question finds out if they are heeded.
 
-        Raises EndpointFault where it does not answer that, SettingFault where it refuses key or model.
+        Raises EndpointFault where the endpoint does not answer that, SettingFault where it refuses key or model, and
+        where it does not heed what is set to true.
         """
         with self.trying:
             return self._settled
 
     @cached_property
     def _settled(self) -> Asking:
-        unknown = [name for name in ("logprobs", "structured") if getattr(self.asking, name) == "auto"]
-        settled = replace(self.asking, **dict.fromkeys(unknown, False))
-        for name in unknown:
-            tried = replace(settled, **{name: True})
-            try:
-                answer = self._send(tried.body(self.model, "Answer with the number 1."))
-                if HEEDED[name](_read_completion(answer).choices[0]):
+        asked = {name: getattr(self.asking, name) for name in HEEDED}
+        settled = replace(self.asking, **dict.fromkeys(asked, False))
+        for name, wanted in asked.items():
+            if wanted:
+                tried = replace(settled, **{name: True})
+                if self._heeds(tried, HEEDED[name]):
                     settled = tried
-            except ChatFault as fault:
-                if fault.cause not in REFUSED:
-                    raise EndpointFault(f"{self.place} does not answer: {fault}") from fault
+                elif wanted != "auto":
+                    raise SettingFault(f"{name}=true, but {self.place} does not heed it: {name}=auto does without")
         return settled
+
+    def _heeds(self, tried: Asking, is_heeded: Callable[[_Choice], bool]) -> bool:
+        try:
+            answer = self._send(tried.body(self.model, "Answer with the number 1."))
+            return is_heeded(_read_completion(answer).choices[0])
+        except ChatFault as fault:
+            if fault.cause in REFUSED:
+                return False
+            raise EndpointFault(f"{self.place} does not answer: {fault}") from fault
 
     @property
     def most_tokens(self) -> int | None:

@@ -119,7 +119,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
 
 
 def chat(url: str, **settings: Any) -> EndpointChat:
-    return EndpointChat("toy", url, **{"retries": 0, "timeout": 5.0, "logprobs": True, "structured": False, **settings})
+    return EndpointChat(
+        "toy", url, **{"retries": 0, "timeout": 5.0, "logprobs": False, "structured": False, **settings}
+    )
 
 
 def closed_port() -> int:
@@ -136,11 +138,12 @@ def test_an_endpoint_is_asked_with_the_key_of_the_environment(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server = serve(answer_with(200, completion("4", [("4", -0.1), ("5", -2.5)])))
-    reply = chat(server.url).ask("How good?")
+    asked = chat(server.url, logprobs=True)
+    reply = asked.ask("How good?")
     four = ChosenToken(place=0, token="4", likeliest=(("4", -0.1), ("5", -2.5)))
     assert reply == Reply(text="4", chosen=(four,), prompt_tokens=9, answer_tokens=2)
-    assert server.keys == [f"Bearer {KEY}"]
-    assert server.requests == [
+    assert server.keys == [f"Bearer {KEY}"] * 2
+    assert server.requests[1:] == [
         {
             "model": "toy",
             "messages": [{"role": "user", "content": "How good?"}],
@@ -308,6 +311,14 @@ def test_the_signature_says_whether_probabilities_and_schemas_come(
     assert f"|structured={said}|" in judge.signature
     judge.score(TEXTS)
     assert [("logprobs" in each, "response_format" in each) for each in server.requests[2:]] == [(is_given,) * 2] * 2
+
+
+@pytest.mark.parametrize("name", ["logprobs", "structured"])
+@pytest.mark.parametrize("answer", [answer_with(200, completion("Rating: 4")), answer_with(400, "unknown")])
+def test_what_is_set_to_true_must_be_heeded(serve: Callable[..., Server], name: str, answer: Answer) -> None:
+    settings = {"logprobs": False, "structured": False, name: True}
+    with pytest.raises(SettingFault, match=rf"{name}=true, but .*/v1 does not heed it: {name}=auto does without"):
+        chat(serve(answer).url, **settings).ask("How good?")
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
