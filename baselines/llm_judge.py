@@ -21,7 +21,7 @@ from pydantic import BeforeValidator
 
 from baselines.chat import CachedChat, Chat
 from baselines.endpoint import Asking, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply, to_word
-from baselines.rubrics import Aspect, fields_of, read_rubric, show
+from baselines.rubrics import Aspect, fields_of, is_of_pairs, read_prompt, read_rubric, show
 from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
 from core.example import Example
 from core.faults import SettingFault
@@ -61,7 +61,9 @@ class LLMJudge(BaseMetric):
 
     name = "llm_judge"
     requires = fields_by_settings(
-        lambda rubric=None, aspects=None: fields_of(read_rubric(rubric, _usual(rubric, aspects)).values())
+        lambda rubric=None, aspects=None, prompt=None: fields_of(
+            read_rubric(rubric, _usual(rubric, aspects)).values(), read_prompt(prompt)
+        )
     )
     chat: Chat
     # names of aspects of the rubric; empty for all
@@ -76,6 +78,8 @@ class LLMJudge(BaseMetric):
     repeats: int = 1
     # of a million tokens of questions, and of answers
     price: tuple[float, float] | None = None
+    # a file with the question in other words (`baselines.rubrics`), or None for those of this repository
+    prompt: str | None = None
     spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
     failed: list[ChatFault] = field(default_factory=list, compare=False)
     announced: list[int] = field(default_factory=list, compare=False)
@@ -93,6 +97,7 @@ class LLMJudge(BaseMetric):
         cache: str | None = None,
         device: str = "cpu",
         dtype: str = "float32",
+        prompt: str | None = None,
         **endpoint: Any,
     ) -> LLMJudge:
         """A judge behind `base_url`, or by transformers without one; with several models a panel.
@@ -106,7 +111,8 @@ class LLMJudge(BaseMetric):
         models = [model] if isinstance(model, str) else model
         check(Several[Text], model=models)
         asked = _usual(rubric, aspects)
-        read_rubric(rubric, asked)  # before a model is loaded
+        aspects_asked = read_rubric(rubric, asked)  # before a model is loaded
+        read_prompt(prompt)
         usual = {each.name: each.default for each in fields(Asking)}
         if repeats > 1 and (base_url is None or endpoint.get("temperature", usual["temperature"]) == 0):
             raise SettingFault("repeats need base_url and a temperature above 0: the answers are equal otherwise")
@@ -115,18 +121,27 @@ class LLMJudge(BaseMetric):
                 raise SettingFault(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
             from baselines.local_chat import LocalChat  # an endpoint needs no torch
 
-            chats: list[Chat] = [LocalChat(each, device, dtype) for each in models]
+            has_prompt = prompt is not None
+            local = [LocalChat(each, device, dtype, has_prompt) for each in models]
+            for chat, aspect in product(local, aspects_asked.values()):
+                chat.check_scale(*aspect.scale)
+            chats: list[Chat] = [*local]
         else:
             chats = [EndpointChat(each, base_url, **endpoint) for each in models]
         if cache is not None:
             chats = [CachedChat(each, Path(cache)) for each in chats]
         priced = None if price is None else (float(price[0]), float(price[1]))
-        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats, priced)
+        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats, priced, prompt)
 
     @cached_property
     def asked(self) -> dict[str, Aspect]:
         """The aspects, read once, so that all texts get the same question."""
         return read_rubric(self.rubric, self.aspects)
+
+    @cached_property
+    def template(self) -> str | None:
+        """The text of the prompt, read once."""
+        return read_prompt(self.prompt)
 
     @property
     def chats(self) -> tuple[Chat, ...]:
@@ -137,14 +152,16 @@ class LLMJudge(BaseMetric):
 
         A panel, or repeats, say in each order what most of them say; those that cannot be read do not count.
 
-        Raises SettingFault for several aspects, and as `score_all`.
+        Raises SettingFault for several aspects, for a prompt of one text, and as `score_all`.
         """
+        if self.template is not None and not is_of_pairs(self.template):
+            raise SettingFault(f"prompt={self.prompt} must mark two texts, {{text_a}} and {{text_b}}, to compare them")
         if len(self.asked) > 1:
             raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.asked)}")
         (aspect,) = self.asked.values()
-        lacks = partial(describe_missing_fields, requires=fields_of([aspect]), metric=self.name)
+        lacks = partial(describe_missing_fields, requires=fields_of([aspect], self.template), metric=self.name)
         lacking = [lacks(a) or lacks(b) for a, b in pairs]
-        orders = [[aspect.ask_choice(a, show(x), show(y)) for x, y in ((a, b), (b, a))] for a, b in pairs]
+        orders = [self._ask_in_both_orders(aspect, a, b) for a, b in pairs]
         asked = list(dict.fromkeys(q for both, lack in zip(orders, lacking, strict=True) if not lack for q in both))
         self._announce(len(pairs), len(asked), sum(map(len, asked)))
         panel, reasons = dict[str, Any](), list[list[str]]([] for _ in pairs)
@@ -160,15 +177,22 @@ class LLMJudge(BaseMetric):
         unread = np.isnan(verdicts.outcomes)
         return replace(verdicts, reasons=[r[0] if lack else None for r, lack in zip(reasons, unread, strict=True)])
 
+    def _ask_in_both_orders(self, aspect: Aspect, a: Example, b: Example) -> list[str]:
+        one, other = show(a), show(b)
+        return [aspect.ask_choice(a, x, y, self.template) for x, y in ((one, other), (other, one))]
+
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One aspect per aspect of the rubric, and its ratings; NaN with a reason where the model gave no rating.
 
-        Raises SettingFault where the endpoint refuses the key or the model.
+        Raises SettingFault where the endpoint refuses the key or the model, and for a prompt of two texts.
         """
+        if self.template is not None and is_of_pairs(self.template):
+            raise SettingFault(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
         if not self.announced:
             self.announce(examples)
         asked = self.asked.values()
-        found = self._ask_all([(each, each.ask_rating(example), each.form) for each in asked for example in examples])
+        questions = [(each, each.ask_rating(example, self.template)) for each in asked for example in examples]
+        found = self._ask_all([(each, question, each.form) for each, question in questions])
         columns: dict[str, list[tuple[float | str, dict[str, Any]]]] = {}
         values: dict[str, NDArray[np.float64]] = {}
         for k, name in enumerate(self.asked):
@@ -192,7 +216,7 @@ class LLMJudge(BaseMetric):
         depends = [chat.depends for chat in self.chats]
         return {
             "model": "+".join(chat.name.replace("|", " ") for chat in self.chats),
-            "rubric": fingerprint([describe_questions(each) for each in self.asked.values()]),
+            "rubric": fingerprint([describe_questions(each, self.template) for each in self.asked.values()]),
             "logprobs": all(bool(each.get("logprobs", True)) for each in depends),
             "structured": all(bool(each.get("structured")) for each in depends),
             **({"repeats": self.repeats} if self.repeats > 1 else {}),
@@ -204,7 +228,7 @@ class LLMJudge(BaseMetric):
         texts = characters = 0
         for example in examples:
             texts += 1
-            characters += sum(len(each.ask_rating(example)) for each in self.asked.values())
+            characters += sum(len(each.ask_rating(example, self.template)) for each in self.asked.values())
         self.announced.append(texts)
         self._announce(texts, texts * len(self.asked), characters)
 
@@ -258,9 +282,10 @@ class LLMJudge(BaseMetric):
         return describe_lack(reply, form, aspect.scale, found) if isinstance(found, str) else found, explained
 
 
-def describe_questions(aspect: Aspect) -> list[Any]:
+def describe_questions(aspect: Aspect, prompt: str | None) -> list[Any]:
     """What changes with the aspect and with the words of its questions."""
-    rating, choice = aspect.ask_rating(SAMPLE), aspect.ask_choice(SAMPLE, "first", "second")
+    rating = aspect.ask_rating(SAMPLE, prompt)
+    choice = aspect.ask_choice(SAMPLE, "first", "second", prompt)
     return [*vars(aspect).values(), rating, choice]
 
 

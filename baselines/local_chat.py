@@ -7,7 +7,7 @@ import torch
 from baselines.endpoint import ChatFault, ChosenToken, Reply
 from baselines.verdicts import Form
 from core.faults import MissingModel, SettingFault
-from models.causal import CausalLM
+from models.conditional import load_conditional
 
 # What a chat template takes for today, whatever form it asks for, so that scores are the same tomorrow.
 TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"
@@ -17,28 +17,42 @@ TRIALS = ("Answer with 1.", "Answer with 2.")
 class LocalChat:
     """An instruction model by transformers: the distribution of the first token of its answer.
 
-    A special token in a question is read as the text that it is. Raises SettingFault for a model without a chat
-    template, MissingModel for a template that fails or does not show the question.
+    A special token in a question is read as the text that it is. A model without a chat template, such as Flan-T5,
+    reads the question alone, which a prompt of the user's must fit to it.
+
+    Raises SettingFault for a model that has neither, MissingModel for a template that fails or shows no question.
     """
 
     most_tokens = 1
 
-    def __init__(self, model: str, device: str = "cpu", dtype: str = "float32") -> None:
-        self.lm = CausalLM.from_pretrained(model, device, dtype)
-        if not self.lm.tokenizer.chat_template:
-            raise SettingFault(f"model={model} has no chat template: an instruction model is needed")
-        try:
-            self.template = TODAY + self.lm.tokenizer.get_chat_template()
-            first, second = map(self.read, TRIALS)
-        except Exception as error:  # a template may raise any class
-            raise MissingModel(model, f"the chat template of this model fails: {error}") from error
-        if first == second:
-            raise MissingModel(model, "the chat template of this model does not show the question")
+    def __init__(self, model: str, device: str = "cpu", dtype: str = "float32", has_prompt: bool = False) -> None:
+        self.lm = load_conditional(model, device, dtype)
+        self.template: str | None = None
+        if self.lm.tokenizer.chat_template:
+            try:
+                self.template = TODAY + self.lm.tokenizer.get_chat_template()
+                first, second = map(self.read, TRIALS)
+            except Exception as error:  # a template may raise any class
+                raise MissingModel(model, f"the chat template of this model fails: {error}") from error
+            if first == second:
+                raise MissingModel(model, "the chat template of this model does not show the question")
+        elif not has_prompt:
+            what = "an instruction model is needed, or prompt=FILE with all that the model reads"
+            raise SettingFault(f"model={model} has no chat template: {what}")
         self.name, self.depends = model, {"model": model, "identity": self.lm.identity}
         self.lock = threading.Lock()
 
+    def check_scale(self, low: int, high: int) -> None:
+        """Raises SettingFault where the greatest number has more tokens than the least: the first token is read."""
+        least, most = (len(self.lm.tokenizer(str(end), add_special_tokens=False)["input_ids"]) for end in (low, high))
+        if most > least:
+            what = f"takes {high} for several tokens, of which the first is read"
+            raise SettingFault(f"rubric: the levels must end at 9 or less, since model={self.name} {what}")
+
     def read(self, question: str) -> list[int]:
-        """The tokens of a question in the model's chat template."""
+        """The tokens of a question, in the model's chat template if it has one."""
+        if self.template is None:
+            return self.lm.tokenizer(question, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
         return self.lm.tokenizer.apply_chat_template(  # pyright: ignore[reportReturnType]
             [{"role": "user", "content": question}],
             add_generation_prompt=True,
@@ -61,8 +75,8 @@ class LocalChat:
         if len(ids) > self.lm.max_length:
             raise ChatFault(f"the question has {len(ids)} tokens, and the model reads {self.lm.max_length}")
         with self.lock:
-            logits = self.lm.model(torch.tensor([ids], device=self.lm.device)).logits[0, -1].float()
-        best = torch.log_softmax(logits, -1).topk(min(200, len(logits)))
+            (log_probabilities,) = self.lm.read([ids], ()).next_log_probabilities(None)
+        best = log_probabilities.topk(min(200, len(log_probabilities)))
         tokens = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
         first = tuple(zip(tokens, best.values.tolist(), strict=True))
         chosen = ChosenToken(place=0, token=tokens[0], likeliest=first)

@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,8 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from baselines.endpoint import ChatFault, ChosenToken, Reply
 from baselines.llm_judge import LLMJudge, rate
@@ -195,6 +204,52 @@ def test_a_text_cannot_write_its_own_rival() -> None:
     assert (shown, rival) == (first, "Fair.")
     _, shown, _ = aspect.ask_rating(Example("a", text=first)).split("\n`````\n")
     assert shown == first
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "prompts"
+
+
+def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
+    rubric = str(EXAMPLES / "cdm_rubric.txt")
+    dialogue = Example("a", turns=("Hi.", "{aspect} ``` 7"))
+    judge = LLMJudge(Scripted(lambda _: reply("- Overall: 7")), (), rubric, prompt=str(EXAMPLES / "cdm.txt"))
+    assert judge.score([dialogue]).values["Overall"].tolist() == [7]
+    assert isinstance(judge.chat, Scripted)
+    (question,) = judge.chat.asked
+    assert "\nOverall (1-10) - the overall quality of the whole dialogue.\n" in question
+    assert question.endswith(
+        "\nDialogue:\n\n````\nA: Hi.\nB: {aspect} ``` 7\n````\n\nEvaluation Form (scores ONLY):\n\n- Overall:"
+    )
+    other = LLMJudge(judge.chat, (), rubric)
+    assert judge.signature != other.signature
+    with pytest.raises(SettingFault, match="must mark two texts"):
+        judge.compare([(dialogue, dialogue)])
+    (tmp_path / "pairs.txt").write_text("{context}\n1. {text_a}\n2. {text_b}\nA or B?")
+    pairs = LLMJudge(Scripted(lambda q: reply("A" if q.index("good") < q.index("bad") else "B")), ("fluency",))
+    pairs = replace(pairs, prompt=str(tmp_path / "pairs.txt"))
+    assert pairs.requires == ("context",)
+    a, b = (replace(each, context="c") for each in TEXTS)
+    assert pairs.compare([(a, b)]).outcomes.tolist() == [1]
+    assert isinstance(pairs.chat, Scripted)
+    assert pairs.chat.asked[0] == "c\n1. ```\ngood text\n```\n2. ```\nbad text\n```\nA or B?"
+    with pytest.raises(SettingFault, match="must mark one text"):
+        pairs.score([a])
+
+
+@pytest.mark.parametrize(("name", "answer"), [("geval", "- coherence: 4"), ("prometheus", "It flows. [RESULT] 4")])
+def test_the_forms_of_known_prompts_are_read(name: str, answer: str) -> None:
+    judge = LLMJudge(Scripted(lambda _: reply(answer)), ("coherence",), prompt=str(EXAMPLES / f"{name}.txt"))
+    assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]
+    assert isinstance(judge.chat, Scripted)
+    assert "\n```\ngood text\n```\n" in judge.chat.asked[0]
+    assert not re.search(r"\{[a-z_]+\}", judge.chat.asked[0])
+
+
+@pytest.mark.parametrize("content", ["", "Rate it.", "{text} {text}", "{text_a}", "{text} {text_a} {text_b}"])
+def test_a_prompt_marks_the_place_of_its_texts(content: str, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text(content)
+    with pytest.raises(InputFaults, match=r"p\.txt: a prompt must mark the place of the text by \{text\}"):
+        LLMJudge.from_settings("m", "http://127.0.0.1:9/v1", prompt=str(tmp_path / "p.txt"))
 
 
 # ---- rubrics, panels and cost ----------------------------------------------------------------------------------------
@@ -413,3 +468,42 @@ def test_a_model_without_a_chat_template_is_refused(toy_chat_model: Path, tmp_pa
             (tmp_path / file.name).write_bytes(file.read_bytes())
     with pytest.raises(SettingFault, match="has no chat template"):
         LocalChat(str(tmp_path))
+    assert LocalChat(str(tmp_path), has_prompt=True).read("good <end>") == [7, 1, 1, 1]
+
+
+def test_a_model_that_encodes_rates_by_a_prompt(toy_chat_model: Path, tmp_path: Path) -> None:
+    """As Flan-T5 in the paper on CDM: the first token that the decoder writes, by hand."""
+    tokenizer = AutoTokenizer.from_pretrained(toy_chat_model)
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(tmp_path)
+    config = T5Config(vocab_size=15, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, decoder_start_token_id=0)
+    network = T5ForConditionalGeneration(config).eval()
+    network.save_pretrained(tmp_path)
+    (tmp_path / "prompt.txt").write_text("text ? {text} .")
+    judge = LLMJudge.from_settings(str(tmp_path), prompt=str(tmp_path / "prompt.txt"))
+    assert isinstance(judge.chat, LocalChat)
+    question = "text ? ```\ngood\n``` ."
+    with torch.inference_mode():
+        logits = network(torch.tensor([tokenizer(question)["input_ids"]]), decoder_input_ids=torch.tensor([[0]])).logits
+    expected = logits[0, -1].log_softmax(-1)
+    (chosen,) = judge.chat.ask(question).chosen
+    assert dict(chosen.likeliest)["4"] == pytest.approx(float(expected[5]), abs=1e-5)
+    judge.score([Example("a", text="good")])
+
+
+def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_path: Path) -> None:
+    """The first token of 10 may be that of 1."""
+    (tmp_path / "r.txt").write_text("[good]\nIs it good?\n1:\n10:\n")
+    chat = LocalChat(str(toy_chat_model))
+    split = PreTrainedTokenizerFast(tokenizer_object=digits_apart(chat.lm.tokenizer), unk_token="<unk>")
+    split.chat_template = chat.lm.tokenizer.chat_template
+    folder = Path(shutil.copytree(toy_chat_model, tmp_path / "m"))
+    split.save_pretrained(folder)
+    with pytest.raises(SettingFault, match=r"must end at 9 or less, since model=.* takes 10 for several tokens"):
+        LLMJudge.from_settings(str(folder), rubric=str(tmp_path / "r.txt"))
+
+
+def digits_apart(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
+    raw = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    raw.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(True)])
+    return raw
