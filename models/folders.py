@@ -160,8 +160,9 @@ def _find_files_outside(content: Mapping[str, Any], folder: Path) -> Iterator[st
         if key in NEVER_READ:
             continue
         for text in _texts_in(value):
-            target = Path(os.path.realpath(folder / text)) if len(text) < LONGEST_NAME and "\0" not in text else root
-            if Path(text).name != text and target.is_file() and not target.is_relative_to(root):
+            is_path = Path(text).name != text and len(text) < LONGEST_NAME and "\0" not in text
+            places = [Path(os.path.realpath(base / text)) for base in (folder, Path.cwd())] if is_path else []
+            if any(place.is_file() and not place.is_relative_to(root) for place in places):
                 yield f"{key} must name a file of this folder, but is {format_value(text)}"
 
 

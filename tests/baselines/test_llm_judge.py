@@ -476,7 +476,8 @@ def test_a_model_that_encodes_rates_by_a_prompt(toy_chat_model: Path, tmp_path: 
     tokenizer = AutoTokenizer.from_pretrained(toy_chat_model)
     tokenizer.chat_template = None
     tokenizer.save_pretrained(tmp_path)
-    config = T5Config(vocab_size=15, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, decoder_start_token_id=0)
+    config = T5Config(vocab_size=15, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    config.decoder_start_token_id = 0
     network = T5ForConditionalGeneration(config).eval()
     network.save_pretrained(tmp_path)
     (tmp_path / "prompt.txt").write_text("text ? {text} .")
@@ -495,15 +496,11 @@ def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_p
     """The first token of 10 may be that of 1."""
     (tmp_path / "r.txt").write_text("[good]\nIs it good?\n1:\n10:\n")
     chat = LocalChat(str(toy_chat_model))
-    split = PreTrainedTokenizerFast(tokenizer_object=digits_apart(chat.lm.tokenizer), unk_token="<unk>")
+    raw = Tokenizer.from_file(str(toy_chat_model / "tokenizer.json"))
+    raw.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(True)])
+    split = PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="<unk>")
     split.chat_template = chat.lm.tokenizer.chat_template
     folder = Path(shutil.copytree(toy_chat_model, tmp_path / "m"))
     split.save_pretrained(folder)
     with pytest.raises(SettingFault, match=r"must end at 9 or less, since model=.* takes 10 for several tokens"):
         LLMJudge.from_settings(str(folder), rubric=str(tmp_path / "r.txt"))
-
-
-def digits_apart(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
-    raw = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    raw.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(True)])
-    return raw
