@@ -23,7 +23,7 @@ MOST_FILES = 100_000
 # LED numbers what its encoder and its decoder read apart.
 POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
 MODULES, ENCODER = "modules.json", "sentence_"  # the modules of a sentence encoder, and the settings of the first one
-MODULE_TYPES = ("Transformer", "Pooling", "Normalize", "Dense")
+MODULE_TYPES = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout")
 ENCODER_KEYS = (
     *("max_seq_length", "do_lower_case", "transformer_task", "modality_config", "module_output_name"),
     *("processing_kwargs", "unpad_inputs", "query_length", "document_length", "query_expansion"),
