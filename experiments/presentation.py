@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from experiments.contracts import Outcome, Run, Table
-from experiments.report.plots import scores_against_ratings
+from experiments.report.plots import plot_curves, scores_against_ratings
 from experiments.training import Trained
 from judge.agreement_tables import tabulate_agreement
 from judge.tables import MOST_NAMED, format_cell
@@ -37,14 +37,15 @@ def present(
     """The outcome: what every experiment shows of its sets and models, and what it adds.
 
     Agreement with the ratings, beside that of cheap cues unless `cues=none`, and a plot `scores_SET` for each rated
-    set; held-out loss of each language model that was trained here, and its folder; a signature with settings, models,
-    seed and libraries.
+    set; the learning curves of all models that were trained here; held-out loss of each language model among them, and
+    its folder; a signature with settings, models, seed and libraries.
 
     `models` and `folders` are by name, trained here or not; a figure replaces that of a model; `settings` are for the
     signature. `drawn` are the sets to plot, where these are not all rated ones with all their metrics.
     """
     models = models or {}
     learned = {name: model for name, model in models.items() if model.is_language_model}
+    curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
     drawn = [each for each in sets if each.aspects] if drawn is None else drawn
     rows = [
         row
@@ -62,9 +63,12 @@ def present(
         ),
         tables=[*([replace(tabulate_agreement(rows), finding=name_best(rows))] if rows else []), *tables],
         scored=sets,
-        plots={f"scores_{each.name}": scores_against_ratings(each) for each in drawn} | dict(plots or {}),
+        plots={f"scores_{each.name}": scores_against_ratings(each) for each in drawn}
+        | dict(plots or {})
+        | ({"learning_curves": plot_curves(curves)} if curves else {}),
         models={name: each.folder for name, each in models.items() if each.is_trained_here and each.folder}
         | dict(folders or {}),
+        curves=curves,
         notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
         figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
         | dict(figures or {}),
