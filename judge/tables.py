@@ -215,13 +215,13 @@ class Table:
         if more := [name for name in names if name not in (*fitting, *constant)]:
             below.append(f"on the page: {', '.join(more)}")
         title = "\n".join(map(literal, filter(None, [self.title, self.finding])))
-        shown = TerminalTable(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        shown = TerminalTable(box=box.SIMPLE_HEAD)
         for name in fitting:
             shown.add_column(literal(name), overflow="fold")
         for line in zip(*(cells[name] for name in fitting), strict=True):
             shown.add_row(*(literal(shorten(cell, LONGEST_CELL)) for cell in line))
-        head = shown if fitting else f"[bold]{title}[/]"
-        return Group(head, *(f"[dim italic]{literal(line)}[/]" for line in below), *([""] if below else []))
+        head = [f"[bold]{title}[/]", *([shown] if fitting else [])]  # a title of the table would take its width
+        return Group(*head, *(f"[dim italic]{literal(line)}[/]" for line in below), *([""] if below else []))
 
     def _choose_fitting(self, cells: Mapping[str, Sequence[str]], constant: Sequence[str], width: int) -> list[str]:
         """The columns that fit into `width` characters; texts can be squeezed, numbers not.

@@ -17,6 +17,7 @@ from typing import Any
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 
 from core.extras import named_extras
 from core.faults import InputFaults, MissingModel, SettingFault, printable
@@ -27,7 +28,7 @@ from experiments.report import page, results
 from experiments.runner import hardware, terminal
 from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.journal import Journal, journal, quiet_libraries
-from experiments.runner.redaction import redact_leaves
+from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.tracking import NoTracking, is_first_process
 from experiments.runner.trust import COPIES, check_trusted, leaves
 from experiments.runner.words import find_verb
@@ -43,10 +44,11 @@ log = logging.getLogger(__name__)
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 
 
-def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str] = ()) -> int:
+def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str] = (), job: str = "") -> int:
     """Runs the experiment of a resolved configuration; returns the exit code.
 
-    `allow` holds the packages that targets may name besides the objects in configs/ (see `trust`).
+    `allow` holds the packages that targets may name besides the objects in configs/ (see `trust`). `job` names a job of
+    a sweep by the settings that vary; it prints one line, because the sweep shows the results of all jobs.
 
     0: success. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
     2: bad input or settings; nothing is written.
@@ -59,7 +61,7 @@ def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str]
         held.callback(importable.reset, importable.set(frozenset(allow)))
         try:
             with named_extras(name_extra(str(OmegaConf.select(config, "experiment._target_")))):
-                _run(config, folder, tuple(overrides), allow, kept, held)
+                _run(config, folder, tuple(overrides), allow, kept, held, job=job)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             return _report_end(error, config, folder, kept, held)
     return FINE
@@ -132,7 +134,14 @@ def set_library_defaults(network: bool) -> None:
 
 
 def _run(
-    config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Collection[str], kept: Journal, held: ExitStack
+    config: DictConfig,
+    folder: Path,
+    overrides: tuple[str, ...],
+    allow: Collection[str],
+    kept: Journal,
+    held: ExitStack,
+    *,
+    job: str,
 ) -> None:
     started, clock = datetime.now().astimezone(), time.perf_counter()
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
@@ -146,7 +155,7 @@ def _run(
     verb = find_verb(config.name)
     log.info("%s, seed %d, in %s", verb or config.name, config.seed, _short(folder))
     exit_code = FAILED
-    tracking.open(folder, config.name, redacted)
+    tracking.open(folder, config.name, redacted, redact(job))
     try:
         with terminal.show_steps() as progress:
             run = Run(
@@ -179,7 +188,7 @@ def _run(
             }
             _deliver(outcome, results.results(outcome, about), written, folder, config.plots)
             tracking.publish(outcome, folder)
-            _summarise(outcome, about["seconds"], folder)
+            _summarise(outcome, about["seconds"], folder, job)
         exit_code = FINE
     finally:
         tracking.close(exit_code)
@@ -254,18 +263,25 @@ def _begin(folder: Path, kept: Journal, held: ExitStack) -> None:
     kept.write_to(folder / "run.log")
 
 
-def _summarise(outcome: Outcome, seconds: float, folder: Path) -> None:
+def _summarise(outcome: Outcome, seconds: float, folder: Path, job: str) -> None:
     out = terminal.console(stderr=outcome.printed is not None)
+    if job:
+        out.print(literal(redact(f"{job}: {seconds:.1f} s, {_short(folder)}/report.html")))
+    else:
+        _print_results(outcome, out)
+        out.print(literal(f"{seconds:.1f} s, {_short(folder)}/report.html"))
+    if outcome.printed is not None:
+        terminal.print_file(outcome.printed)
+
+
+def _print_results(outcome: Outcome, out: Console) -> None:
     figures = Table("Figures", "", [{"figure": name, "value": value} for name, value in outcome.figures.items()])
     for table in [*outcome.tables, *([figures] if figures.rows else [])]:
-        out.print(table.to_terminal(out.width))
+        out.print(table.to_terminal(terminal.table_width(out)))
     for note in outcome.notes:
         out.print(f"[bold yellow]![/] {literal(note)}")
     for file in outcome.files:
         out.print(literal(f"wrote {_short(file)}"))
-    out.print(literal(f"{seconds:.1f} s, {_short(folder)}/report.html"))
-    if outcome.printed is not None:
-        terminal.print_file(outcome.printed)
 
 
 def _short(path: Path) -> str:

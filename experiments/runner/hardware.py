@@ -11,12 +11,13 @@ import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from core.faults import SettingFault
 from experiments.contracts import Progress
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     import pytorch_lightning
     import torch
     from pytorch_lightning.callbacks import Callback
+
+LOGGED = 5  # batches between points in a logger; with Lightning's 50, a small model has no curve
+TOOLS = "experiments.tools."  # beginning of the targets that train nothing
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
@@ -46,8 +50,10 @@ def build_trainer(
     config: DictConfig, folder: Path, progress: Progress, callbacks: Sequence[Callback] = (), **arguments: Any
 ) -> pytorch_lightning.Trainer:
     """Builds the configured trainer with the further `arguments` of one training; the first call imports Lightning."""
-    shown = {"enable_progress_bar": False, "enable_model_summary": False}
-    settings = {"default_root_dir": folder, "logger": False, **shown, **arguments}
+    usual: dict[str, Any] = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
+    if "log_every_n_steps" not in config:
+        usual["log_every_n_steps"] = LOGGED
+    settings = {"default_root_dir": folder, **usual, **arguments}
     return instantiate(config)(callbacks=[*callbacks, count_steps(progress)], **settings)
 
 
@@ -70,6 +76,46 @@ def count_steps(progress: Progress) -> Callback:
         on_train_end=lambda *_: shown.close(),
         on_exception=lambda *_: shown.close(),
     )
+
+
+def refuse_processes(config: DictConfig) -> None:
+    """Raises SettingFault for a job of a sweep whose trainings take several processes of this machine.
+
+    Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`. Tools
+    train nothing.
+    """
+    if str(OmegaConf.select(config, "experiment._target_")).startswith(TOOLS):
+        return
+    processes = count_processes(config.trainer)
+    if processes > 1:
+        asked = f"trainer.devices={config.trainer.devices} and trainer.num_nodes={config.trainer.get('num_nodes', 1)}"
+        raise SettingFault(
+            f"with -m every job trains in one process, but {asked} ask for {processes}: set trainer.devices=1 "
+            "(hydra/launcher=joblib runs jobs at the same time), or start a single run for each setting"
+        )
+
+
+def count_processes(trainer: DictConfig) -> int:
+    """The processes of a training; where `devices` is auto, only GPUs are several."""
+    devices = trainer.get("devices", 1)
+    if isinstance(devices, ListConfig):
+        count = len(devices)
+    elif str(devices).isdigit():
+        count = int(devices)
+    elif "," in str(devices):
+        count = len([device for device in str(devices).split(",") if device.strip()])
+    else:
+        count = 1 if trainer.accelerator == "cpu" else count_gpus()
+    return count * int(trainer.get("num_nodes", 1))
+
+
+def count_gpus() -> int:
+    """The GPUs of this machine, or 1 if it has none; without torch nothing trains."""
+    if find_spec("torch") is None:
+        return 1
+    import torch
+
+    return max(1, torch.cuda.device_count())
 
 
 def check_trainer(config: DictConfig) -> torch.device:

@@ -14,6 +14,7 @@ from core.example import Example
 from core.faults import SettingFault
 from core.notes import TINY, read_note
 from core.scores import Scores
+from core.stages import fingerprint
 from experiments.contracts import Outcome, Table
 from experiments.report import results, texts
 from experiments.report.explanations import Line, Piece, read_explanation
@@ -63,7 +64,7 @@ def test_numbers_of_numpy_are_written_as_python_s() -> None:
 
 
 def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
-    examples = (Example("a", "x", ratings={"q": 1.0}), Example("b", "y"))
+    examples = (Example("a", "x", system="s", group="g", ratings={"q": 1.0}), Example("b", "y"))
     scores = {
         "m": Scores({"q": np.array([NAN, 2.0])}, "m", ["too long", None], [0, 3], [{}, {"low": 1}]),
         "k": Scores({"q": np.array([1.0, 2.0]), "r": np.array([0.5, 0.25])}, "k"),
@@ -73,7 +74,8 @@ def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
     first, second = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     scored = {"scores": {"m": {"q": None}, "k": {"q": 1.0, "r": 0.5}}, "reasons": {"m": "too long"}}
     others = {"dropped_tokens": {}, "explanations": {"m": {}}}
-    assert first == {"set": "toys", "id": "a", "ratings": {"q": 1.0}, **scored, **others}
+    about = {"set": "toys", "id": "a", "system": "s", "group": "g", "text_hash": fingerprint("x")}
+    assert first == {**about, "ratings": {"q": 1.0}, **scored, **others}
     assert second["dropped_tokens"] == {"m": 3}
     assert results.results(outcome, RUN)["synthetic"]
 
