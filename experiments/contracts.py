@@ -94,3 +94,5 @@ class Outcome:
     printed: Path | None = None
     # whether this project generated some of the training or rated text
     synthetic: bool = False
+    # what the run is about, for the heading of its page; "" for its metrics and sets
+    title: str = ""

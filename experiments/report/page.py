@@ -35,7 +35,7 @@ def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
     environment.filters["breakable"] = break_names
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     tables = [table for table in outcome.tables if table.rows]
-    found = tables[0].finding if tables and tables[0].key else ""  # of a paper; tools end their notes with a sentence
+    found = tables[0].finding if tables else ""  # of an experiment; tools end their notes with a sentence
     defined, columns = define_columns(), {name for table in outcome.tables for name in table.columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
@@ -70,7 +70,9 @@ def break_names(text: str) -> Markup:
 
 
 def name_run(outcome: Outcome, called: str) -> str:
-    """The verb or experiment with its metrics, where these are few, and its sets."""
+    """The verb or experiment with its title, or with its metrics, where these are few, and its sets."""
+    if outcome.title:
+        return f"{called}: {outcome.title}"
     sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
     metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
     named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"

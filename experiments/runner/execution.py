@@ -37,7 +37,14 @@ from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 CUES = ("ridge", "none")
-REDACTED = ("signature", "tables", "notes", "figures", "files")  # of an outcome; scored texts, plots and models stay
+REDACTED = (
+    "signature",
+    "title",
+    "tables",
+    "notes",
+    "figures",
+    "files",
+)  # of an outcome; scored texts, plots and models stay
 
 log = logging.getLogger(__name__)
 

@@ -26,4 +26,4 @@ def steer(
     loaded, lm = load_guide(guide, device), CausalLM.from_pretrained(generator, device, dtype)
     with run.timed("generating"):
         found = steering.steer(lm, loaded, prompts, strength, k, rule, new_tokens, samples, run.seed)
-    return Outcome(found.signature, tables=found.tables, notes=list(found.notes))
+    return Outcome(found.signature, found.tables, notes=list(found.notes), title=", ".join(prompts))
