@@ -105,9 +105,9 @@ def _describe_best(rows: Sequence[Agreement]) -> str:
     rated, shown = f"{best.aspect} of {best.set}", f"spearman {format_cell(best.spearman)}"
     ahead = [row for row in rows if row.metric == CHEAP_CUES and row.spearman.value > best.spearman.value]
     if best.spearman.low <= 0 or math.isnan(best.spearman.low):
-        return f"no agreement with {rated} is shown (highest: {best.metric}, {shown})"
+        return f"No agreement with {rated} is shown (highest: {best.metric}, {shown})"
     if ahead:
-        cues = f"cheap cues alone predict {rated} best (spearman {format_cell(ahead[0].spearman)})"
+        cues = f"Cheap cues alone predict {rated} best (spearman {format_cell(ahead[0].spearman)})"
         return f"{cues}, and of the metrics {best.metric} agrees best ({shown})"
     return f"{best.metric} agrees best with {rated} ({shown})"
 

@@ -85,7 +85,7 @@ class SteeredTexts(Result):
         """The mean probabilities of the attribute with guidance and without, in words."""
         guided, unguided = (np.mean([getattr(each, name) for each in self.texts]) for name in ATTRIBUTES)
         return (
-            f"the guide finds its attribute with probability {guided:.2f} in the guided texts and {unguided:.2f} in "
+            f"The guide finds its attribute with probability {guided:.2f} in the guided texts and {unguided:.2f} in "
             f"the unguided ones (mean of {len(self.texts)}; its own judgement)"
         )
 

@@ -17,6 +17,7 @@ from typing import IO, Any, TypeAlias
 from rich import box, markup
 from rich.cells import cell_len
 from rich.console import Group
+from rich.constrain import Constrain
 from rich.table import Table as TerminalTable
 
 from core.extras import named_extras
@@ -27,6 +28,7 @@ from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 # what the tables decide: first on pages, and kept by a narrow terminal
 VERDICT = ("better", "agreement", "difference", "p_value", "spearman", "beyond_cues", "mean", "kappa", "win_rate")
+VERDICT += ("ur",)  # of OUMG
 NAME_CELL = 30  # characters of a name, which stands before the verdict on a page
 LONGEST_CELL = 60  # characters of a text on the terminal
 PAPER, GAP = 100, 3  # characters of a LaTeX table across both columns of a paper, and between its columns
@@ -220,7 +222,8 @@ class Table:
             shown.add_column(literal(name), overflow="fold")
         for line in zip(*(cells[name] for name in fitting), strict=True):
             shown.add_row(*(literal(shorten(cell, LONGEST_CELL)) for cell in line))
-        head = [f"[bold]{title}[/]", *([shown] if fitting else [])]  # a title of the table would take its width
+        # a title of the table itself would be broken at the table's width
+        head = [f"[bold]{title}[/]", *([Constrain(shown, width)] if fitting else [])]
         return Group(*head, *(f"[dim italic]{literal(line)}[/]" for line in below), *([""] if below else []))
 
     def _choose_fitting(self, cells: Mapping[str, Sequence[str]], constant: Sequence[str], width: int) -> list[str]:

@@ -186,15 +186,15 @@ def describe_verdict(found: Findings) -> str:
     first, second = found.contest.systems
     ur, ties, accuracy = found.scores.ur, found.scores.ties, found.scores.accuracy
     if math.isnan(ur.low) or math.isnan(accuracy.low):
-        return f"by {found.kind} no verdict: {ur.reason or accuracy.reason}"
+        return f"By {found.kind}, no verdict: {ur.reason or accuracy.reason}"
     if accuracy.low <= 0.5:
-        return f"by {found.kind} no verdict: it is not shown to tell human texts from outputs"
+        return f"By {found.kind}, no verdict: it is not shown to tell human texts from outputs"
     shown = f"ur {format_cell(ur)}"
     if ur.low > 0.5:
-        return f"by {found.kind} the outputs of {first} look more human than those of {second} ({shown})"
+        return f"By {found.kind}, the outputs of {first} look more human than those of {second} ({shown})"
     if ur.high + ties.value < 0.5:
-        return f"by {found.kind} the outputs of {second} look more human than those of {first} ({shown})"
-    return f"by {found.kind} neither {first} nor {second} is shown to look more human ({shown})"
+        return f"By {found.kind}, the outputs of {second} look more human than those of {first} ({shown})"
+    return f"By {found.kind}, neither {first} nor {second} is shown to look more human ({shown})"
 
 
 def compare_systems(

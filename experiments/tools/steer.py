@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from core.example import Example
+from core.scores import Scores
 from discriminators.guides import load_guide
 from experiments.contracts import Outcome, Run
 from judge import steering
+from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from oumg.guidance import GuidanceRule
 
@@ -26,4 +31,16 @@ def steer(
     loaded, lm = load_guide(guide, device), CausalLM.from_pretrained(generator, device, dtype)
     with run.timed("generating"):
         found = steering.steer(lm, loaded, prompts, strength, k, rule, new_tokens, samples, run.seed)
-    return Outcome(found.signature, found.tables, notes=list(found.notes), title=", ".join(prompts))
+    shown = [show_texts(found)]
+    return Outcome(found.signature, found.tables, shown=shown, notes=list(found.notes), title=", ".join(prompts))
+
+
+def show_texts(found: steering.SteeredTexts) -> ScoredSet:
+    """The guided texts with the guide's probability of its attribute, for the page, which colours their tokens."""
+    examples = tuple(
+        Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(found.texts, start=1)
+    )
+    moved = [[(token.text, token.moved) for token in each.guided] for each in found.texts]
+    values = np.array([each.attribute for each in found.texts], dtype=np.float64)
+    scores = Scores({"attribute": values}, found.signature, explanations=[{"guided": tokens} for tokens in moved])
+    return ScoredSet("guided texts", examples, {"guide": scores})

@@ -33,7 +33,7 @@ def test_cues_can_be_left_out(run_here: Callable[..., int]) -> None:
 def test_an_agreement_that_is_not_shown_is_not_the_best() -> None:
     noise = replace(make_long_and_good(), scores={"noise": make_long_and_good().scores["noise"]})
     (table, *_) = present(cast(Run, ToyRun()), [noise]).tables
-    assert table.finding.startswith("no agreement with q of toys is shown (highest: noise, spearman ")
+    assert table.finding.startswith("No agreement with q of toys is shown (highest: noise, spearman ")
 
 
 def test_a_headline_names_what_leads_the_table() -> None:
@@ -42,7 +42,7 @@ def test_a_headline_names_what_leads_the_table() -> None:
     assert table.rows[0]["metric"] == "cheap_cues"
     cues = format_cell(table.rows[0]["spearman"])
     best = "of the metrics length agrees best (spearman 0.585 [0.49, 0.66])"
-    assert table.finding == f"cheap cues alone predict q of toys best (spearman {cues}), and {best}"
+    assert table.finding == f"Cheap cues alone predict q of toys best (spearman {cues}), and {best}"
 
 
 def test_adversaries_are_recorded_and_in_no_table_or_headline_of_agreement() -> None:

@@ -88,7 +88,7 @@ def test_the_headline_says_which_system_looks_more_human(
     reason = "too few" if math.isnan(ur[1]) else None
     scores = SimpleNamespace(ur=Estimate(*ur, reason), ties=Estimate(ties, ties, ties), accuracy=Estimate(*accuracy))
     found = SimpleNamespace(kind="bert", contest=SimpleNamespace(systems=("new", "old")), scores=scores)
-    assert describe_verdict(cast(Findings, found)).startswith(f"by bert {verdict}")
+    assert describe_verdict(cast(Findings, found)).startswith(f"By bert, {verdict}")
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,11 @@ def test_augmented_references_are_shaded_by_their_cosines() -> None:
     assert [shades(line)[0] for line in lines] == [("a 0.9", pytest.approx(1)), ("a 0.5", pytest.approx(-1))]
 
 
+def test_tokens_of_a_steered_text_are_shaded_by_how_far_guidance_moved_them() -> None:
+    (line,) = read_explanation({"guided": [(" warm", 0.5), (" cold", -0.25), (".", 0.0)]}, "attribute")
+    assert shades(line) == [(" warm", 1.0), (" cold", -0.5), (".", 0.0)]
+
+
 def test_answers_of_a_judge_and_probabilities_of_turns_are_shown() -> None:
     explanation = {"fluency": {"answer": "4", "tokens": 31}, "coherence": [["Hi.", 0.25], ["No.", 0.75]], "other": [1]}
     answer, first, second, other = read_explanation(explanation, "overall")

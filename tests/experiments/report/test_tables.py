@@ -66,3 +66,13 @@ def test_a_latex_table_has_the_columns_that_fit_across_a_paper() -> None:
     assert head == r"metric & c0 & c1 & c2 & c3 \\"
     pair = {"statistic": "r", "metric_a": "x" * 29, "metric_b": "y" * 35, "n": "z" * 9, "u": 1, "better": "x", "r": 1.0}
     assert r"statistic & metric\_a & n & better & " in Table("", "", [pair]).to_latex()
+
+
+def test_a_table_fits_its_width_also_on_a_wider_console() -> None:
+    rows = [{"prompt": "The food", "text": "word " * 30, "unguided": "other " * 30, "attribute": 0.5}]
+    console = Console(width=100_000, file=None)
+    with console.capture() as captured:
+        console.print(Table("Steered texts", "", rows, finding="A long sentence. " * 10).to_terminal(80))
+    title, finding, *lines = captured.get().splitlines()
+    assert (title, finding.strip()) == ("Steered texts", ("A long sentence. " * 10).strip())
+    assert max(map(len, lines)) <= 80
