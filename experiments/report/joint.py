@@ -84,11 +84,12 @@ class Job:
 
     @classmethod
     def read(cls, folder: Path, settings: Mapping[str, str]) -> Job:
-        """Reads the run folder of a job."""
+        """Reads the run folder of a job; the scores only where they are compared with ratings."""
         results = json.loads((folder / "results.json").read_text("utf-8"))
         lines: dict[str, list[Mapping[str, Any]]] = {}
-        scores = folder / "scores.jsonl"
-        for text in scores.read_text("utf-8").splitlines() if scores.is_file() else ():
+        has_ratings = any(row["table"] == AGREEMENT for row in results["table"])
+        scores = (folder / "scores.jsonl").read_text("utf-8") if has_ratings else ""
+        for text in filter(None, scores.split("\n")):  # a text may hold other line breaks
             line = json.loads(text)
             del line["explanations"]  # most of the file
             lines.setdefault(line["set"], []).append(line)

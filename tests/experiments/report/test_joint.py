@@ -26,7 +26,7 @@ from meta_eval.scored_set import ScoredSet
 N = 60
 RATINGS = np.arange(N, dtype=float)
 EXAMPLES = tuple(
-    Example(f"t{i}", f"text {i}", group=f"input {i // 2}", ratings={"quality": RATINGS[i]}) for i in range(N)
+    Example(f"t{i}\u2028", f"text {i}", group=f"input {i // 2}", ratings={"quality": RATINGS[i]}) for i in range(N)
 )
 
 

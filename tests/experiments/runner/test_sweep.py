@@ -14,6 +14,7 @@ from experiments.runner.hardware import count_processes
 from experiments.runner.sweep import launch
 
 Start = Callable[..., "subprocess.Popen[str]"]
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SWEEP = ("-m", "+exp=toy", "seed=0,1", "logger=none", "run_dir=here", "outputs=out")
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Lightning and of the launchers
@@ -71,6 +72,13 @@ def test_a_job_prints_one_line_and_its_folder(run: Callable[..., Any], tmp_path:
     assert rest[0].startswith("Agreement of 2 jobs with quality of toys")
     assert ended.stdout.count("the expert is a <toy>") == 1
     assert max(map(len, rest[:8])) <= 120
+
+
+def test_a_sweep_of_a_tool_shows_its_estimates_or_figures(run: Callable[..., Any], tmp_path: Path) -> None:
+    settings = (f"data.path={EXAMPLES}/summaries.jsonl", "output=-", "logger=none", "run_dir=here")
+    ended = run("-m", "+exp=score", "metric=word_count,rouge_l", *settings)
+    assert ended.returncode == 0, ended.stderr
+    assert "| metric | mean quality |" in (tmp_path / "here/joint.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("settings", [("trainer.devices=2",), ("trainer.devices=[0,1]",), ("trainer.num_nodes=2",)])
