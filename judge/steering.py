@@ -83,7 +83,8 @@ class SteeredTexts(Result):
     @property
     def finding(self) -> str:
         """The mean probabilities of the attribute with guidance and without, in words."""
-        guided, unguided = (np.mean([getattr(each, name) for each in self.texts]) for name in ATTRIBUTES)
+        guided = np.mean([each.attribute for each in self.texts])
+        unguided = np.mean([each.attribute_unguided for each in self.texts])
         return (
             f"The guide finds its attribute with probability {guided:.2f} in the guided texts and {unguided:.2f} in "
             f"the unguided ones (mean of {len(self.texts)}; its own judgement)"

@@ -117,11 +117,14 @@ class Job:
             yield place, row["metric"], read_estimate(row, self.statistic if self.statistic in row else "spearman")
         if rated:
             return
-        estimates = ({name: read_estimate(row, name) for name in row if f"{name}_interval" in row} for row in table)
-        recorded = self.results.get("figures", {})
-        figures = {name: read_estimate(recorded, name) for name in recorded}
-        for name, estimate in next(filter(None, estimates), figures).items():
-            yield (), name, estimate
+        row = next((row for row in table if list_measured(row)), {})
+        for name in list_measured(row):
+            yield (), name, read_estimate(row, name)
+        if row:
+            return
+        figures = self.results.get("figures", {})
+        for name in figures:
+            yield (), name, read_estimate(figures, name)
 
 
 @dataclass(frozen=True)
@@ -165,10 +168,7 @@ def describe_table(table: Table) -> list[str]:
 def split_columns(table: Table, width: int) -> Iterator[Table]:
     """Tables of at most `width` characters with all columns of texts and some of the estimates, at least one."""
     texts = table.texts
-    sizes = {
-        name: GAP + max(cell_len(cell) for cell in [name, *(format_cell(row.get(name, "")) for row in table.rows)])
-        for name in table.columns
-    }
+    sizes = {name: GAP + measure_column(table, name) for name in table.columns}
     room = width - 1 - sum(sizes[name] for name in texts)
     parts: list[list[str]] = []
     used = 0
@@ -179,9 +179,19 @@ def split_columns(table: Table, width: int) -> Iterator[Table]:
         parts[-1].append(name)
         used += sizes[name]
     for names in parts:
-        chosen = {*texts, *names}
-        rows = [{name: cell for name, cell in row.items() if name in chosen} for row in table.rows]
+        rows = [choose_cells(row, [*texts, *names]) for row in table.rows]
         yield Table(table.title, table.caption, rows)
+
+
+def measure_column(table: Table, name: str) -> int:
+    """The characters of the widest cell of a column, or of its name."""
+    cells = [format_cell(row.get(name, "")) for row in table.rows]
+    return max(map(cell_len, [name, *cells]))
+
+
+def choose_cells(row: Row, names: Collection[str]) -> Row:
+    """The cells of a row in these columns."""
+    return {name: cell for name, cell in row.items() if name in names}
 
 
 def join_jobs(jobs: Sequence[Job]) -> Joint:
@@ -193,9 +203,9 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
     varied = varied_settings([job.settings for job in jobs])
     rows = joint_rows(jobs, varied)
     places = list(dict.fromkeys(locate_row(row) for row in rows))
-    same = list_same(rows, places) if len(jobs) > 1 else {}
+    same = list_same(rows, places) if len(jobs) > 1 else []
     if all(name in same for row in rows for name in list_estimates(row)):
-        same = {}
+        same = []
     apart, others = list_differences(jobs, places, varied, same)
     first = name_job(jobs[0].settings, varied)
     short = shorten_names(varied)
@@ -221,8 +231,9 @@ def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
     >>> varied_settings([{"gamma": "0", "seed": "1"}, {"gamma": "1", "seed": "1"}])
     ['gamma']
     """
-    names = dict.fromkeys(name for each in settings for name in each)
-    return [name for name in names if len({each.get(name) for each in settings}) > 1]
+    names = dict.fromkeys(name for of_job in settings for name in of_job)
+    first, *others = settings
+    return [name for name in names if any(of_job.get(name) != first.get(name) for of_job in others)]
 
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
@@ -231,10 +242,10 @@ def shorten_names(names: Sequence[str]) -> dict[str, str]:
     >>> shorten_names(["model.negatives.sampling.gamma", "data.seed", "seed"])
     {'model.negatives.sampling.gamma': 'gamma', 'data.seed': 'data.seed', 'seed': 'seed'}
     """
-    return {name: _shorten(name, [other for other in names if other != name]) for name in names}
+    return {name: _shorten(name, {*names} - {name}) for name in names}
 
 
-def _shorten(name: str, others: Sequence[str]) -> str:
+def _shorten(name: str, others: Collection[str]) -> str:
     parts = name.split(".")
     for start in range(len(parts) - 1, 0, -1):
         ending = ".".join(parts[start:])
@@ -279,6 +290,11 @@ def list_estimates(row: Row) -> list[str]:
     return [name for name, cell in row.items() if isinstance(cell, Estimate)]
 
 
+def list_measured(row: Mapping[str, Any]) -> list[str]:
+    """The columns of a row of results.json that have intervals."""
+    return [name for name in row if f"{name}_interval" in row]
+
+
 def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
     """An estimate of results.json, where NaN is null."""
     cells = (row[name], *row.get(f"{name}_interval", (None, None)))
@@ -286,15 +302,16 @@ def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
     return Estimate(value, low, high)
 
 
-def list_same(rows: Sequence[Row], places: Sequence[Place]) -> dict[str, list[Estimate]]:
-    """The metrics whose estimates all jobs share, with the estimate at each place."""
+def list_same(rows: Sequence[Row], places: Sequence[Place]) -> list[str]:
+    """The metrics whose estimates all jobs share at every place."""
     names = dict.fromkeys(name for row in rows for name in list_estimates(row))
-    same: dict[str, list[Estimate]] = {}
-    for name in names:
-        cells = [[row.get(name) for row in rows if locate_row(row) == place] for place in places]
-        if all(len({repr(cell) for cell in of_place}) == 1 for of_place in cells):
-            same[name] = [of_place[0] for of_place in cells if of_place[0] is not None]
-    return same
+    return [name for name in names if all(is_same(rows, place, name) for place in places)]
+
+
+def is_same(rows: Sequence[Row], place: Place, name: str) -> bool:
+    """Whether all jobs have one estimate of a metric at a place."""
+    cells = [row.get(name) for row in rows if locate_row(row) == place]
+    return len(set(map(repr, cells))) == 1  # NaN equals itself here
 
 
 def list_differences(
@@ -371,7 +388,7 @@ def caption_results(jobs: Sequence[Job], places: Sequence[Place]) -> str:
     return CAPTION.format(statistic=f"{' or '.join(names)} correlation of scores with ratings, from -1 to 1")
 
 
-def note_same(rows: Sequence[Row], places: Sequence[Place], same: Mapping[str, Sequence[Estimate]]) -> list[str]:
+def note_same(rows: Sequence[Row], places: Sequence[Place], same: Sequence[str]) -> list[str]:
     """The metrics that are the same in all jobs, with their estimates."""
     notes: list[str] = []
     for place in places if same else ():
@@ -403,7 +420,7 @@ def count_found(apart: Sequence[Row], first: str) -> list[str]:
 
 
 def draw_jobs(
-    jobs: Sequence[Job], rows: Sequence[Row], varied: Sequence[str], same: Mapping[str, object]
+    jobs: Sequence[Job], rows: Sequence[Row], varied: Sequence[str], same: Collection[str]
 ) -> dict[str, Figure]:
     """A plot of each set and aspect, by the name of its file: a panel for each metric that varies, a line per job."""
     places = list(dict.fromkeys(locate_row(row) for row in rows))
@@ -411,8 +428,8 @@ def draw_jobs(
     for place in places:
         at = [row for row in rows if locate_row(row) == place]
         names = dict.fromkeys(name for row in at for name in list_estimates(row) if name not in same)
-        labels = [", ".join(str(row[name]) for name in varied) for row in at]
-        panels = {name: [row.get(name) for row in at] for name in names}
+        labels = [", ".join(choose_cells(row, varied).values()) for row in at]
+        panels = {name: get_column(at, name) for name in names}
         if len(at) < 2 or not panels:
             continue
         key = " ".join(["joint", *(value for _, value in place)]) if len(places) > 1 else "joint"
@@ -421,6 +438,11 @@ def draw_jobs(
         drawn[key] = plot_settings(panels, labels, ", ".join(shorten_names(varied).values()), f"{title}{about}")
     files = name_files(drawn)
     return {files[key]: figure for key, figure in drawn.items()}
+
+
+def get_column(rows: Sequence[Row], name: str) -> list[Estimate | None]:
+    """The cells of a column; None where a row lacks it."""
+    return [row.get(name) for row in rows]
 
 
 def seed_rows(rows: Sequence[Row], varied: Iterable[str]) -> list[dict[str, Any]]:

@@ -179,8 +179,8 @@ def plot_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
     figure, panels = make_panels([*curves], height=2.8)
     for panel, points in zip(panels, curves.values(), strict=True):
         for name, color, marker in (("train/loss", "C0", "."), ("val/loss", "C1", "o")):
-            known = [point for point in points if name in point]
-            steps, losses = ([point[key] for point in known] for key in ("step", name))
+            steps = [point["step"] for point in points if name in point]
+            losses = [point[name] for point in points if name in point]
             panel.plot(steps, losses, color=color, marker=marker)
         panel.set_xlim(left=0)
         panel.locator_params(axis="x", nbins=4, integer=True)

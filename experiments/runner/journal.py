@@ -65,7 +65,8 @@ def journal() -> Iterator[Journal]:
     """Sets up logging for a run, and restores the earlier setup at the end."""
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
-    kept, shown, found = Journal(), Terminal(), FirstFinding()
+    kept, shown = Journal(), Terminal()
+    found = FirstFinding()
     shown.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     root.handlers = [kept.waiting, shown]
     root.setLevel(logging.INFO)

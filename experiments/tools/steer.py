@@ -40,7 +40,12 @@ def show_texts(found: steering.SteeredTexts) -> ScoredSet:
     examples = tuple(
         Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(found.texts, start=1)
     )
-    moved = [[(token.text, token.moved) for token in each.guided] for each in found.texts]
     values = np.array([each.attribute for each in found.texts], dtype=np.float64)
-    scores = Scores({"attribute": values}, found.signature, explanations=[{"guided": tokens} for tokens in moved])
+    explanations = [{"guided": list_moved(each)} for each in found.texts]
+    scores = Scores({"attribute": values}, found.signature, explanations=explanations)
     return ScoredSet("guided texts", examples, {"guide": scores})
+
+
+def list_moved(text: steering.SteeredText) -> list[tuple[str, float]]:
+    """The tokens of a guided text, and how far guidance moved the log-probability of each, in nats."""
+    return [(token.text, token.moved) for token in text.guided]

@@ -85,8 +85,10 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
 def test_the_headline_says_which_system_looks_more_human(
     ur: tuple[float, ...], ties: float, accuracy: tuple[float, ...], verdict: str
 ) -> None:
-    reason = "too few" if math.isnan(ur[1]) else None
-    scores = SimpleNamespace(ur=Estimate(*ur, reason), ties=Estimate(ties, ties, ties), accuracy=Estimate(*accuracy))
+    value, low, high = ur
+    rate = Estimate(value, low, high, "too few" if math.isnan(low) else None)
+    right, least, most = accuracy
+    scores = SimpleNamespace(ur=rate, ties=Estimate(ties, ties, ties), accuracy=Estimate(right, least, most))
     found = SimpleNamespace(kind="bert", contest=SimpleNamespace(systems=("new", "old")), scores=scores)
     assert describe_verdict(cast(Findings, found)).startswith(f"By bert, {verdict}")
 

@@ -3,7 +3,7 @@
 import csv
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from experiments.report.joint import Job, join_jobs, joint_rows, seed_rows, spli
 from judge.agreement_tables import tabulate_agreement
 from judge.tables import Table
 from meta_eval.agreement import list_agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.intervals import difference
 from meta_eval.scored_set import ScoredSet
 
@@ -30,7 +30,7 @@ EXAMPLES = tuple(
 )
 
 
-def write_run(folder: Path, values: Mapping[str, Sequence[float]], examples: tuple[Example, ...] = EXAMPLES) -> None:
+def write_run(folder: Path, values: Mapping[str, Floats], examples: tuple[Example, ...] = EXAMPLES) -> None:
     """The run folder of a job whose metrics gave these scores."""
     scores = {name: Scores({"score": np.array(column)}, name) for name, column in values.items()}
     scored = ScoredSet("toys", examples, scores)
@@ -41,7 +41,7 @@ def write_run(folder: Path, values: Mapping[str, Sequence[float]], examples: tup
     results.write_json(results.results(outcome, about), folder / "results.json")
 
 
-def draw(spread: float) -> np.ndarray:
+def draw(spread: float) -> Floats:
     """Scores that agree with the ratings the less, the larger the spread."""
     return RATINGS + np.random.default_rng(0).normal(scale=spread, size=N)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import wandb
 from omegaconf import OmegaConf
+from wandb.errors import CommError, UsageError
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
 import judge
@@ -120,9 +120,9 @@ def find_file(folder: Path) -> Path:
 
 
 def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
-    estimates = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
+    estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
     estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
-    about = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False}
+    about: dict[str, Any] = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False}
     row = Agreement(metric="cdm_generative_bert", set="fed", aspect="coherence", **about, **estimates)
     within = replace(row, grouping="per_system", spearman=Estimate(0.9, 0.8, 1.0))
     outcome = Outcome(signature="", tables=[tabulate_agreement([row, within])], figures={"loss": 2.5})
@@ -174,14 +174,15 @@ def test_a_model_that_was_found_as_a_stage_has_its_curve(tmp_path: Path) -> None
 
 
 def test_a_logger_gets_several_points_of_a_short_training(tmp_path: Path) -> None:
-    config = OmegaConf.create({"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu"})
-    shown = hardware.build_trainer(config, tmp_path, show_nothing)
+    config: Any = OmegaConf.create({"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu"})
+    shown: Any = hardware.build_trainer(config, tmp_path, show_nothing)
     assert shown.log_every_n_steps == 5
-    own = hardware.build_trainer(OmegaConf.merge(config, {"log_every_n_steps": 2}), tmp_path, show_nothing)
+    more: Any = OmegaConf.merge(config, {"log_every_n_steps": 2})
+    own: Any = hardware.build_trainer(more, tmp_path, show_nothing)
     assert own.log_every_n_steps == 2
 
 
-@pytest.mark.parametrize("error", [wandb.errors.CommError("Timed out"), wandb.errors.UsageError("No API key")])
+@pytest.mark.parametrize("error", [CommError("Timed out"), UsageError("No API key")])
 def test_online_without_a_network_or_a_key_names_the_offline_mode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
