@@ -19,7 +19,7 @@ from experiments.contracts import Outcome, Table
 from experiments.report import results, texts
 from experiments.report.explanations import Line, Piece, read_explanation
 from experiments.report.page import render
-from experiments.report.plots import draw_svg, plot_intervals, save_figure, scores_against_ratings
+from experiments.report.plots import draw_svg, plot_curves, plot_intervals, save_figure, scores_against_ratings
 from experiments.report.texts import list_texts
 from judge.agreement_tables import AGREEMENT_CELLS, tabulate_agreement
 from meta_eval.agreement import Agreement
@@ -322,3 +322,20 @@ def test_the_ink_of_a_page_s_plot_is_that_of_its_text() -> None:
 def test_fewer_than_two_intervals_are_no_plot() -> None:
     assert plot_intervals({"a": ({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "")}) == {}
     assert plot_intervals({"a": (INTERVALS, "")})["a"].axes[0].get_yticks().tolist() == [0, 1]
+
+
+def test_learning_curves_have_a_panel_for_each_training() -> None:
+    curve = ({"step": 25, "train/loss": 3.0}, {"step": 40, "train/loss": 2.0}, {"step": 40, "val/loss": 2.5})
+    figure = plot_curves({"amateur": curve, "discriminator_bert": curve})
+    assert [axes.get_title() for axes in figure.axes] == ["amateur", "discriminator_bert"]
+    learned, held_out = figure.axes[0].lines
+    assert (list(learned.get_xdata()), list(learned.get_ydata())) == ([25, 40], [3.0, 2.0])
+    assert (list(held_out.get_xdata()), list(held_out.get_ydata())) == ([40], [2.5])
+
+
+def test_a_page_has_the_title_of_its_outcome_and_begins_with_what_its_table_shows() -> None:
+    table = Table("Two systems", "", [{"ur": 0.75}], finding="By bert, new looks more human")
+    page = show(Outcome("sig", tables=[table], notes=["a template was removed"], title="new against old"))
+    assert "<h1>toy: new against old</h1>" in page
+    assert '<p class="verdict">By bert, new looks more human</p>' in page
+    assert "<li>a template was removed</li>" in page
