@@ -329,8 +329,8 @@ def test_learning_curves_have_a_panel_for_each_training() -> None:
     figure = plot_curves({"amateur": curve, "discriminator_bert": curve})
     assert [axes.get_title() for axes in figure.axes] == ["amateur", "discriminator_bert"]
     learned, held_out = figure.axes[0].lines
-    assert (list(learned.get_xdata()), list(learned.get_ydata())) == ([25, 40], [3.0, 2.0])
-    assert (list(held_out.get_xdata()), list(held_out.get_ydata())) == ([40], [2.5])
+    assert np.asarray(learned.get_xydata()).tolist() == [[25, 3.0], [40, 2.0]]
+    assert np.asarray(held_out.get_xydata()).tolist() == [[40, 2.5]]
 
 
 def test_a_page_has_the_title_of_its_outcome_and_begins_with_what_its_table_shows() -> None:
