@@ -339,3 +339,10 @@ def test_a_page_has_the_title_of_its_outcome_and_begins_with_what_its_table_show
     assert "<h1>toy: new against old</h1>" in page
     assert '<p class="verdict">By bert, new looks more human</p>' in page
     assert "<li>a template was removed</li>" in page
+
+
+def test_a_heading_names_the_sets_of_the_agreement_and_no_adversaries() -> None:
+    scores = {"a": Scores({"quality": np.array([1.0])}, "a")}
+    sets = [ScoredSet(name, (Example("1", "x"),), scores) for name in ("toys", "toys_reorder")]
+    page = show(Outcome("sig", tables=[tabulate_agreement([row("a", 0.5)])], scored=sets))
+    assert "<h1>toy: a on toys</h1>" in page
