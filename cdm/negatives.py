@@ -18,7 +18,6 @@ from cdm.segments import Gap, Place, Strategy, Turns, draw_content_gap, draw_gap
 from core.faults import SettingFault
 from discriminators.texts import LabelledText
 
-VERSION = 7  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 ATTEMPTS = 3  # at a manipulation
 PLAUSIBLE = 1000  # the amateur's likeliest tokens
 Dialogue = tuple[str, ...]

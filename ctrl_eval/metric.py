@@ -202,7 +202,11 @@ class CTRLEval(BaseMetric):
         if self.kept is None:
             released.check_values(compute())
         else:
-            cache = Stages(Path(self.kept)).open_cache("released_example", {"model": lm.identity}, version=1)
+            depends = {
+                "model": lm.identity,
+                "prompts": fingerprint([plain._prompts.prompts, plain._prompts.verbalizers]),
+            }
+            cache = Stages(Path(self.kept)).open_cache("released_example", depends, code=[CTRLEval])
             released.check_values(cache.get("+".join(aspects), compute))
 
     @property

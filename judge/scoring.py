@@ -174,7 +174,7 @@ def score(
         file = check_scorable(given, metrics, chunk)
         with TemporaryDirectory() as folder:
             kept = Stages(Path(folder if stages is None else stages))
-            found = score_file(file, engine, engine.prepare(given), path, kept, lambda *_: nullcontext(lambda _: None))
+            found = score_file(file, engine, engine.prepare(file), path, kept, lambda *_: nullcontext(lambda _: None))
         write_meta(found, path)
         return found
     examples = read(source, references=references, columns=columns, refuse_scores=True)

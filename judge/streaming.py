@@ -25,13 +25,12 @@ from core.stages import Stages
 from data.files import InputFile, Source, iterate_examples, to_record
 from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
-from judge.engines import Chunk, Engine, score_all
+from judge.engines import Chunk, Engine, list_code, score_all, score_chunk
 
 log = logging.getLogger(__name__)
 
 STAGE, KEPT = "scores", "scores.jsonl"  # a stage has the scores of one metric on one file, a line per chunk
 LACKS = "lost.txt"  # a file of a stage in which answers are lost
-VERSION = 7
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
@@ -166,9 +165,10 @@ def keep_scores(
         score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()}, progress)
 
     depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
-    for each in depends:
-        stages.reopen(STAGE, each, version=VERSION, mark=LACKS)
-    return dict(zip(names, stages.get_several(STAGE, depends, build, version=VERSION), strict=True))
+    code = [[score_chunk, engine.code[name]] for name in names]
+    for kept, used in zip(depends, code, strict=True):
+        stages.reopen(STAGE, kept, code=used, mark=LACKS)
+    return dict(zip(names, stages.get_several(STAGE, depends, build, code=code), strict=True))
 
 
 def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
@@ -187,8 +187,9 @@ def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Sta
             mark_lost(folder, LOST in line)
 
         depends = {"input": sha256, "signature": prepared.signature}
-        stages.reopen(STAGE, depends, version=VERSION, mark=LACKS)
-        kept = stages.get(STAGE, depends, build, version=VERSION)
+        code = [score_chunk, *list_code(metric)]
+        stages.reopen(STAGE, depends, code=code, mark=LACKS)
+        kept = stages.get(STAGE, depends, build, code=code)
         found[name] = Scores.join(list(read_kept(kept)), prepared.signature)
     return replace(file, scores=found)
 
@@ -243,7 +244,7 @@ def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]
         parts = (
             (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
         )
-        scored = engine.score(file.source, parts)
+        scored = engine.score(file, parts)
         for (begin, end), found in zip(pairwise((before, *file.ends[start:])), scored, strict=True):
             for name, line in found.items():
                 rows[name].write(line.encode())

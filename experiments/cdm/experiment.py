@@ -37,7 +37,6 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
-from models import training
 from models.devices import set_aside
 
 LoadMetric: TypeAlias = partial[DiscriminatorScore]
@@ -165,7 +164,7 @@ def train_by_discrepancy(
         (folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n", "utf-8")
 
     depends = {"epochs": every.identity, "expert": expert.identity}
-    folder = run.stages.get("amateur", depends, build, version=training.VERSION)
+    folder = run.stages.get("amateur", depends, build)
     return Trained("amateur", folder, tuple(curve)), expert
 
 
@@ -196,7 +195,7 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -
         "seed": run.seed,
     }
     with run.timed("sampling negatives"):
-        folder = run.stages.get("negatives", depends, build, version=negatives.VERSION)
+        folder = run.stages.get("negatives", depends, build)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
 
 
@@ -257,12 +256,11 @@ def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -
     depends = {
         **trained.identity,
         "plan": plan,
-        "negatives version": negatives.VERSION,
         "held_out": fingerprint([*chosen, *others]),
         "seed": run.seed,
     }
     with run.timed("fitting the pooler"):
-        return run.stages.get("pooler", depends, build, version=discriminative.VERSION)
+        return run.stages.get("pooler", depends, build)
 
 
 def list_generative(discriminators: Mapping[str, Trained], plan: CdmPlan) -> dict[str, LoadMetric]:
@@ -287,7 +285,7 @@ def keep_steps(run: Run, trained: TrainedPair) -> Callable[..., list[Steps]]:
 
         depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
         with run.timed("momentum"):
-            folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
+            folder = run.stages.get("momentum", depends, build)
             return discriminative.load_steps(folder / "steps.npz")
 
     return find
