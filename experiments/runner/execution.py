@@ -22,14 +22,14 @@ from rich.console import Console
 from core.extras import named_extras
 from core.faults import InputFaults, MissingModel, SettingFault, printable
 from core.settings import Seed, Several, check, one_of
-from core.stages import Stages
+from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
 from experiments.report import page, results
 from experiments.runner import hardware, terminal
 from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact, redact_leaves
-from experiments.runner.tracking import NoTracking, is_first_process
+from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import COPIES, check_trusted, leaves
 from experiments.runner.words import find_verb
 from judge.metrics import importable
@@ -67,6 +67,7 @@ def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str]
     with ExitStack() as held, journal() as kept:
         held.callback(importable.reset, importable.set(frozenset(allow)))
         try:
+            hardware.ignore_ranks(config)
             with named_extras(name_extra(str(OmegaConf.select(config, "experiment._target_")))):
                 _run(config, folder, tuple(overrides), allow, kept, held, job=job)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
@@ -102,7 +103,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
         return BAD_INPUT
     where = f"the traceback is in {_short(folder)}/run.log"
-    if is_first_process() and not kept.writes:  # the run failed before it began
+    if hardware.is_first_process(config) and not kept.writes:  # the run failed before it began
         if folder.is_dir() and any(folder.iterdir()):
             where = f"{_short(folder)} is as it was\n{trace}"
         else:
@@ -154,7 +155,7 @@ def _run(
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     experiment, tracking = _build(config, plain, folder, allow)
 
-    redacted, first = redact_leaves(plain), is_first_process()
+    redacted, first = redact_leaves(plain), hardware.is_first_process(config)
     written = OmegaConf.to_yaml(OmegaConf.create(redacted))
     if first:
         _begin(folder, kept, held)
@@ -162,7 +163,7 @@ def _run(
     verb = find_verb(config.name)
     log.info("%s, seed %d, in %s", verb or config.name, config.seed, _short(folder))
     exit_code = FAILED
-    tracking.open(folder, config.name, redacted, redact(job))
+    tracking.open(folder, config.name, redacted, first=first, job=redact(job))
     try:
         with terminal.show_steps() as progress:
             run = Run(
@@ -221,6 +222,7 @@ def _build(
     check_trusted(plain, allow)
     results.check_run_folder(folder)
     results.check_place("stages_dir", Path(config.stages_dir))
+    check_writable("stages_dir", Path(config.stages_dir))
     _check_paths(plain, folder)
     completed = complete_experiment(plain)  # imports the targets
     check_targets(plain["logger"], "logger")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hydra.utils import instantiate
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from core.faults import SettingFault
 from experiments.contracts import Progress
@@ -30,6 +30,72 @@ if TYPE_CHECKING:
 
 LOGGED = 5  # batches between points in a logger; with Lightning's 50, a small model has no curve
 TOOLS = "experiments.tools."  # beginning of the targets that train nothing
+
+RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
+
+
+def is_first_process(config: DictConfig) -> bool:
+    """Whether this is the first process of a distributed run, the only one that writes.
+
+    A rank in the environment counts only where the trainer has several devices or nodes. A job array and `srun` give
+    ranks to many runs that do not belong together.
+
+    Raises SettingFault for a rank that is not a number.
+    """
+    lightning = sys.modules.get("lightning_utilities.core.rank_zero")  # sets `rank` once Lightning is imported
+    rank = getattr(lightning and lightning.rank_zero_only, "rank", None)
+    first = rank == 0 if rank is not None else read_rank() == 0
+    return first or not has_several_processes(config)
+
+
+def read_rank() -> int:
+    """The rank of this process in the environment; 0 without one. Raises SettingFault for what is not a number."""
+    name = next((name for name in RANKS if name in os.environ), None)
+    if name is None:
+        return 0
+    value = os.environ[name]
+    if not value.isdecimal():
+        raise SettingFault(f"{name} must be the rank of a process, a number from 0 on, but is {value!r}: unset it")
+    return int(value)
+
+
+def ignore_ranks(config: DictConfig) -> None:
+    """Sets a rank in the environment that does not count to 0, before Lightning reads it."""
+    given = {name: "0" for name in RANKS if name in os.environ}
+    if given and not has_several_processes(config):
+        os.environ.update(given)
+
+
+def has_several_processes(config: DictConfig) -> bool:
+    """Whether this run trains, and its trainer has several devices or nodes."""
+    return count_processes(config) > 1
+
+
+def count_processes(config: DictConfig) -> int:
+    """The processes of a training of this run; 1 for an experiment that trains nothing."""
+    if str(OmegaConf.select(config, "experiment._target_")).startswith(TOOLS):
+        return 1
+    return count_devices(config.trainer) * int(config.trainer.get("num_nodes", 1))
+
+
+def count_devices(trainer: DictConfig) -> int:
+    """The devices of one node: as they are set, or all GPUs where they are `auto` or -1."""
+    devices = trainer.get("devices", 1)
+    if str(devices) in ("auto", "-1"):
+        return 1 if trainer.accelerator == "cpu" else count_gpus()
+    if str(devices).isdecimal():
+        return int(devices)
+    named = devices.split(",") if isinstance(devices, str) else devices
+    return len([name for name in named if str(name).strip()])
+
+
+def count_gpus() -> int:
+    """The GPUs of this machine that CUDA shows, or 1 if there are none; without torch nothing trains."""
+    if find_spec("torch") is None:
+        return 1
+    import torch
+
+    return max(1, torch.cuda.device_count())
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
@@ -81,41 +147,15 @@ def count_steps(progress: Progress) -> Callback:
 def refuse_processes(config: DictConfig) -> None:
     """Raises SettingFault for a job of a sweep whose trainings take several processes of this machine.
 
-    Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`. Tools
-    train nothing.
+    Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`.
     """
-    if str(OmegaConf.select(config, "experiment._target_")).startswith(TOOLS):
-        return
-    processes = count_processes(config.trainer)
+    processes = count_processes(config)
     if processes > 1:
         asked = f"trainer.devices={config.trainer.devices} and trainer.num_nodes={config.trainer.get('num_nodes', 1)}"
         raise SettingFault(
             f"with -m every job trains in one process, but {asked} ask for {processes}: set trainer.devices=1 "
             "(hydra/launcher=joblib runs jobs at the same time), or start a single run for each setting"
         )
-
-
-def count_processes(trainer: DictConfig) -> int:
-    """The processes of a training; where `devices` is auto, only GPUs are several."""
-    devices = trainer.get("devices", 1)
-    if isinstance(devices, ListConfig):
-        count = len(devices)
-    elif str(devices).isdigit():
-        count = int(devices)
-    elif "," in str(devices):
-        count = len([device for device in str(devices).split(",") if device.strip()])
-    else:
-        count = 1 if trainer.accelerator == "cpu" else count_gpus()
-    return count * int(trainer.get("num_nodes", 1))
-
-
-def count_gpus() -> int:
-    """The GPUs of this machine, or 1 if it has none; without torch nothing trains."""
-    if find_spec("torch") is None:
-        return 1
-    import torch
-
-    return max(1, torch.cuda.device_count())
 
 
 def check_trainer(config: DictConfig) -> torch.device:

@@ -6,7 +6,6 @@ In a distributed run only the first process sends anything.
 from __future__ import annotations
 
 import math
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,21 +24,16 @@ if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need 
 
 LONGEST_NAME = 128  # characters of a name in W&B
 STATISTICS = ("pearson", "spearman", "kendall", "beyond_cues")
-RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
-
-
-def is_first_process() -> bool:
-    """Whether this is the first process of a distributed run, the only one that writes."""
-    named = (os.environ[name] for name in RANKS if name in os.environ)
-    lightning = sys.modules.get("lightning_utilities.core.rank_zero")  # sets `rank` once Lightning is imported
-    return getattr(lightning and lightning.rank_zero_only, "rank", int(next(named, 0))) == 0
 
 
 class NoTracking:
     """No tracking. The runner calls `open`, then `loggers` for each training, `publish` and `close`."""
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any], job: str = "") -> None:
-        """Begins a run; `job` names a job of a sweep by the settings that vary."""
+    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
+        """Begins a run. `job` names a job of a sweep by the settings that vary.
+
+        `first` says whether this is the first process of a distributed run.
+        """
 
     def loggers(self, training: str) -> list[Logger]:
         return []
@@ -52,7 +46,7 @@ class NoTracking:
 class CsvTracking(NoTracking):
     """Lightning's CSVLogger: `csv/TRAINING/metrics.csv` in the run folder."""
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any], job: str = "") -> None:
+    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
         self.folder = folder
 
     def loggers(self, training: str) -> list[Logger]:
@@ -75,9 +69,9 @@ class WandbTracking(NoTracking):
         self.run: wandb.Run | None = None
         self.trained: set[str] = set()  # trainings whose curves Lightning sends
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any], job: str = "") -> None:
+    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
         self.name = name
-        if not is_first_process():
+        if not first:
             return
         import wandb
 

@@ -99,9 +99,10 @@ def test_devices_of_a_sweep_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     named = {"auto": 4, "-1": 4, "2": 2, "0,1": 2, "0,": 1}
     for devices, count in named.items():
-        trainer = OmegaConf.create({"accelerator": "gpu", "devices": devices, "num_nodes": 1})
-        assert count_processes(trainer) == count
-    assert count_processes(OmegaConf.create({"accelerator": "cpu", "devices": "auto", "num_nodes": 3})) == 3
+        trainer = {"accelerator": "gpu", "devices": devices, "num_nodes": 1}
+        assert count_processes(OmegaConf.create({"trainer": trainer})) == count
+    three_nodes = {"accelerator": "cpu", "devices": "auto", "num_nodes": 3}
+    assert count_processes(OmegaConf.create({"trainer": three_nodes})) == 3
 
 
 def test_a_sweep_ends_with_the_worst_code_and_shows_the_jobs_that_failed(run: Callable[..., Any], tmp_path: Path):

@@ -231,10 +231,9 @@ def test_another_mode_is_refused() -> None:
         WandbTracking("test", None, "on", [])
 
 
-def test_the_second_process_of_a_run_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.runner.tracking.is_first_process", lambda: False)
+def test_the_second_process_of_a_run_sends_nothing(tmp_path: Path) -> None:
     tracking = WandbTracking("test", None, "offline", [])
-    tracking.open(tmp_path, "test", {})
+    tracking.open(tmp_path, "test", {}, first=False)
     tracking.publish(Outcome(signature=""), tmp_path)
     tracking.close(0)
     assert list(tmp_path.iterdir()) == []
