@@ -176,6 +176,13 @@ def _refuse_links(folder: Path, what: str) -> None:
         raise InputFaults([fault(link, 0, f"{what} must not be or hold a link: remove the link")])
 
 
+def _lock(place: Path) -> FileLock:
+    """The lock of a stage or a cache. Raises InputFaults for a link, through which it would empty another file."""
+    lock = place.with_name(f"{place.name}.lock")
+    _refuse_links(lock, "a lock")
+    return FileLock(lock, mode=SHARED)
+
+
 def _put_aside(stage: Path) -> None:
     aside = stage.with_name(f"{stage.name}.damaged")
     if aside.is_dir() and not aside.is_symlink():
@@ -278,7 +285,7 @@ class Stages:
             yield None
             return
         final.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{final}.lock", mode=SHARED):
+        with _lock(final):
             damaged = find_damage(final) if os.path.lexists(final) else None
             if damaged is not None:
                 log.warning("%s is damaged or of another stage, so it is built again", final / damaged)
@@ -358,7 +365,7 @@ class Cache:
         entries = [f"{key}\t{json.dumps(value)}" for key, value in made.items()]
         lines = "".join(f"{_hash(entry)}\t{entry}\n" for entry in entries)
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{self.folder}.lock", mode=SHARED):
+        with _lock(self.folder):
             _refuse_links(self.folder, "a cache")
             self.folder.mkdir(exist_ok=True)
             if _read_depends(self.folder) is None:
@@ -374,7 +381,7 @@ class Cache:
         """Puts aside a cache of other dependencies, whose values would be taken for those of this one."""
         if _read_depends(self.folder) in (None, self.depends):
             return
-        with FileLock(f"{self.folder}.lock", mode=SHARED):
+        with _lock(self.folder):
             if _read_depends(self.folder) not in (None, self.depends):
                 log.warning("%s has the values of another cache, so they are made again", self.folder)
                 _put_aside(self.folder)

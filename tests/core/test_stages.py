@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from core.configs import CONFIGS
 from core.faults import InputFaults, SettingFault
@@ -254,6 +255,21 @@ def test_a_lock_does_not_shut_out_other_users_of_a_shared_folder(tmp_path: Path)
     Stages(tmp_path).get("model", {"a": 1}, partial(build, write))
     open_cache(tmp_path).add({"a": 1})
     assert [stat.S_IMODE(lock.stat().st_mode) for lock in tmp_path.glob("*.lock")] == [0o666, 0o666]
+
+
+def test_a_link_in_the_place_of_a_lock_is_refused_by_a_run_and_by_the_installed_filelock(tmp_path: Path) -> None:
+    stages, mine = Stages(tmp_path / "stages"), tmp_path / "mine"
+    mine.write_text("my own", encoding="utf-8")
+    name = stages.get("model", {"a": 1}, partial(build, write)).name
+    lock = stages.root / f"{name}.lock"
+    shutil.rmtree(stages.root)
+    stages.root.mkdir()
+    lock.symlink_to(mine)
+    with pytest.raises(InputFaults, match=r"\.lock: a lock must not be or hold a link: remove the link"):
+        stages.get("model", {"a": 1}, partial(build, write))
+    with pytest.raises(OSError, match="symbolic links"), FileLock(lock):
+        pass
+    assert mine.read_text(encoding="utf-8") == "my own"
 
 
 def test_a_folder_that_cannot_be_written_is_a_wrong_setting(tmp_path: Path) -> None:
