@@ -22,15 +22,16 @@ from core.scores import LOST, CorpusMetric, Field, Metric, Scores, required_fiel
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages
-from data.files import InputFile, Source, iterate_examples, to_record
+from data.files import InputFile, Source, iterate_examples, iterate_rows, to_record
 from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
-from judge.engines import Chunk, Engine, list_code, score_all, score_chunk
+from judge.engines import Chunk, Engine, list_code, score_all
 
 log = logging.getLogger(__name__)
 
 STAGE, KEPT = "scores", "scores.jsonl"  # a stage has the scores of one metric on one file, a line per chunk
 LACKS = "lost.txt"  # a file of a stage in which answers are lost
+FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric that a stage of scores depends on
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
@@ -165,7 +166,7 @@ def keep_scores(
         score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()}, progress)
 
     depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
-    code = [[score_chunk, engine.code[name]] for name in names]
+    code = [[*FRAME, engine.code[name]] for name in names]
     for kept, used in zip(depends, code, strict=True):
         stages.reopen(STAGE, kept, code=used, mark=LACKS)
     return dict(zip(names, stages.get_several(STAGE, depends, build, code=code), strict=True))
@@ -187,7 +188,7 @@ def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Sta
             mark_lost(folder, LOST in line)
 
         depends = {"input": sha256, "signature": prepared.signature}
-        code = [score_chunk, *list_code(metric)]
+        code = [*FRAME, *list_code(metric)]
         stages.reopen(STAGE, depends, code=code, mark=LACKS)
         kept = stages.get(STAGE, depends, build, code=code)
         found[name] = Scores.join(list(read_kept(kept)), prepared.signature)
