@@ -2,7 +2,7 @@
 
 Comments, docstrings, blank lines, spaces, line breaks inside brackets and trailing commas do not count. Other changes
 of form do: quotes, parentheses, the width of an indent. Python itself reads nothing here, so every version of it gives
-the same hashes.
+the same hashes. An f-string ends at its next quote, as in Python 3.11.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
+from types import CellType
 from typing import Any, NamedTuple, TypeAlias
 
 Code: TypeAlias = Callable[..., Any] | Mapping[str, str]  # a function, a class, or what `hash_sources` returned
@@ -29,7 +30,7 @@ INSTALLED = {Path(folder) for folder in sysconfig.get_paths().values()}  # of Py
 
 TOKEN = re.compile(
     r"""
-    [rRbBuUfF]{0,2}(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')
+    [rRbBuUfF]{0,2}(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
     |\#[^\n]*  # a comment
     |\\\n  # a line that goes on
     |\n[ \t]*  # the end of a line, and the indent of the next one
@@ -52,19 +53,22 @@ UNUSED = ("import ", "from ", "if TYPE_CHECKING :", "if __name__ = =")  # no par
 
 
 def _read_project() -> dict[Path, str]:
-    """The sources of this project and the data files among them, as they are now.
+    """The sources of this project as they are now.
 
-    They are read when the process starts: the text of a file that changes later is not the code that runs.
+    They are read when the process starts: the text of a file that changes later is not the code that runs. Editors keep
+    files of their own beside it, such as links to nowhere.
     """
-    files = (file for package in PACKAGES for file in (ROOT / package).rglob("*") if file.suffix in (".py", *DATA))
-    return {file: file.read_text(encoding="utf-8") for file in files}
+    files: list[Path] = []
+    for package in PACKAGES:
+        files += (ROOT / package).rglob("*.py")
+    return {file: _read(file) for file in files if file.stem.isidentifier() and file.is_file()}
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 TEXTS = _read_project()
-DATA_FILES = {
-    folder: [file for file in TEXTS if file.parent == folder and file.suffix in DATA]
-    for folder in {file.parent for file in TEXTS if file.suffix in DATA}
-}
 
 
 class Line(NamedTuple):
@@ -110,7 +114,7 @@ def read_lines(source: str) -> list[Line]:
         elif first in OPENING:
             opened.append(len(tokens))
             tokens.append(token)
-        elif first in CLOSING:
+        elif first in CLOSING and opened:
             _drop_trailing_comma(tokens, opened.pop())
             tokens.append(token)
         elif first not in COMMENT_OR_CONTINUED:
@@ -260,12 +264,14 @@ class Module:
             hashes |= module.data
         return hashes
 
-    @property
+    @cached_property
     def data(self) -> dict[str, str]:
         """The hashes of the data files beside it that it names, or that have its name."""
-        beside = [] if self.file is None else DATA_FILES.get(self.file.parent, [])
-        files = [file for file in beside if file.name in self.source or file.stem == Path(self.label).stem]
-        return {file.relative_to(ROOT).as_posix(): _hash(TEXTS[file]) for file in files}
+        if self.file is None:
+            return {}
+        beside = [file for file in self.file.parent.iterdir() if file.suffix in DATA and file.is_file()]
+        read = [file for file in beside if file.name in self.source or file.stem == self.file.stem]
+        return {Path(self.label).with_name(file.name).as_posix(): _hash(_read(file)) for file in read}
 
     def trace(self, start: Statement) -> tuple[set[str], set[str]]:
         """What a statement uses of this module: the text of each statement, and what it imports."""
@@ -298,12 +304,13 @@ def _find_names(lines: list[Line]) -> tuple[str, ...]:
 
 @cache
 def _find_module(root: Path, name: str) -> Module | None:
-    base = root.joinpath(*name.split("."))
-    for file in (base.with_suffix(".py"), base / "__init__.py") if name else ():
+    *folders, last = name.split(".")
+    folder = root.joinpath(*folders)
+    for file in (folder / f"{last}.py", folder / last / "__init__.py"):
         if file in TEXTS:
             return Module(name, file, TEXTS[file])
-        if name.partition(".")[0] not in PACKAGES and file.is_file():
-            return Module(name, file, file.read_text(encoding="utf-8"))
+        if folders and folders[0] not in PACKAGES and file.is_file():
+            return Module(name, file, _read(file))
     return None
 
 
@@ -323,9 +330,10 @@ def hash_sources(code: Iterable[Code]) -> dict[str, str]:
 
     Raises ValueError for code without source.
     """
+    given = list(code)
     texts: dict[str, set[str]] = {}
     whole: dict[str, str] = {}
-    for root in _list_roots(code):
+    for root in _list_roots(given):
         module = _find_module_of(root)
         used, targets = module.trace(_find_statement(module, root))
         texts.setdefault(module.label, set()).update(used)
@@ -334,7 +342,7 @@ def hash_sources(code: Iterable[Code]) -> dict[str, str]:
             found = module.find(target)
             whole |= {} if found is None else found.closure
             texts[module.label].add(target)
-    for each in code:
+    for each in given:
         whole |= each if isinstance(each, Mapping) else {}
     hashes = {label: _hash("\n".join(sorted(parts))) for label, parts in texts.items()}
     return dict(sorted((hashes | whole).items()))
@@ -348,14 +356,21 @@ def _list_roots(code: Iterable[Code]) -> Iterator[Callable[..., Any]]:
         elif inspect.ismethod(each):
             yield each.__self__ if isinstance(each.__self__, type) else type(each.__self__)
         elif inspect.isfunction(each):
-            function = inspect.unwrap(each)
-            yield function
-            used = inspect.getclosurevars(function).nonlocals.values()  # functions beside it in the same function
-            yield from _list_roots(value for value in used if inspect.isfunction(value) and value is not function)
+            yield from _list_functions(inspect.unwrap(each), set())
         elif isinstance(each, type):
             yield each
         elif not isinstance(each, Mapping):
             yield type(each)
+
+
+def _list_functions(function: Any, known: set[Any]) -> Iterator[Callable[..., Any]]:
+    """A function, and the functions beside it inside the same outer one that it uses."""
+    known.add(function)
+    yield function
+    cells = [cell for cell in function.__closure__ or () if cell != CellType()]
+    for inner in [cell.cell_contents for cell in cells]:
+        if inspect.isfunction(inner) and inner not in known:
+            yield from _list_functions(inner, known)
 
 
 def _list_ours(values: Iterable[Any]) -> Iterator[Callable[..., Any]]:
@@ -387,7 +402,7 @@ def _find_module_of(root: Callable[..., Any]) -> Module:
 @cache
 def _read_module(name: str, file: Path) -> Module:
     """A module outside this project, as it is when a process first asks."""
-    return Module(name, file, file.read_text(encoding="utf-8"))
+    return Module(name, file, _read(file))
 
 
 def _find_statement(module: Module, root: Callable[..., Any]) -> Statement:
@@ -395,7 +410,8 @@ def _find_statement(module: Module, root: Callable[..., Any]) -> Statement:
     if inspect.isfunction(root) and "<" in root.__qualname__:  # <locals> or <lambda>
         return _find_block(module.lines, root.__code__.co_firstlineno)
     name = root.__qualname__.partition(".")[0]
-    return next(statement for statement in module.statements if name in statement.names)
+    everything = Statement((), tuple(module.lines))  # for what is defined inside an `if`
+    return next((statement for statement in module.statements if name in statement.names), everything)
 
 
 def _find_block(lines: list[Line], number: int) -> Statement:

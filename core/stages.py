@@ -127,14 +127,14 @@ def _read_depends(folder: Path) -> Any:
 
 def _find_changed_code(place: Path, depends: Depends) -> tuple[Path, list[str]] | None:
     """The last stage or cache that differs from this one in its code alone, and the files that differ."""
-    name = glob.escape(place.name.rpartition("-")[0])
-    others = sorted(place.parent.glob(f"{name}-*/{DEPENDS}"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for file in others:
-        found = _read_depends(file.parent)
-        if isinstance(found, dict) and {**found, CODE: depends[CODE]} == depends and found.get(CODE) != depends[CODE]:
+    name, _, digits = place.name.rpartition("-")
+    others = place.parent.glob(f"{glob.escape(name)}-{'?' * len(digits)}")
+    code = depends[CODE]
+    for folder in sorted(others, key=os.path.getmtime, reverse=True):
+        found = _read_depends(folder)
+        if folder != place and isinstance(found, dict) and {**found, CODE: code} == depends:
             earlier = found.get(CODE, {})
-            files = sorted({**earlier, **depends[CODE]})
-            return file.parent, [name for name in files if earlier.get(name) != depends[CODE].get(name)]
+            return folder, [file for file in sorted(earlier | code) if earlier.get(file) != code.get(file)]
     return None
 
 
@@ -364,6 +364,7 @@ class Cache:
         """
         entries = [f"{key}\t{json.dumps(value)}" for key, value in made.items()]
         lines = "".join(f"{_hash(entry)}\t{entry}\n" for entry in entries)
+        known = self.values
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(self.folder):
             _refuse_links(self.folder, "a cache")
@@ -375,7 +376,7 @@ class Cache:
                     file.seek(-1, os.SEEK_END)
                     lines = lines if file.read() == b"\n" else f"\n{lines}"  # a killed process left half a line
                 file.write(lines.encode())
-        self.values.update(made)
+        known.update(made)
 
     def _refuse_other(self) -> None:
         """Puts aside a cache of other dependencies, whose values would be taken for those of this one."""

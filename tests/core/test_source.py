@@ -112,8 +112,7 @@ def strip(line: str) -> str:
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="later tokenizers cut f-strings in parts")
 def test_the_lines_of_this_project_are_those_of_the_tokenizer_of_python() -> None:
     for file, code in source.TEXTS.items():
-        if file.suffix == ".py":
-            assert [strip(line.text) for line in read_lines(code)] == list_tokens(code), file
+        assert [strip(line.text) for line in read_lines(code)] == list_tokens(code), file
 
 
 # ---- which files lie behind a function -------------------------------------------------------------------------------
@@ -203,6 +202,31 @@ def test_a_partial_counts_by_its_function_and_a_method_by_its_class(package: Pat
     assert hash_sources([partial(partial(steps.total), x=1)]) == hash_sources([steps.total])
     middle = hash_sources([source.Module("a", None, "").trace])
     assert middle == hash_sources([source.Module])
+
+
+def test_functions_that_use_one_another_end(tmp_path: Path) -> None:
+    def even(n: int) -> bool:
+        return n == 0 or odd(n - 1)
+
+    def odd(n: int) -> bool:
+        return n > 0 and even(n - 1)
+
+    assert hash_sources([even]) == hash_sources([odd])
+
+
+def test_a_class_inside_an_if_counts_with_its_module(package: Path) -> None:
+    (package / "choice.py").write_text("if True:\n    class Step:\n        x = 1\n")
+    before = hash_sources([load("my_paper.choice").Step])
+    (package / "choice.py").write_text("if True:\n    class Step:\n        x = 2\n")
+    assert hash_sources([load("my_paper.choice").Step]) != before
+
+
+def test_files_of_editors_are_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "steps.py").write_bytes(b"x = 1  # caf\xe9\n")
+    (tmp_path / "core" / ".#steps.py").symlink_to("me@here.1:2")
+    monkeypatch.setattr(source, "ROOT", tmp_path)
+    assert [file.name for file in source._read_project()] == ["steps.py"]
 
 
 def test_a_lambda_counts_by_its_line() -> None:
