@@ -65,6 +65,8 @@ def test_the_lines_of_a_module_are_literal() -> None:
         ("", "def f ( a , * , b : int = 1 ) - > str :"),
         ("    ", """return f"{a!r:>{b}}" + rb'#'"""),
     ]
+    # printf '%s' THE LINES | sha256sum
+    assert source.Module("f", None, code).fingerprint == "aa7955f195a134f0"
     assert [line.number for line in read_lines('"""a\nb"""\nx = """\n"""\n\ny = (\n1)\nz')] == [3, 6, 8]
 
 
