@@ -11,7 +11,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,9 @@ class RayEngine:
         if address is not None:
             check_cluster(address)
         self.ray, self.metrics, self.workers = ray, metrics, workers
-        self.code: Mapping[str, Mapping[str, str]] = {}  # as in LocalEngine, once it is prepared
+        # by metric, once it is prepared: the signature of its scores, and its code as in LocalEngine
+        self.signatures: dict[str, str] = {}
+        self.code: Mapping[str, Mapping[str, str]] = {}
         self.resources = {"num_cpus": cpus, "num_gpus": gpus}
         own = None if address is not None else max(1, round(workers * cpus)) + 1
         ray.init(
@@ -159,8 +161,8 @@ class RayEngine:
     def prepare(self, file: ScorableFile) -> dict[str, str]:
         """As `LocalEngine.prepare`."""
         ask = self.ray.remote(**self.resources)(_prepare_local)
-        signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
-        return signatures
+        self.signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
+        return self.signatures
 
     def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
         """As `LocalEngine.score`."""
@@ -169,7 +171,7 @@ class RayEngine:
             return
         scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
             ScoringActor,
-            fn_constructor_args=(self.metrics, file.source.resolve(), file.sha256, str(file.source.path)),
+            fn_constructor_args=(self.metrics, self.signatures, file.source.resolve(), file.sha256, file.source.path),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
             max_task_retries=RETRIES,
@@ -190,11 +192,26 @@ Engine = LocalEngine | RayEngine
 
 
 class ScoringActor:
-    """Holds metrics and scores chunks of a file, which messages call `name`."""
+    """Holds metrics with these signatures and scores chunks of a file, which messages call `name`.
 
-    def __init__(self, metrics: Mapping[str, Any], file: InputFile, sha256: str, name: str) -> None:
-        self.metrics = prepare(_build(metrics), partial(read_again, file, sha256))
-        self.name = Path(name)
+    A file that has changed since the signatures were asked (a corpus, a rubric) is a fault of every chunk.
+    """
+
+    def __init__(
+        self, metrics: Mapping[str, Any], signatures: Mapping[str, str], file: InputFile, sha256: str, name: Path
+    ) -> None:
+        self.given, self.signatures, self.name = metrics, signatures, name
+        self.read = partial(read_again, file, sha256)
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics. Raises InputFaults if a file of one has changed."""
+        found = prepare(_build(self.given), self.read)
+        changed = [name for name, metric in found.items() if metric.signature != self.signatures[name]]
+        if changed:
+            rule = "its files and models must stay as they are during a run, but they changed: give the command again"
+            raise InputFaults(f"{name}: {rule}" for name in changed)
+        return found
 
     def __call__(self, row: dict[str, bytes]) -> dict[str, bytes]:
         chunk, names = pickle.loads(row["part"])

@@ -1,6 +1,7 @@
 """Files that change under a run: scores are kept under the hash of what was read."""
 
 import json
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from core.scores import Scores, require
 from core.stages import Stages
 from data.files import InputFile, iterate_examples, read_examples
 from data.scored import read_scored
-from judge.engines import LocalEngine, read_again
+from judge.engines import LocalEngine, ScoringActor, read_again
 from judge.streaming import ScorableFile, add_kept_scores, check_scorable, keep_scores, read_kept
 
 SHORT, LONG = ["a", "a b"], ["a b c", "a b c d", "a b c d e"]
@@ -39,6 +40,11 @@ class Shares:
         """Names the corpus, as every metric with a corpus does."""
         return f"shares|words={self.words}"
 
+    @classmethod
+    def from_file(cls, path: str) -> "FixedShares":
+        """The shares of a corpus in a file of its own."""
+        return FixedShares(cls().with_corpus(read_examples(path)).words)
+
     def with_corpus(self, corpus: Iterable[Example]) -> "Shares":
         """The metric with the words of the corpus counted."""
         return replace(self, words=sum(len(example.full_text.split()) for example in corpus))
@@ -47,6 +53,16 @@ class Shares:
         """The shares."""
         found = WordCount().score(examples)
         return Scores({"quality": found.values["quality"] / self.words}, self.signature)
+
+
+@dataclass(frozen=True)
+class FixedShares:
+    """Shares of a corpus that is given."""
+
+    words: int
+    requires = require()
+    signature = Shares.signature
+    score = Shares.score
 
 
 def score_words(file: ScorableFile, stages: Stages) -> list[float]:
@@ -87,6 +103,18 @@ def test_another_process_refuses_a_file_that_has_changed(tmp_path: Path) -> None
     write(path, LONG)
     with pytest.raises(InputFaults, match=rf"in\.jsonl: {REFUSED}"):
         list(read_again(InputFile(path), file.sha256))
+
+
+def test_a_worker_refuses_a_corpus_that_has_changed_since_signatures_were_asked(tmp_path: Path) -> None:
+    path, corpus = write(tmp_path / "in.jsonl", SHORT), write(tmp_path / "corpus.jsonl", SHORT)
+    config = {"m": {"_target_": "tests.judge.test_changing_files.Shares.from_file", "path": str(corpus)}}
+    file = check_scorable(path, {"m": WordCount()}, chunk=2)
+    row = {"part": pickle.dumps(([(1, Example("a", text="a b c"))], ["m"]))}
+    actor = ScoringActor(config, {"m": "shares|words=3"}, file.source, file.sha256, path)
+    assert json.loads(pickle.loads(actor(row)["scored"])["m"])["values"] == {"quality": [1.0]}
+    write(corpus, LONG)
+    changed = ScoringActor(config, {"m": "shares|words=3"}, file.source, file.sha256, path)
+    assert "m: its files and models must stay as they are during a run" in str(pickle.loads(changed(row)["scored"]))
 
 
 def change_after_a_line(path: Path) -> Iterator[Example]:
