@@ -33,7 +33,7 @@ VERBS = {
     "audit": Verb("audit", "data.path"),
     "plan": Verb("plan", "pilot.path"),
     "steer": Verb("steer"),
-    "train cdm": Verb("cdm_dialogue", "data.train_path", ("data=dialogues",), "Train CDM's metrics on your dialogues"),
+    "train cdm": Verb("train_cdm", "data.train_path"),
     "train discriminator": Verb("oumg", line="Train discriminators of human text and two systems, which they compare"),
     "train guide": Verb("guided_text", "data.path", line="Train guides and classifiers of the labels of your texts"),
     "demo": Verb("demo"),

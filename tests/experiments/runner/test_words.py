@@ -51,7 +51,7 @@ SUMMARIES = CONFIGS.parent / "examples" / "summaries.jsonl"
         ("score metric.model=a/b", "+exp=score metric.model=a/b"),
         ("agree lower_is_better=ter", "+exp=meta_eval lower_is_better=[ter]"),
         ("steer prompts=Hello,you", '+exp=steer prompts=["Hello,you"]'),
-        ("train cdm in.jsonl", '+exp=cdm_dialogue data=dialogues data.train_path="in.jsonl"'),
+        ("train cdm in.jsonl", '+exp=train_cdm data.train_path="in.jsonl"'),
         ("doctor score in.jsonl metric=bleu", '+exp=score data.path="in.jsonl" metric=bleu dry_run=true'),
         ("doctor +exp=oumg", "+exp=oumg dry_run=true"),
         ("train guide in.jsonl", '+exp=guided_text data.path="in.jsonl"'),
