@@ -37,7 +37,7 @@ CUES_CAPTION = (
     "How well one surface feature alone tells positives from negatives: AUC, 0.5 is chance, above it positives have "
     "more of it. Unseen words are in no held-out dialogue."
 )
-IMPLAUSIBLE = f"share of drawn tokens that the amateur ranks below {PLAUSIBLE:,}"
+IMPLAUSIBLE = f"share of drawn tokens beyond the likeliest {PLAUSIBLE:.0%} of the amateur's vocabulary"
 
 
 def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
@@ -126,9 +126,7 @@ def list_baselines(plan: CdmPlan) -> list[str]:
     said = []
     writer = plan.negatives.writer
     if plan.baseline is not None:
-        said.append(
-            f"{BASELINE}_*: a baseline of the paper (Table 5), not CDM: negatives of the amateur alone (gamma 0)."
-        )
+        said.append(f"{BASELINE}_*: a baseline of the paper (Table 5), not CDM: the amateur draws alone (gamma 0).")
     if writer != "contrast":
         gamma = f"model.negatives.sampling.gamma is {plan.negatives.sampling.gamma:g}"
         said.append(f"{gamma}: cdm_generative_* is a baseline of the paper (Table 5) here: negatives of the {writer}.")

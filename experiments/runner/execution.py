@@ -31,7 +31,7 @@ from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import COPIES, check_trusted, leaves
-from experiments.runner.words import find_verb
+from experiments.runner.words import find_verb, name_extra
 from judge.metrics import importable
 from judge.tables import Table, literal
 
@@ -73,17 +73,6 @@ def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str]
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             return _report_end(error, config, folder, kept, held)
     return FINE
-
-
-def name_extra(target: str) -> str | None:
-    """The extra that an experiment of this project needs as a whole; a tool needs what its metrics do.
-
-    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.demo.models.models")
-    (None, 'papers')
-    """
-    if not target.startswith("experiments.") or target.startswith("experiments.tools."):
-        return None
-    return "demo" if target == "experiments.demo.demo.demo" else "papers"
 
 
 def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Journal, held: ExitStack) -> int:

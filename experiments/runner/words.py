@@ -203,6 +203,17 @@ def find_verb(experiment: str) -> str:
     return next((name for name, verb in VERBS.items() if verb.experiment == experiment and not verb.line), "")
 
 
+def name_extra(target: str) -> str | None:
+    """The extra that an experiment of this project needs as a whole; a tool needs what its metrics do.
+
+    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.demo.models.models")
+    (None, 'papers')
+    """
+    if not target.startswith("experiments.") or target.startswith("experiments.tools."):
+        return None
+    return "demo" if target == "experiments.demo.demo.demo" else "papers"
+
+
 def name_verb(words: Sequence[str]) -> list[str]:
     """The words that say what runs, for `--help`.
 
