@@ -41,7 +41,7 @@ VERBS = {
 }
 # settings that are lists, so that neither a,b nor a alone needs brackets
 LISTS = {"metrics", "metric.aspects", "pilot.systems", "differences", "raters", "costs", "kinds", "seeds", "labels"}
-LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules"}
+LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules", "model.baseline"}
 ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.(model|price)")
 SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
 SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
@@ -187,7 +187,7 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
         if twice := [name for name in names if names.count(name) > 1]:
             raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
         return [f"+metric@metrics.{name}={name}" for name in names]
-    if (key in LISTS and is_plain) or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
+    if (key in LISTS and is_plain and value != "null") or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
         return [f"{key}=[{value}]"]
     if has_several:
         raise SettingFault(f"{setting} needs -m, which runs a job for each value; a list is written '{key}=[{value}]'")
