@@ -23,7 +23,10 @@ PAIRS = (
     f"(step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). {{equal}}win_rate has Tango's score "
     f"interval (Wilson's where nothing ties), difference Student's t interval below {FEWEST_UNITS} inputs."
 )
-EQUAL = "equal within: two one-sided t tests, adjusted for all pairs, show that the difference is below the margin. "
+EQUAL = (
+    "equal within: two one-sided tests (Student's t, Tango's score interval for rare differences), adjusted for all "
+    "pairs, show that the difference is below the margin. "
+)
 POWERED = {  # title and caption by what is estimated
     "mean": (
         "Human means from few ratings",

@@ -16,7 +16,7 @@ from judge.agreement_tables import describe_chance, single_table
 from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
-from meta_eval.intervals import Resampling, mean_interval, share_interval
+from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
 from meta_eval.labels import (
     MOST_LABELS,
     PEOPLE,
@@ -175,7 +175,8 @@ def correct_mean(texts: ScoredSet, name: str, of: LabelledAspect, labelling: Lab
         by_judge = share_interval(judged[there], restrict(texts.layout, there))
         by_people = powered_rate(ratings, scores, texts.layout)
     else:
-        by_judge, by_people = mean_interval(judged[there]), powered_mean(ratings, scores)
+        by_judge = mean_over_inputs(judged[there], restrict(texts.layout, there))
+        by_people = powered_mean(ratings, scores, texts.layout)
     return {"texts": len(texts), "by_judge": by_judge, **by_people.cells}
 
 

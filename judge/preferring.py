@@ -197,8 +197,8 @@ def list_single(
 
 
 def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tuple[str, str]]:
-    """The pairs whose win rates are within `margin` of 1/2: Schuirmann's two one-sided tests of the means of inputs, at
-    `level` divided by the number of pairs.
+    """The pairs whose win rates are within `margin` of 1/2: two one-sided tests of the means of inputs, at `level`
+    divided by the number of pairs.
     """
     pairs, found = [*combinations(given.systems, 2)], set[tuple[str, str]]()
     for pair in pairs:
@@ -206,7 +206,7 @@ def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tup
         known = ~np.isnan(outcomes)
         inputs = restrict(given.layout, known).inputs
         means = np.bincount(inputs, outcomes[known]) / np.bincount(inputs)
-        if len(means) > 1 and is_within_margin(means, margin, level, len(pairs)):
+        if is_within_margin(means, margin, level, len(pairs), largest=0.5):
             found.add(pair)
     return frozenset(found)
 

@@ -16,7 +16,7 @@ from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Layout, explain_undefined, lay_out, restrict
 from meta_eval.intervals import USUAL, Resampling, grouped_estimate, jackknife_interval, share_interval
-from meta_eval.ties import settle_ties, to_outcomes
+from meta_eval.ties import subtract, to_outcomes
 
 MAIN = 0.9  # of what all cues explain, by the main ones
 MOST_NAMED = 3
@@ -120,7 +120,7 @@ def audit_damage(undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | N
     units = restrict(layout or lay_out(len(kept)), kept)
     falls = [_standardised(before - level, before, units) for level in after]
     steps = [_standardised(weaker - stronger, before, units) for weaker, stronger in pairwise(after)]
-    wins = share_interval(to_outcomes(settle_ties(before - after[-1], before)), units)
+    wins = share_interval(to_outcomes(subtract(before, after[-1])), units)
     is_monotone = bool(falls[-1].low > 0 and all(not step.high < 0 for step in steps))
     return DamageAudit(n, tuple(falls), tuple(steps), wins, is_monotone)
 

@@ -16,7 +16,7 @@ from meta_eval.intervals import Resampling, draw_grouped, share_interval
 from meta_eval.labels import estimate_kappa, weigh_macro_f1
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
-from meta_eval.ties import settle_ties, to_outcomes
+from meta_eval.ties import subtract, to_outcomes
 
 OUTCOMES = np.array([0.0, 0.5, 1.0])
 JUDGE, PANEL = "judge", "panel"  # of verdicts that nobody named, and of what most judges say
@@ -222,7 +222,7 @@ def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int],
         padded[[outputs.get(key, -1) for key in zip(systems, asked.inputs, strict=True)]]
         for systems in (asked.systems_a, asked.systems_b)
     )
-    return to_outcomes(settle_ties(a - b, scores))
+    return to_outcomes(subtract(a, b))
 
 
 @dataclass(frozen=True, eq=False)

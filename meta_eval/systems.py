@@ -24,7 +24,7 @@ from meta_eval.grouping import find_common, lay_out
 from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
-from meta_eval.ties import settle_ties, to_outcomes
+from meta_eval.ties import subtract, to_outcomes
 
 HUMAN = "human "  # before the name of an aspect that people rated
 UNCOUNTED = Estimate.undefined("cheap cues are not counted")
@@ -106,8 +106,8 @@ def compare_pairs(
     """Compares every pair of systems; `values` have the shape (systems, inputs), NaN where one is missing.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
-    `margin`, two systems are equal within it at `level`, divided by the number of pairs, where Student's t interval
-    lies inside (Schuirmann's two one-sided tests). Raises ValueError for infinite or too large scores.
+    `margin`, two systems are equal within it at `level`, divided by the number of pairs, where the interval of their
+    difference lies inside (`is_within_margin`). Raises ValueError for infinite or too large scores.
     """
     refuse_large("scores", values)
     kept, at = find_common(values)
@@ -120,9 +120,11 @@ def compare_pairs(
         found |= dict.fromkeys(places, _compare_nothing(reason, n))
     elif places:
         first, second = np.triu_indices(len(scores), 1)
-        gaps = settle_ties(scores[first] - scores[second], scores)
+        gaps = subtract(scores[first], scores[second])
         p_values = randomisation_p(gaps.T, permutations, resampling.seed)
-        for place, gap, p, gain in zip(places, gaps, p_values, _estimate_means(gaps, resampling), strict=True):
+        largest = [_bound_difference(pair) for pair in zip(scores[first], scores[second], strict=True)]
+        gains = _estimate_means(gaps, resampling)
+        for place, gap, p, gain, most in zip(places, gaps, p_values, gains, largest, strict=True):
             found[place] = SystemComparison(
                 n,
                 difference=gain,
@@ -131,7 +133,7 @@ def compare_pairs(
                 ties=int((gap == 0).sum()),
                 losses=int((gap < 0).sum()),
                 p_value=float(p),
-                is_equal=None if margin is None else is_within_margin(gap, margin, level, len(places)),
+                is_equal=None if margin is None else is_within_margin(gap, margin, level, len(places), most),
                 reason=gain.reason,
             )
     return {(systems[i], systems[j]): each for (i, j), each in found.items()}
@@ -169,6 +171,17 @@ def rank_systems(
     found = [SystemMean(name, int(at.sum()), means[name], number) for name, number in cluster.items()]
     nothing = Estimate.undefined("too few inputs have a score of this system and of the others")
     return found + [SystemMean(name, 0, nothing, "–") for name in systems if name not in means]
+
+
+def _bound_difference(pair: tuple[Floats, Floats]) -> float:
+    """The largest difference of scores that are only two numbers, such as 0 and 1; 0 for others.
+
+    A constant may be one of two numbers, of which the other one is 0.
+    """
+    values = np.unique(np.stack(pair))
+    if len(values) == 1:
+        return abs(float(values[0]))
+    return float(np.ptp(values)) if len(values) == 2 else 0.0
 
 
 def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:

@@ -175,6 +175,22 @@ def test_a_difference_by_rounding_is_a_tie():
     assert (found.wins, found.ties, found.losses) == (1, 2, 0)
     same = compare(np.full(9, 0.1 + 0.2), np.full(9, 0.3))
     assert (same.ties, same.difference.value, same.p_value) == (9, 0.0, 1.0)
+    tiny = compare([1e-17, -1e-17, 0.3, 0.5], [0.0, 0.0, 0.1, 0.1])  # beside differences of .2
+    assert (tiny.wins, tiny.ties) == (2, 2)
+
+
+def test_one_huge_score_makes_no_ties():
+    """One input that exploded under both systems, or under a third one, hides no other difference."""
+    a = np.arange(100) * 0.01
+    b = a - 1
+    a[7] = b[7] = 1e12
+    found = compare(a, b)
+    assert (found.wins, found.ties) == (99, 1)
+    assert found.p_value < 0.001
+    third = np.zeros(100)
+    third[3] = -1e10
+    together = compare_pairs(("x", "y", "z"), np.stack([a, b, third]))["x", "y"]
+    assert (together.wins, together.ties) == (99, 1)
 
 
 @pytest.mark.slow
