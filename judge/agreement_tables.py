@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from judge.tables import Row, Table, collect_reasons, pick, tabulate
+from judge.tables import Row, Table, collect_reasons, format_number, pick, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout
 from meta_eval.intervals import USUAL, Resampling
-from meta_eval.labels import SingleAgreement
+from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 
+LEVEL = 0.05  # of tests against chance
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
-SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
+SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa", "beside_people")
+NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
 
 
 def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
@@ -36,13 +38,30 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
     return Table("Agreement with ratings", caption, found, key=AGREEMENT)
 
 
-def describe_chance(found: Estimate, chance: float = 0.0) -> str:
-    """What the interval of an agreement says about chance."""
-    if math.isnan(found.low):
-        return f"not held against chance, because {found.reason}"
-    if found.low > chance:
-        return "better than chance"
-    return "worse than chance" if found.high < chance else "not shown to be better than chance"
+def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
+    """What a permutation test says about an agreement and chance; `p_value` is two-sided."""
+    if math.isnan(p_value) or math.isnan(kappa.value):
+        return f"not held against chance, because {kappa.reason}"
+    if p_value >= level:
+        return "not shown to be better than chance"
+    return "better than chance" if kappa.value > 0 else "worse than chance"
+
+
+def describe_enough(single: Sequence[SingleAgreement], name: str, is_weighted: bool = False) -> str:
+    """Whether a judge agrees with people as they do among themselves, in a clause with both figures."""
+    by_name = {each.name: each for each in single}
+    if name not in by_name:
+        return "whether that is enough is unknown: no text has labels of two people"
+    people, judge = (each.weighted_kappa if is_weighted else each.kappa for each in (by_name[PEOPLE], by_name[name]))
+    beside = by_name[name].beside_people
+    figures = f"people {format_number(people.value)}, {name} {format_number(judge.value)}"
+    if math.isnan(beside.low):
+        return f"with people one by one ({figures}): whether that is enough is unknown, because {beside.reason}"
+    if beside.high < 0:
+        return f"with people one by one ({figures}): it cannot replace a person here"
+    if beside.low > -NEARLY:
+        return f"with people one by one ({figures}): it can stand in for a person here"
+    return f"with people one by one ({figures}): it is not shown to agree like a person"
 
 
 def _rank(row: Agreement) -> tuple[float, str]:
@@ -54,7 +73,8 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
     caption = (
         "Observed and expected disagreement are each summed over people (Davies and Fleiss). A judge that agrees with "
         "people as they do among themselves can stand in for one of them. No judge agrees with more of these labels "
-        "than what most people say, which includes their own."
+        "than what most people say, which includes their own. beside_people: kappa (of labels 1 to 5 the weighted one) "
+        f"minus that of people; a judge less than {NEARLY:g} below, by this interval, can stand in for a person."
     )
     rows = (pick(each, SINGLE_CELLS, **names, judge=each.name) for names, each in found)
     return tabulate("Agreement with single people", caption, rows)

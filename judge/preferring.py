@@ -192,7 +192,8 @@ def list_single(
         return []
     columns, twice = in_both_orders(np.stack([*found.values(), *people]), asked.layout)
     by_name = dict(zip(found, columns, strict=False))
-    single = agree_with_single(columns[len(found) :], by_name, OUTCOMES, twice, resampling)
+    people_columns = columns[len(found) :]
+    single = agree_with_single(people_columns, by_name, OUTCOMES, twice, resampling, is_ordered=False)
     return [replace(each, n=each.n // 2) for each in single]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.chance import measure_preference_chance
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import Resampling, draw_grouped, share_interval
 from meta_eval.labels import estimate_kappa, weigh_macro_f1
@@ -152,6 +154,8 @@ class PreferenceAgreement:
     # Cohen's kappa (1960) of win, tie and loss. Each judgement counts in both orders, so that kappa does not depend on
     # which system is called a.
     kappa: Estimate
+    # two-sided, that the outcomes of both are independent (`meta_eval.chance`); NaN without a preference of both
+    p_chance: float = math.nan
 
 
 def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resampling) -> PreferenceAgreement:
@@ -173,7 +177,9 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resa
     macro_f1 = draw_grouped(weigh_macro_f1(human, found, OUTCOMES, layout), layout, resampling).estimate
     (x, y), twice = in_both_orders(np.stack([human, found]), layout)
     kappa = estimate_kappa([(x, y)], OUTCOMES, twice, resampling)
-    return PreferenceAgreement(len(human), missing, share_interval(same, layout), macro_f1, untied, kappa)
+    p_chance = measure_preference_chance(human, found, layout, resampling.seed)
+    accuracy = share_interval(same, layout)
+    return PreferenceAgreement(len(human), missing, accuracy, macro_f1, untied, kappa, p_chance)
 
 
 def agree_among(table: Floats, layout: Layout, resampling: Resampling) -> Estimate:

@@ -57,7 +57,7 @@ def test_people_among_themselves_and_the_ceiling() -> None:
     people = [[1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, 1]] * 10
     found, tables = agree([(each, each[0]) for each in people])
     assert [row["kappa"].value for row in tables[SINGLE].rows] == pytest.approx([1 / 3, 2 / 3, 2 / 3])
-    assert any("people among themselves by 0.333" in note for note in found.notes)
+    assert any("with people one by one (people 0.333, " in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
