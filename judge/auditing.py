@@ -167,7 +167,7 @@ def audit_aspect(
             continue
         units, before, after = restrict(layout, differs), scores[differs], values[:, differs]
         if name in DAMAGES:
-            damages[name] = audit_damage(before, after, layout=units)
+            damages[name] = audit_damage(before, after, layout=units, resampling=resampling)
         else:
             edits[name] = audit_edit(before, after[0], layout=units)
     explained = None if cues is None else audit_cues(scores, cues, layout=layout, resampling=resampling)
