@@ -190,8 +190,8 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
     ]
     caption = (
         "n: texts that the damage can change and that the metric can score at every strength. monotone: the score "
-        "falls significantly, and rises significantly at no step, by sign flips of the raw changes of inputs; p_value is "
-        "that of the fall at the greatest strength. Intervals are over inputs: the jackknife, and for "
+        "falls significantly, and rises significantly at no step, by sign flips of the raw changes of inputs; p_value "
+        "is that of the fall at the greatest strength. Intervals are over inputs: the jackknife, and for "
         "wins_over_damage Tango's score interval."
     )
     return Table("Damage", caption, rows)

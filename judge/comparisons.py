@@ -57,6 +57,8 @@ class SystemsCompared(Result):
     margins: Margins
     # what limits the comparison
     limits: Sequence[str]
+    # how many there are; a metric compares those for which every system that it compares has a score
+    inputs: int
 
     @property
     def tables(self) -> list[Table]:
@@ -76,9 +78,20 @@ class SystemsCompared(Result):
         by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
             answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
+            if 0 < ranked[0].n < self.inputs:
+                answer = f"on {ranked[0].n} of {self.inputs} inputs, {answer}"
             by_answer.setdefault(answer, []).append(metric)
         said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
-        return (*self.limits, f"{said[:1].upper()}{said[1:]}.")
+        return (*self.limits, *self._note_chance(), f"{said[:1].upper()}{said[1:]}.")
+
+    def _note_chance(self) -> Iterator[str]:
+        """How often chance alone separates systems where several metrics are tested, each for itself."""
+        if (tested := len(self.means)) > 2:
+            often = 1 - (1 - self.level) ** tested
+            yield (
+                f"p is for each metric alone: of {tested} metrics that see nothing, some one separates equal systems in "
+                f"up to {often:.0%} of studies"
+            )
 
     def _list_pairs(self) -> Iterator[Row]:
         """All pairs of systems by metric."""

@@ -273,7 +273,9 @@ def _test_pairs(given: Preferences, strengths: Floats, resampling: Resampling) -
     agrees = np.sign(evidence.sum(axis=0)) == np.sign(strengths[first] - strengths[second])
     evidence = np.where(agrees, evidence, 0.0)
     found = np.full(len(first), np.nan)
-    evidence = evidence[:, was_compared]
+    names = [*dict.fromkeys(given.inputs)]
+    by_name = sorted(range(len(names)), key=lambda i: names[i])  # the same swaps in any order of rows
+    evidence = evidence[by_name][:, was_compared]
     fitted = (k - 2) / max(n, k)
     found[was_compared] = randomisation_p(evidence, resampling.resamples, resampling.seed, fitted)
     return found
