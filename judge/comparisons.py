@@ -89,8 +89,8 @@ class SystemsCompared(Result):
         if (tested := len(self.means)) > 2:
             often = 1 - (1 - self.level) ** tested
             yield (
-                f"p is for each metric alone: of {tested} metrics that see nothing, some one separates equal systems in "
-                f"up to {often:.0%} of studies"
+                f"p is for each metric alone: of {tested} metrics that see nothing, one or more separate equal systems "
+                f"in up to {often:.0%} of studies"
             )
 
     def _list_pairs(self) -> Iterator[Row]:

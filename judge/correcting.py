@@ -126,16 +126,22 @@ def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Pref
     return replace(given, outcomes=outcomes, judges=judges, by_model=labels.by_model)
 
 
-def correct(given: Preferences, judges: Mapping[str, Floats], lengths: Floats | None) -> Corrections:
+def correct(
+    given: Preferences,
+    judges: Mapping[str, Floats],
+    lengths: Floats | None,
+    asked_judges: Sequence[str] = (),
+) -> Corrections:
     """The corrected rankings of pairs whose outcomes are those of people, NaN where they did not judge.
 
-    `judges` are the outcomes by the name of a judge, of shape (n,), `lengths` those of both outputs, of shape (n, 2).
+    `judges` are the outcomes by the name of a judge or metric, of shape (n,), `lengths` those of both outputs, of shape
+    (n, 2). Lengths are controlled for `asked_judges` and for the judges of the file.
     """
     sources = {WINNER: given.outcomes, **judges}
     by_length = {}
     if lengths is not None:
         for name, outcomes in sources.items():
-            if name in (JUDGE, *given.judges) or (name == WINNER and not np.isnan(outcomes).any()):
+            if name in (*asked_judges, *given.judges) or (name == WINNER and not np.isnan(outcomes).any()):
                 found = control_length(replace(given, outcomes=outcomes), lengths)
                 if found:
                     order = _rank({system: each.strength for system, each in found.items()})

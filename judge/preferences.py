@@ -70,8 +70,8 @@ class PreferenceStudy(Result):
     judged_inputs: Sequence[str]
     # of the ranking, by labels and for lengths
     corrections: Corrections
-    # the file whose winners are a model's, where tables say what people prefer
-    by_model: str
+    # the sentence that the winners are a model's, or that the file does not say so; else ""
+    whose: str
     # what the number of inputs limits
     resolution: Sequence[str]
 
@@ -125,10 +125,7 @@ class PreferenceStudy(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
-        found: list[str] = []
-        if self.by_model:
-            whose = f"the winners in {self.by_model} are verdicts of a model"
-            found.append(f'{whose}: "people" in tables and notes is this model')
+        found: list[str] = [self.whose] if self.whose else []
         if (position := self.position) is not None and (position.low > 0 or position.high < 0):
             place = "first" if position.value > 0 else "second"
             found.append(f"the judge prefers the output that it reads {place}: see the effect of position")

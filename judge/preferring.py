@@ -143,7 +143,6 @@ def prefer(
         raise InputFaults([fault(asked.name, 0, why)])
     lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
     people = ranked.by_rater()
-    by_model = asked.by_model and bool(found or len(people) > 1)
     line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
     line += "" if margin is None else f"|margin={margin:g}"
     line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
@@ -166,10 +165,20 @@ def prefer(
         },
         verdicts=verdicts,
         judged_inputs=asked.inputs,
-        corrections=correct(asked, found, lengths),
-        by_model=asked.name if by_model else "",
+        corrections=correct(asked, found, lengths, asked_judges=[name for name in first if name not in asked.judges]),
+        whose=describe_winners(asked if given is None else given, has_people=bool(found or len(people) > 1)),
         resolution=note_resolution(ranked.layout.input_count, resamples, "resamples", level),
     )
+
+
+def describe_winners(given: Preferences, has_people: bool) -> str:
+    """Whose the winners of a file are, where they are not those of people; `has_people`: whether tables say people."""
+    if given.by_model is None:
+        return f"{given.name} does not say whether people or a model chose the winners"
+    if not given.by_model:
+        return ""
+    named = ': "people" in tables and notes is this model' if has_people else ", not of people"
+    return f"the winners in {given.name} are verdicts of a model{named}"
 
 
 def read_given(source: Any, columns: Columns) -> Preferences | None:
@@ -257,7 +266,7 @@ def ask_judge(
 
     reasons = dict.fromkeys(range(len(rows)), "an output is missing") | dict(zip(there, found.reasons, strict=True))
     panel = {name: spread(first) for name, first in found.panel.items()}
-    return Verdicts(spread(found.first), [*reasons.values()], found.signature, panel)
+    return Verdicts(spread(found.first), [*reasons.values()], found.signature, panel, found.name)
 
 
 def _split(given: Preferences) -> dict[tuple[str, str], np.ndarray[Any, np.dtype[np.bool_]]]:

@@ -42,8 +42,8 @@ class Preferences:
     judges: Mapping[str, Floats] = field(default_factory=dict)
     # the lengths of both outputs, of shape (n, 2), where the texts are not there
     lengths: Floats | None = None
-    # whether the outcomes are those of a model, not of people
-    by_model: bool = False
+    # whether the outcomes are those of a model, not of people; None where another tool's file does not say
+    by_model: bool | None = False
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -243,17 +243,21 @@ class Verdicts:
     signature: str
     # of a panel, `first` of each judge, by name; `first` is then what most of them say
     panel: Mapping[str, Floats] = field(default_factory=dict)
+    # of a judge alone, such as that of its model
+    name: str = JUDGE
 
     @classmethod
     def of_panel(cls, panel: Mapping[str, Floats], reasons: Sequence[str | None], signature: str) -> Verdicts:
         """What most judges say in each order; a judge alone is no panel."""
         first = find_majority(np.stack([*panel.values()]).reshape(len(panel), -1)).reshape(-1, 2)
-        return cls(first, reasons, signature, panel if len(panel) > 1 else {})
+        if len(panel) == 1:
+            return cls(first, reasons, signature, name=next(iter(panel)))
+        return cls(first, reasons, signature, panel)
 
     @property
     def by_judge(self) -> dict[str, Floats]:
         """`first` of the judge, or of the panel and each of its judges."""
-        return {PANEL: self.first, **self.panel} if self.panel else {JUDGE: self.first}
+        return {PANEL: self.first, **self.panel} if self.panel else {self.name: self.first}
 
     @property
     def outcomes(self) -> Floats:

@@ -115,7 +115,25 @@ def test_winners_by_a_model_are_not_passed_off_as_peoples(tmp_path: Path) -> Non
     assert found.notes[0] == said
     people = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "x"} for i in range(40)]
     assert said not in judge.prefer(path, metrics="word_count", human_labels=people, resamples=50).notes
-    assert said not in judge.prefer(path, resamples=50).notes  # says nothing about people
+    alone = judge.prefer(path, resamples=50).notes  # says nothing about people
+    assert alone[0] == "the winners in annotations.json are verdicts of a model, not of people"
+
+
+def test_a_file_that_does_not_say_who_chose_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "chosen.jsonl"
+    rows = [{"prompt": f"q{i}", "chosen": "good", "rejected": "bad"} for i in range(20)]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    notes = judge.prefer(path, resamples=50).notes
+    assert notes[0] == "chosen.jsonl does not say whether people or a model chose the winners"
+
+
+@pytest.mark.parametrize("inputs", [2, 5, 10])
+def test_one_answer_to_all_questions_is_told_at_any_number(inputs: int) -> None:
+    """The judge always names what it reads first: no system is better, and nothing was read."""
+    found = judge.prefer(outputs=outputs(inputs), judge=Reader(1.0), resamples=20)
+    said = f"judge gave one answer to all {inputs * 6} questions, the output that it read first: it tells nothing apart"
+    assert said in found.notes
+    assert not any("one answer" in note for note in judge.prefer(outputs=outputs(inputs), judge=Reader()).notes)
 
 
 def test_a_judge_reads_pairs_that_several_people_judged_once() -> None:
