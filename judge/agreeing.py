@@ -11,10 +11,11 @@ from core.example import hint_column
 from core.faults import InputFaults, SettingFault, check_names, fault
 from core.signature import join_settings
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
+from judge.cautions import note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.scoring import Metrics, add_scores, collect_notes
-from judge.tables import Result, Table, format_cell, join_names, pick, tabulate
+from judge.tables import Result, Table, bound_answer, format_cell, join_names, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.chance import widen_interval
 from meta_eval.grouping import lay_out
@@ -140,7 +141,8 @@ def agree(
         for name, reason in ranking.left_out.items()
     ]
     line = join_settings("meta_eval", comparison, n=len(scored))
-    notes = (*collect_notes(scored.scores), *note_cues(rows), *note_reversed(rows), *left_out, *labels.notes)
+    cautions = [*note_repeats(scored), *note_raters(scored), *note_groupings(rows)]
+    notes = (*collect_notes(scored.scores), *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *labels.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
         scored=shown,
@@ -148,7 +150,7 @@ def agree(
         rankings=tuple(rankings),
         raters=rater_tables(scored, split, comparison, resampling),
         labels=labels,
-        notes=(*notes, answer_question(rankings, rows)),
+        notes=(*notes, *bound_answer(answer_question(rankings, rows))),
     )
 
 

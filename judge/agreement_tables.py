@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from judge.tables import Row, Table, collect_reasons, format_number, pick, tabulate
+from judge.tables import Row, Table, collect_reasons, format_cell, format_number, pick, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
@@ -18,7 +18,7 @@ LEVEL = 0.05  # of tests against chance
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
-SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa", "beside_people")
+SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
 NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
 
 
@@ -55,6 +55,8 @@ def describe_enough(single: Sequence[SingleAgreement], name: str, is_weighted: b
     people, judge = (each.weighted_kappa if is_weighted else each.kappa for each in (by_name[PEOPLE], by_name[name]))
     beside = by_name[name].beside_people
     figures = f"people {format_number(people.value)}, {name} {format_number(judge.value)}"
+    if not math.isnan(beside.low):
+        figures += f", difference {format_cell(beside)}"
     if math.isnan(beside.low):
         return f"with people one by one ({figures}): whether that is enough is unknown, because {beside.reason}"
     if beside.high < 0:
@@ -73,8 +75,7 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
     caption = (
         "Observed and expected disagreement are each summed over people (Davies and Fleiss). A judge that agrees with "
         "people as they do among themselves can stand in for one of them. No judge agrees with more of these labels "
-        "than what most people say, which includes their own. beside_people: kappa (of labels 1 to 5 the weighted one) "
-        f"minus that of people; a judge less than {NEARLY:g} below, by this interval, can stand in for a person."
+        "than what most people say, which includes their own."
     )
     rows = (pick(each, SINGLE_CELLS, **names, judge=each.name) for names, each in found)
     return tabulate("Agreement with single people", caption, rows)

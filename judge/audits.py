@@ -14,7 +14,7 @@ from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
 from judge.scoring import join_signatures
-from judge.tables import Result, Table, pick, tabulate
+from judge.tables import Result, Table, bound_answer, pick, tabulate
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -169,7 +169,8 @@ class Audits(Result):
     def notes(self) -> tuple[str, ...]:
         """What the metrics say about their scores, then what fools each of them."""
         said = (note for each in self.metrics.values() for note in each.said)
-        return (*dict.fromkeys(said), " ".join(each.conclusion for each in self.metrics.values()))
+        answer = " ".join(each.conclusion for each in self.metrics.values())
+        return (*dict.fromkeys(said), *bound_answer(answer))
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:

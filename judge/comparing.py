@@ -14,6 +14,7 @@ from core.faults import InputFaults, SettingFault, check_names, fault, format_va
 from core.settings import Count, Fraction, Positive, check
 from data.records import require_none
 from data.scored import place_outputs
+from judge.cautions import note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
 from judge.inputs import Columns, References, Source, read
 from judge.scoring import Metrics, add_scores, collect_notes
@@ -87,6 +88,7 @@ def compare(
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     missing: list[str] = []
+    compared: dict[str, Floats] = {}
     for name, values in grid.columns.items():
         compare_values = partial(
             compare_pairs,
@@ -99,6 +101,7 @@ def compare(
         values, left_out = leave_out_incomplete(grid.systems, values, compare_values, level)
         missing += note_missing(name, grid, values, left_out)
         found = compare_values(values)
+        compared[name] = values
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
     powered = dict(chain.from_iterable(estimate_powered(grid, *each) for each in product(partly, grid.scores)))
@@ -111,7 +114,15 @@ def compare(
     ]
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
-    limits = (*dropped, *collect_notes(scored.scores), *missing, *rated, *few)
+    limits = (
+        *dropped,
+        *collect_notes(scored.scores),
+        *missing,
+        *note_raters(scored),
+        *note_tails(grid, compared),
+        *rated,
+        *few,
+    )
     return SystemsCompared(
         signature="|".join([line, *scored.signatures]),
         means=means,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.tables import Result, Row, Table, format_number, join_names, pick, tabulate
+from judge.tables import Result, Row, Table, bound_answer, format_number, join_names, pick, tabulate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
@@ -82,7 +82,7 @@ class SystemsCompared(Result):
                 answer = f"on {ranked[0].n} of {self.inputs} inputs, {answer}"
             by_answer.setdefault(answer, []).append(metric)
         said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
-        return (*self.limits, *self._note_chance(), f"{said[:1].upper()}{said[1:]}.")
+        return (*self.limits, *self._note_chance(), *bound_answer(f"{said[:1].upper()}{said[1:]}."))
 
     def _note_chance(self) -> Iterator[str]:
         """How often chance alone separates systems where several metrics are tested, each for itself."""
@@ -139,7 +139,9 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
     equal = [other for other in others if against[other].is_equal]
     unsure = [other for other in others if other not in (*beaten, *alike, *equal)]
     most = format_number(max((p_values[other] for other in beaten), default=0))
-    least = format_number(min((p_values[other] for other in unsure), default=0))
+    smallest = min((p_values[other] for other in unsure), default=0.0)
+    least = format_number(smallest)
+    at_least = "at least " if unsure[1:] and smallest < 1 else ""
     within = f"within {margin or 0:g}"
     said = (
         (f"{best} scores higher than ", beaten, f" (p {'at most ' if beaten[1:] else ''}{most})"),
@@ -147,7 +149,7 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
         (f"{best} is {within} of ", [other for other in equal if other in beaten], ""),
         (f"{best} scores the same as ", alike, " on every input"),
         (f"{best} equals ", [other for other in equal if other not in beaten], f" {within}"),
-        (f"the tests do not separate {best} from ", unsure, f" (p {'at least ' if unsure[1:] else ''}{least})"),
+        (f"the tests do not separate {best} from ", unsure, f" (p {at_least}{least})"),
         ("", [each.system for each in ranked if not each.n], " cannot be compared"),
     )
     return ", and ".join(f"{before}{join_names(names)}{after}" for before, names, after in said if names)

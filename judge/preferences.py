@@ -12,7 +12,18 @@ import numpy as np
 
 from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import Corrections
-from judge.tables import MOST_NAMED, Result, Row, Table, format_cell, format_number, join_names, pick, tabulate
+from judge.tables import (
+    MOST_NAMED,
+    Result,
+    Row,
+    Table,
+    bound_answer,
+    format_cell,
+    format_number,
+    join_names,
+    pick,
+    tabulate,
+)
 from meta_eval.biases import Favour
 from meta_eval.bootstrap import Estimate
 from meta_eval.labels import SingleAgreement
@@ -145,7 +156,7 @@ class PreferenceStudy(Result):
         found += note_one_answer(self.verdicts)
         found += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
         answer = "; ".join([describe_ranking(self.ranking, self.level), *describe_judges(whole, self.single)])
-        return (*found, *self.corrections.notes, *self.resolution, answer)
+        return (*found, *self.corrections.notes, *self.resolution, *bound_answer(answer))
 
 
 def note_one_answer(verdicts: Verdicts | None) -> list[str]:
@@ -212,8 +223,7 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         for pair, _ in separated
         if contradicts(pair)
     ]
-    shown = [*parts[:MOST_NAMED], *([f"and {len(parts) - MOST_NAMED} more"] if parts[MOST_NAMED:] else [])]
-    return "; ".join([", ".join([*shown, *rest]), *against[:1], *never])
+    return "; ".join([*parts, *rest, *against[:1], *never])
 
 
 def find_better(pair: PreferredPair, level: float) -> str | None:

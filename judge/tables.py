@@ -25,6 +25,7 @@ from core.faults import SettingFault, printable
 from meta_eval.bootstrap import Estimate
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 
+HEADLINE = 300  # characters of the answer that stands on top of a page
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 # what the tables decide: first on pages, and kept by a narrow terminal
 VERDICT = ("better", "agreement", "difference", "p_value", "spearman", "beyond_cues", "mean", "kappa", "win_rate")
@@ -348,6 +349,25 @@ def join_names(names: Sequence[str]) -> str:
     if len(names) > MOST_NAMED:
         return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} others"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def bound_answer(answer: str) -> list[str]:
+    """The answer as a headline of at most `HEADLINE` characters; if it is longer, the whole of it stands before.
+
+    >>> bound_answer("a is better")
+    ['a is better']
+    >>> [len(each) for each in bound_answer("; ".join(["x" * 99] * 9))]
+    [907, 212]
+    """
+    if len(answer) <= HEADLINE:
+        return [answer]
+    room = HEADLINE - len("; and 9999 more")
+    mark = "; " if len(answer.split("; ")[0]) <= room else ", "
+    clauses = answer.split(mark)
+    kept = 1
+    while len(mark.join(clauses[: kept + 1])) <= room:
+        kept += 1
+    return [answer, f"{shorten(mark.join(clauses[:kept]), room - 1)}{mark}and {len(clauses) - kept} more"]
 
 
 def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:

@@ -62,7 +62,7 @@ def test_a_judge_ranks_all_pairs_of_systems() -> None:
     found = ask(0)
     ranked = [(each.system, each.cluster, each.wins) for each in found.ranking.systems]
     assert ranked == [("x", "1", 80), ("y", "2", 40), ("z", "3", 0)]
-    assert found.notes == ("x is preferred to y and z, y is preferred to z",)
+    assert found.notes == ("x is preferred to y and z; y is preferred to z",)
     assert found.position is not None
     assert found.position.value == 0
 
@@ -345,3 +345,21 @@ def test_the_answer_of_a_comparison_holds(scores: dict[str, list[float]], margin
     found = judge.compare(study, resamples=20, margin=margin, cues=False, incomplete="drop")
     assert found.notes[-1].startswith(answer)
     assert found.tables[0].rows
+
+
+def test_the_headline_of_many_systems_is_short() -> None:
+    """Twenty systems in one order: the whole sentence stands before the headline."""
+    rows = [
+        {
+            "id": f"q{i}",
+            "system_a": f"a long name of a system {a:02}",
+            "system_b": f"a long name of a system {b:02}",
+            "winner": "b" if (i + a + b) % 5 == 0 else "a",
+        }
+        for i in range(40)
+        for a, b in combinations(range(20), 2)
+    ]
+    *_, whole, headline = judge.prefer(rows, resamples=200).notes
+    assert len(headline) <= 300 < len(whole)
+    assert headline.startswith("a long name of a system 00 is preferred to ")
+    assert headline.rsplit(" ", 3)[1] == "and"
