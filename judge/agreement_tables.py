@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from judge.tables import Row, Table, collect_reasons, format_cell, format_number, pick, tabulate
+from judge.tables import Row, Table, collect_reasons, format_number, join_names, pick, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
@@ -47,23 +47,35 @@ def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> st
     return "better than chance" if kappa.value > 0 else "worse than chance"
 
 
-def describe_enough(single: Sequence[SingleAgreement], name: str, is_weighted: bool = False) -> str:
-    """Whether a judge agrees with people as they do among themselves, in a clause with both figures."""
+def describe_enough(single: Sequence[SingleAgreement], names: Iterable[str], is_weighted: bool = False) -> str:
+    """Whether judges agree with people as these do among themselves, in a clause with the kappas; the answer in short.
+
+    A judge cannot replace a person if the interval of its distance from people lies below 0, and can stand in for one
+    if it lies above -`NEARLY`.
+    """
     by_name = {each.name: each for each in single}
-    if name not in by_name:
+    known = [name for name in names if name in by_name]
+    if not known:
         return "whether that is enough is unknown: no text has labels of two people"
-    people, judge = (each.weighted_kappa if is_weighted else each.kappa for each in (by_name[PEOPLE], by_name[name]))
-    beside = by_name[name].beside_people
-    figures = f"people {format_number(people.value)}, {name} {format_number(judge.value)}"
-    if not math.isnan(beside.low):
-        figures += f", difference {format_cell(beside)}"
-    if math.isnan(beside.low):
-        return f"with people one by one ({figures}): whether that is enough is unknown, because {beside.reason}"
-    if beside.high < 0:
-        return f"with people one by one ({figures}): it cannot replace a person here"
-    if beside.low > -NEARLY:
-        return f"with people one by one ({figures}): it can stand in for a person here"
-    return f"with people one by one ({figures}): it is not shown to agree like a person"
+    people = _choose_kappa(by_name[PEOPLE], is_weighted)
+    verdicts: dict[str, list[str]] = {}
+    for name in known:
+        beside = by_name[name].beside_people
+        verdict = "cannot be told from a person, nor shown to be as good"
+        if math.isnan(beside.low):
+            verdict = "cannot be held against people: too few inputs have labels of several"
+        elif beside.high < 0:
+            verdict = "cannot replace a person here"
+        elif beside.low > -NEARLY:
+            verdict = "can stand in for a person here"
+        kappa = _choose_kappa(by_name[name], is_weighted)
+        verdicts.setdefault(verdict, []).append(f"{name} ({format_number(kappa.value)})")
+    said = ", ".join(f"{join_names(judges)} {verdict}" for verdict, judges in verdicts.items())
+    return f"people agree with each other by {format_number(people.value)}: {said}"
+
+
+def _choose_kappa(found: SingleAgreement, is_weighted: bool) -> Estimate:
+    return found.weighted_kappa if is_weighted else found.kappa
 
 
 def _rank(row: Agreement) -> tuple[float, str]:

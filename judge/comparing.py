@@ -16,7 +16,9 @@ from data.records import require_none
 from data.scored import place_outputs
 from judge.cautions import note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
+from judge.correcting import note_sample
 from judge.inputs import Columns, References, Source, read
+from judge.labelling import check_samples
 from judge.scoring import Metrics, add_scores, collect_notes
 from judge.tables import join_names, note_resolution
 from meta_eval.bootstrap import Floats
@@ -112,6 +114,9 @@ def compare(
         f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
         for aspect in partly
     ]
+    for aspect in partly:
+        for (_, name), several in check_samples(scored, aspect, [*scored.scores]).items():
+            rated += [f"{aspect}: {note_sample(name, 'texts', each)}" for each in several]
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
     limits = (

@@ -289,4 +289,4 @@ def describe_labels(aspect: str, name: str, found: LabelAgreement, single: Seque
         is_mild = found.harshness.value > 0
         by = format_cell(found.harshness if is_mild else found.harshness.negate())
         said += f", {'milder' if is_mild else 'harsher'} than people by {by}"
-    return f"{said}; {describe_enough(single, name, is_weighted)}"
+    return f"{said}; {describe_enough(single, [name], is_weighted)}"

@@ -13,7 +13,6 @@ import numpy as np
 from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import Corrections
 from judge.tables import (
-    MOST_NAMED,
     Result,
     Row,
     Table,
@@ -155,8 +154,15 @@ class PreferenceStudy(Result):
         found += note_circle(self.ranking.pairs)
         found += note_one_answer(self.verdicts)
         found += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
-        answer = "; ".join([describe_ranking(self.ranking, self.level), *describe_judges(whole, self.single)])
-        return (*found, *self.corrections.notes, *self.resolution, *bound_answer(answer))
+        by_chance = describe_judges(whole)
+        answer = [describe_ranking(self.ranking, self.level)]
+        if whole and self.single:
+            found += by_chance
+            answer.append(describe_enough(self.single, whole))
+        elif whole:
+            unknown = "whether that is enough is unknown: no pair has judgements of two people"
+            answer += [*by_chance, unknown]
+        return (*found, *self.corrections.notes, *self.resolution, *bound_answer("; ".join(answer)))
 
 
 def note_one_answer(verdicts: Verdicts | None) -> list[str]:
@@ -253,8 +259,8 @@ def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
     return []
 
 
-def describe_judges(found: Mapping[str, PreferenceAgreement], single: Sequence[SingleAgreement]) -> list[str]:
-    """Whether each judge agrees with people by more than chance, and as people do among themselves, in sentences."""
+def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
+    """Whether judges and metrics agree with people by more than chance, in sentences."""
     verdicts: dict[str, list[str]] = {}
     for name, each in found.items():
         verdict = describe_chance(each.kappa, each.p_chance)
@@ -262,9 +268,4 @@ def describe_judges(found: Mapping[str, PreferenceAgreement], single: Sequence[S
         if math.isnan(each.kappa.low):
             shown = f"without ties {format_cell(each.untied)}"
         verdicts.setdefault(verdict, []).append(f"{name} ({shown})")
-    by_chance = [f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in verdicts.items()]
-    if not found:
-        return []
-    if not single:
-        return [*by_chance, "whether that is enough is unknown: no pair has judgements of two people"]
-    return [*by_chance, *(describe_enough(single, name) for name in [*found][:MOST_NAMED])]
+    return [f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in verdicts.items()]
