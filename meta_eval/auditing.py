@@ -144,7 +144,7 @@ def _test_mean(changes: Floats, layout: Layout, resampling: Resampling) -> float
     The scale of `_standardised` varies with the mean where scores are skewed, and made falls of metrics that see
     nothing; the raw changes do not have it.
     """
-    sums = np.bincount(layout.inputs, subtract(changes, np.zeros(len(changes))))
+    sums = np.bincount(layout.inputs, subtract(changes, np.zeros(len(changes)))).astype(np.float64)
     return float(randomisation_p(sums[:, None], PERMUTATIONS, resampling.seed)[0])
 
 

@@ -174,13 +174,14 @@ def agree_with_single(
         people, own = table[:, kept], restrict(layout, kept)
         pairs = [*combinations(people, 2)] if each is None else [(person, each[kept]) for person in people]
         same, n = (sum(int(counted(x, y).sum()) for x, y in pairs) for counted in (np.equal, _both))
-        kappas = [estimate_kappa(pairs, labels, own, resampling, is_weighted=weighted) for weighted in (False, True)]
+        kappa = estimate_kappa(pairs, labels, own, resampling)
+        weighted = estimate_kappa(pairs, labels, own, resampling, is_weighted=True)
         beside = Estimate.undefined("these are the people")
         if each is not None:
             whole = [(person, each) for person in table]
             with_judge = weigh_kappa(whole, labels, layout, is_weighted=by_distance)
             beside = (draw_grouped(with_judge, layout, resampling) - among_people).estimate
-        found.append(SingleAgreement(name, n, same / n if n else math.nan, *kappas, beside))
+        found.append(SingleAgreement(name, n, same / n if n else math.nan, kappa, weighted, beside))
     return found
 
 

@@ -158,7 +158,7 @@ def leave_out_incomplete(
     while True:
         rows, columns = find_common(values, systems)
         changed = None
-        for row in sorted(np.flatnonzero(rows), key=lambda row: systems[row]):
+        for row in sorted(np.flatnonzero(rows).tolist(), key=lambda row: systems[row]):
             without = values.copy()
             without[row] = np.nan
             rest, wider = find_common(without, systems)
