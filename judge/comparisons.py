@@ -15,7 +15,8 @@ from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
 Margins = Mapping[str, float]  # by metric
 MEANS = (
     "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. Clusters "
-    "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people."
+    "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people, for "
+    "these raters."
 )
 MEAN_CELLS = ("system", "cluster", "mean", "n")
 PAIRS = (

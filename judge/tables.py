@@ -354,20 +354,28 @@ def join_names(names: Sequence[str]) -> str:
 def bound_answer(answer: str) -> list[str]:
     """The answer as a headline of at most `HEADLINE` characters; if it is longer, the whole of it stands before.
 
+    The headline keeps the first clauses and, where it is short, the last one, which is a verdict.
+
     >>> bound_answer("a is better")
     ['a is better']
-    >>> [len(each) for each in bound_answer("; ".join(["x" * 99] * 9))]
-    [907, 212]
+    >>> whole, headline = bound_answer("; ".join(["x" * 99] * 9 + ["no judge is good enough"]))
+    >>> len(whole), headline.partition("; and")[2]
+    (932, ' 7 more; no judge is good enough')
     """
     if len(answer) <= HEADLINE:
         return [answer]
     room = HEADLINE - len("; and 9999 more")
     mark = "; " if len(answer.split("; ")[0]) <= room else ", "
     clauses = answer.split(mark)
+    last = clauses[-1:] if len(clauses[-1]) <= HEADLINE // 2 else []
+    middle = clauses[: len(clauses) - len(last)]
+    room -= sum(len(mark) + len(clause) for clause in last)
     kept = 1
-    while len(mark.join(clauses[: kept + 1])) <= room:
+    while kept < len(middle) and len(mark.join(middle[: kept + 1])) <= room:
         kept += 1
-    return [answer, f"{shorten(mark.join(clauses[:kept]), room - 1)}{mark}and {len(clauses) - kept} more"]
+    first = shorten(mark.join(middle[:kept]), room - 1)
+    left = [f"and {len(middle) - kept} more"] if kept < len(middle) else []
+    return [answer, mark.join([first, *left, *last])]
 
 
 def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:

@@ -176,8 +176,6 @@ def test_labels_where_the_judge_said_yes_are_a_warning() -> None:
         if said and i % 3:
             rows[-1]["ratings"] = {"ok": float(rng.random() < 0.7)}
     notes = judge.agree(rows, resamples=50, permutations=9, cues=False).labels.notes
-    said = (
-        "ok: the labels are no random sample, so figures corrected with j do not hold: the mean verdict of j is"
-    )
+    said = "ok: the labels are no random sample, so figures corrected with j do not hold: the mean verdict of j is"
     assert any(note.startswith(said) for note in notes)
     assert not any("people would give" in note for note in notes)

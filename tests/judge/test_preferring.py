@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import statistics
 from collections.abc import Sequence
 from itertools import combinations
@@ -362,4 +363,4 @@ def test_the_headline_of_many_systems_is_short() -> None:
     *_, whole, headline = judge.prefer(rows, resamples=200).notes
     assert len(headline) <= 300 < len(whole)
     assert headline.startswith("a long name of a system 00 is preferred to ")
-    assert headline.rsplit(" ", 3)[1] == "and"
+    assert re.search(r"; and \d+ more(;|$)", headline)
