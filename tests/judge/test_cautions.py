@@ -1,11 +1,13 @@
 """Notes on data that mislead in silence: each with data that deserve it and data that do not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import judge
 
-QUICK = {"resamples": 100, "permutations": 99}
+QUICK: dict[str, Any] = {"resamples": 100, "permutations": 99}
 
 
 def notes_on(rows: list[dict], **settings) -> str:
