@@ -37,7 +37,8 @@ class BartScore(PairMetric, ModelMetric):
 
     def list_pairs(self, example: Example) -> list[Texts]:
         text = example.full_text.strip()
-        return [(getattr(example, self.source), text)] if text else []
+        kept = self.lm.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        return [(getattr(example, self.source), text)] if kept else []
 
     def rate_pairs(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
         """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""

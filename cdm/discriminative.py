@@ -26,7 +26,6 @@ from core.settings import Number, check, checked_dataclass, read_settings
 from core.signature import MODEL_LIBRARIES, Setting
 from core.stages import fingerprint
 
-VERSION = 3  # of steps and poolers: raised whenever the same pair and dialogues would give others
 MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
 POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 

@@ -25,7 +25,6 @@ from data.text_files import open_atomically, read_text
 RELEASED = "afffe2376a0e517b"  # the fingerprint of the lines of the released iwf_full.txt
 NUMBERS = TypeAdapter(list[NonNegative])
 FILE_NAME = "iwf.json"  # of a table in its folder
-VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give another table
 
 
 @dataclass(frozen=True)

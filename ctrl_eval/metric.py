@@ -130,11 +130,27 @@ class CTRLEval(BaseMetric):
 
         Coherence and consistency are log-probabilities in nats (at most 0), attribute relevance is in [0, 1].
 
+        NaN are a text without words, and coherence of a dialogue whose turns are one sentence: only the mask remains of
+        it. A text of one sentence has a number, as in the released code, and a remark.
+
         Raises InputFaults where google/pegasus-large does not have the published values (`ctrl_eval.released`).
         Raises ExampleFaults, before the model is loaded, for every text without a sentence, prefix that does not begin
         its text, label that the verbalizers lack, and, with truncation `error`, text that does not fit.
         """
-        return self.scores_of(self.evaluations(examples))
+        scores = self.scores_of(self.evaluations(examples))
+        values = {aspect: found.copy() for aspect, found in scores.values.items()}
+        reasons: list[str | None] = list(scores.reasons)
+        for i, example in enumerate(examples):
+            says_nothing = not any(map(str.isalnum, example.full_text))
+            is_bare = "coherence" in self.aspects and example.turns and len(self.split(example.full_text)) == 1
+            if says_nothing:
+                reasons[i] = "the text has no words"
+            elif is_bare:
+                reasons[i] = "coherence: all turns are one sentence for sentence_split, and only the mask remains of it"
+            for aspect in values:
+                if says_nothing or (is_bare and aspect == "coherence"):
+                    values[aspect][i] = np.nan
+        return replace(scores, values=values, reasons=reasons)
 
     def scores_of(self, evaluations: Mapping[Aspect, Sequence[Evaluations]]) -> Scores:
         """The scores of texts whose evaluators are known: Eq. 1, or what `weights` puts in its place."""
@@ -186,7 +202,11 @@ class CTRLEval(BaseMetric):
         if self.kept is None:
             released.check_values(compute())
         else:
-            cache = Stages(Path(self.kept)).open_cache("released_example", {"model": lm.identity}, version=1)
+            depends = {
+                "model": lm.identity,
+                "prompts": fingerprint([plain._prompts.prompts, plain._prompts.verbalizers]),
+            }
+            cache = Stages(Path(self.kept)).open_cache("released_example", depends, code=[CTRLEval])
             released.check_values(cache.get("+".join(aspects), compute))
 
     @property

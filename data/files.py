@@ -48,7 +48,10 @@ PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a 
 
 @dataclass(frozen=True)
 class InputFile:
-    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings."""
+    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings.
+
+    A file that changes while it is read is refused, and so is one that has changed since the same InputFile read it.
+    """
 
     # the file; faults name it
     path: Path
@@ -110,7 +113,10 @@ class InputFile:
     @cached_property
     def found(self) -> Found | None:
         """What a file of another tool holds; None for one of ours, and where `columns` say how it is read."""
-        return None if self.columns or self.aligned or self.records is not None else recognise(self.path, self.split)
+        if self.columns or self.aligned or self.records is not None:
+            return None
+        self.check_unchanged()
+        return recognise(self.path, self.split)
 
     @cached_property
     def form(self) -> str:
@@ -145,17 +151,33 @@ class InputFile:
         aligned = tuple((name, readable_path(file).resolve()) for name, file in self.aligned)
         return replace(self, path=readable_path(self.path).resolve(), aligned=aligned)
 
+    @cached_property
+    def _content(self) -> list[str]:
+        """The hashes of the files when this was first asked, which is before they are read."""
+        return self._hash_content()
+
+    def _hash_content(self) -> list[str]:
+        given = [] if self.records is not None else [file for _, file in self.aligned or [("", self.path)]]
+        files = [readable_path(file) for file in given]
+        return [file_sha256(file) for file in files if file.is_file()]
+
+    def check_unchanged(self) -> None:
+        """Raises InputFaults if a file is not as it was when this was first asked."""
+        if self._content != self._hash_content():
+            raise InputFaults([fault(self.path, 0, "the file changed while it was read: give the command again")])
+
     def sha256(self) -> str:
-        """A fingerprint of what is read: of the bytes of a file, or of the rows of a folder, and of the columns."""
+        """A fingerprint of what was read: of the bytes of a file, or of the rows of a folder, of columns and levels."""
         if self.form == "records" or self.path.is_dir():
             rows = hashlib.sha256()
             for _, record in read_objects(self, []):
                 rows.update(json.dumps(record, sort_keys=True, default=str).encode())
             found = [rows.hexdigest()]
         else:
-            found = [file_sha256(readable_path(file)) for _, file in self.aligned or [("", self.path)]]
+            found = self._content
         names = [name for name, _ in self.aligned]
-        return fingerprint([found, self.columns, names]) if self.columns or names else found[0]
+        how = [self.columns, names, *([self.levels] if self.levels else [])]
+        return fingerprint([found, *how]) if any(how) else found[0]
 
 
 Source: TypeAlias = InputFile | Path | str
@@ -199,6 +221,7 @@ def iterate_rows(
     file: InputFile, requires: Collection[str] = (), refuse_scores: bool = False, may_repeat: bool = False
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
     """Like iterate_examples, with the scores of each line by metric; `may_repeat` is for lines that share an id."""
+    file.check_unchanged()
     faults: list[str] = []
     is_empty = says_nothing = True
     ids = array("q")  # hashes, because the ids of a long file take more memory
@@ -228,6 +251,7 @@ def iterate_rows(
         yield line, example, scores
     faults += [fault(file.path, 0, problem) for problem in vars(file).get("words", RatingWords()).problems]
     faults += [] if may_repeat else _repeated_ids(file, ids)
+    file.check_unchanged()
     if faults:
         raise InputFaults(faults)
     if says_nothing and not is_empty:

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, combinations, product
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.example import is_invisible
 from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Count, Fraction, Positive, check
 from data.rating_words import GivenLevels
 from data.records import require_none
 from data.scored import place_outputs
+from judge.cautions import note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
+from judge.correcting import note_sample
 from judge.inputs import Columns, References, Source, read
+from judge.labelling import check_samples
 from judge.scoring import Metrics, add_scores, collect_notes
 from judge.tables import join_names, note_resolution
+from meta_eval.bootstrap import Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
 from meta_eval.scored_set import ScoredSet
-from meta_eval.systems import HUMAN, Grid, Pairs, SystemMean, add_beyond_cues, compare_pairs, lay_grid, rank_systems
+from meta_eval.systems import (
+    HUMAN,
+    Grid,
+    Pairs,
+    SystemMean,
+    add_beyond_cues,
+    compare_pairs,
+    lay_grid,
+    leave_out_incomplete,
+    rank_systems,
+)
 
 Incomplete = Literal["refuse", "drop"]
 
@@ -80,10 +96,24 @@ def compare(
     features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
+    missing: list[str] = []
+    compared: dict[str, Floats] = {}
     for name, values in grid.columns.items():
-        found = compare_pairs(grid.systems, values, resampling, permutations, margins.get(name), level)
+        compare_values = partial(
+            compare_pairs,
+            grid.systems,
+            resampling=resampling,
+            permutations=permutations,
+            margin=margins.get(name),
+            level=level,
+        )
+        values, left_out = leave_out_incomplete(grid.systems, values, compare_values, level)
+        silent = [system for system, names in unranked.items() if name in names]
+        missing += note_missing(name, grid, values, left_out, silent)
+        found = compare_values(values)
+        compared[name] = values
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
-        pairs[name] = add_beyond_cues(found, grid, name, features) if features else found
+        pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
     powered = dict(chain.from_iterable(estimate_powered(grid, *each) for each in product(partly, grid.scores)))
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
     line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
@@ -92,11 +122,32 @@ def compare(
         f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
         for aspect in partly
     ]
+    for aspect in partly:
+        for (_, name), several in check_samples(scored, aspect, [*scored.scores]).items():
+            rated += [f"{aspect}: {note_sample(name, 'texts', each)}" for each in several]
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
-    said = (*scored.notes, *dropped, *note_silence(grid, scored, unranked), *collect_notes(scored.scores))
-    limits = (*said, *note_missing(grid, unranked), *rated, *few)
-    return SystemsCompared("|".join([line, *scored.signatures]), means, pairs, powered, level, margins, limits)
+    limits = (
+        *scored.notes,
+        *dropped,
+        *note_silence(grid, scored, unranked),
+        *collect_notes(scored.scores),
+        *missing,
+        *note_raters(scored),
+        *note_tails(grid, compared),
+        *rated,
+        *few,
+    )
+    return SystemsCompared(
+        signature="|".join([line, *scored.signatures]),
+        means=means,
+        pairs=pairs,
+        powered=powered,
+        level=level,
+        margins=margins,
+        limits=limits,
+        inputs=len(grid.inputs),
+    )
 
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
@@ -128,9 +179,9 @@ def leave_silent_out(grid: Grid, scored: ScoredSet) -> tuple[Grid, dict[str, lis
 
 
 def find_silence(grid: Grid, scored: ScoredSet) -> NDArray[np.bool_]:
-    """Whether the answer of each system to each input is empty, of shape (systems, inputs)."""
-    is_empty = np.array([float(each.is_empty) for each in scored.examples])
-    return np.asarray(scored.layout.to_grid(is_empty) == 1)
+    """Whether the answer of each system to each input shows nothing, of shape (systems, inputs)."""
+    is_silent = np.array([each.is_empty or is_invisible(each.full_text) for each in scored.examples])
+    return is_silent[grid.places]
 
 
 def note_silence(grid: Grid, scored: ScoredSet, unranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -140,24 +191,32 @@ def note_silence(grid: Grid, scored: ScoredSet, unranked: Mapping[str, Sequence[
             said = f"{system} is silent on {is_silent.sum()} of {len(grid.inputs)} inputs"
             names = unranked.get(system, [])
             verb = "have" if names[1:] else "has"
-            yield (
-                f"{said}; {join_names(names)} {verb} no score for an empty answer and cannot rank it" if names else said
-            )
+            unscored = f"; {join_names(names)} {verb} no score for a silent answer and cannot rank it"
+            yield f"{said}{unscored}" if names else said
 
 
-def note_missing(grid: Grid, unranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """How many inputs each metric compares where some have no score, and which systems it leaves out.
+def note_missing(
+    name: str,
+    grid: Grid,
+    values: Floats,
+    left_out: Mapping[str, tuple[str, str]],
+    silent: Collection[str],
+) -> Iterator[str]:
+    """How many inputs a metric compares where some have no score, and which systems it leaves out.
 
-    `unranked` holds by system the metrics that leave it out because it is silent.
+    `values` are those that are compared, `left_out` the systems that would change the verdict on a pair of others, and
+    `silent` those that it cannot rank because they gave silent answers, which have a note of their own.
     """
-    for name, values in grid.columns.items():
-        systems, inputs = find_common(values)
-        out = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
-        left = [system for system in out if name not in unranked.get(system, ())]
-        if left and systems.any():
-            yield f"{name} leaves {join_names(left)} out: with its scores too few inputs in common would remain"
-        if systems.any() and not inputs.all():
-            yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
+    systems, inputs = find_common(values, grid.systems)
+    for system, (a, b) in left_out.items():
+        lacking = int(np.isnan(grid.columns[name][grid.systems.index(system)]).sum())
+        yield f"{name} leaves {system} out: without the {lacking} inputs that it lacks, {a} and {b} compare otherwise"
+    out = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
+    few = [system for system in out if system not in left_out and system not in silent]
+    if few and systems.any():
+        yield f"{name} leaves {join_names(few)} out: with its scores too few inputs in common would remain"
+    if systems.any() and not inputs.all():
+        yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
 
 
 def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:

@@ -24,8 +24,6 @@ from models.fit import Batches, MakeBatch, Schedule, Training, fit
 from models.model import LanguageModel, output_layer_given
 from models.muon import Muon
 
-VERSION = 3  # of trained language models: raised whenever the same model, tasks and schedule would give other weights
-
 
 @checked_dataclass
 class Lora:

@@ -18,6 +18,7 @@ Rows: TypeAlias = Iterable[tuple[int, Row]]
 SHOWN = 4  # names in a line
 REMARK = "remark"  # the key of a sentence about the file in a row
 BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
+UNSAID = ("arena battles", "chosen and rejected answers")  # who chose, people or a model, stands in no file
 
 
 def _refuse_other(value: Any) -> Any:

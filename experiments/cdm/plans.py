@@ -1,7 +1,7 @@
 """Plans of CDM: the pair, what its negatives are, and what learns them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ from cdm.rules import Rule
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
 from core.faults import InputFaults, SettingFault
-from core.settings import Count, Positive, check, checked_dataclass, one_of
+from core.settings import Count, Positive, Several, check, checked_dataclass, one_of
 from experiments.training import DiscriminatorPlan, LanguageModelPlan
 
 
@@ -47,9 +47,14 @@ class NegativesPlan:
         return Graphs.read(Path(self.graphs))
 
     @property
-    def row(self) -> str:
-        """Row name of the discriminators: at gamma 0 and -1 their negatives come from one model (CDM, Table 5)."""
-        return {-1.0: "cdm_resampled_expert", 0.0: "cdm_resampled_amateur"}.get(self.sampling.gamma, "cdm_generative")
+    def writer(self) -> str:
+        """Who draws the segments: the contrast of both models, or one of them alone (CDM, Table 5)."""
+        return {-1.0: "expert alone", 0.0: "amateur alone"}.get(self.sampling.gamma, "contrast")
+
+    def without_contrast(self) -> "NegativesPlan":
+        """The same negatives, drawn by the amateur alone: the paper's baseline (CDM, Table 5)."""
+        sampling = replace(self.sampling, gamma=0.0, plausibility=0.0)
+        return replace(self, sampling=sampling)
 
 
 @checked_dataclass
@@ -83,7 +88,7 @@ class CdmPlan:
     amateur: LanguageModelPlan  # the pair, which learns `cdm.infilling.Gaps`; both must have one vocabulary
     expert: LanguageModelPlan
     negatives: NegativesPlan  # what the discriminators learn from
-    discriminators: Mapping[str, DiscriminatorPlan]  # by name; each gives a row, whose name `NegativesPlan.row` begins
+    discriminators: Mapping[str, DiscriminatorPlan]  # by name; each gives the row `cdm_generative_NAME`
     pooler: PoolerPlan  # what the classifier pooler learns from
     # earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too
     rules: Sequence[Rule]
@@ -93,8 +98,13 @@ class CdmPlan:
     # which epoch of the pair is kept: that of the lowest held-out loss of each model, or of both that of the largest
     # discrepancy (`DiscrepancyPlan`)
     keep: Literal["loss", "discrepancy"] = "loss"
+    # which of the discriminators also learn negatives of the amateur alone, the paper's baseline (Table 5); None for
+    # no baseline
+    baseline: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        if self.baseline is not None:
+            check(Several[one_of(tuple(self.discriminators))], baseline=self.baseline)
         check(one_of(("loss", "discrepancy")), keep=self.keep)
         check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":

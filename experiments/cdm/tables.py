@@ -21,6 +21,7 @@ from meta_eval.agreement import measure_aspect
 from meta_eval.bootstrap import Estimate, bootstrap, estimate_ratio, number_groups
 from meta_eval.scored_set import ScoredSet
 
+BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
 BETAS = (0.0, 0.5, 0.75, 1.0)
 CONTRASTED: tuple[MomentumPooling, ...] = ("average", "sum")
 CONTRAST_CAPTION = (
@@ -36,7 +37,7 @@ CUES_CAPTION = (
     "How well one surface feature alone tells positives from negatives: AUC, 0.5 is chance, above it positives have "
     "more of it. Unseen words are in no held-out dialogue."
 )
-IMPLAUSIBLE = f"share of drawn tokens that the amateur ranks below {PLAUSIBLE:,}"
+IMPLAUSIBLE = f"share of drawn tokens beyond the likeliest {PLAUSIBLE:.0%} of the amateur's vocabulary"
 
 
 def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
@@ -118,6 +119,18 @@ def list_figures(
         **lost,
         **drawn,
     }
+
+
+def list_baselines(plan: CdmPlan) -> list[str]:
+    """Which rows are a baseline of the paper, not its method."""
+    said = []
+    writer = plan.negatives.writer
+    if plan.baseline is not None:
+        said.append(f"{BASELINE}_*: a baseline of the paper (Table 5), not CDM: the amateur draws alone (gamma 0).")
+    if writer != "contrast":
+        gamma = f"model.negatives.sampling.gamma is {plan.negatives.sampling.gamma:g}"
+        said.append(f"{gamma}: cdm_generative_* is a baseline of the paper (Table 5) here: negatives of the {writer}.")
+    return said
 
 
 def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence[str]]) -> Table:

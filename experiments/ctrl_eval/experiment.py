@@ -19,7 +19,7 @@ from core.scores import Metric, Scores
 from core.settings import Count, Several, check
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights
-from ctrl_eval.frequency import FILE_NAME, VERSION, WordFrequencies, count_frequencies
+from ctrl_eval.frequency import FILE_NAME, WordFrequencies, count_frequencies
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
 from data.sentences import make_splitter, split_english
@@ -142,7 +142,7 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
 
     with run.timed("word frequencies"):
         depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
-        return run.stages.get("iwf", depends, build, version=VERSION)
+        return run.stages.get("iwf", depends, build)
 
 
 def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:

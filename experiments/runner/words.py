@@ -33,7 +33,7 @@ VERBS = {
     "audit": Verb("audit", "data.path"),
     "plan": Verb("plan", "pilot.path"),
     "steer": Verb("steer"),
-    "train cdm": Verb("cdm_dialogue", "data.train_path", ("data=dialogues",), "Train CDM's metrics on your dialogues"),
+    "train cdm": Verb("train_cdm", "data.train_path"),
     "train discriminator": Verb("oumg", line="Train discriminators of human text and two systems, which they compare"),
     "train guide": Verb("guided_text", "data.path", line="Train guides and classifiers of the labels of your texts"),
     "demo": Verb("demo"),
@@ -41,7 +41,7 @@ VERBS = {
 }
 # settings that are lists, so that neither a,b nor a alone needs brackets
 LISTS = {"metrics", "metric.aspects", "pilot.systems", "differences", "raters", "costs", "kinds", "seeds", "labels"}
-LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules"}
+LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules", "model.baseline"}
 SCALES_OF_WORDS = {"levels", "data.levels"}  # lists whose words may hold spaces
 ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.(model|price)")
 SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
@@ -180,7 +180,7 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
     has_several = is_plain and "," in value
     if key.lstrip("+") in ONE_NAME and (value.startswith("[") or (has_several and not multirun)):
         raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")
-    if key in SCALES_OF_WORDS and value != "auto" and value[:1] not in ("[", "{"):
+    if key in SCALES_OF_WORDS and value not in ("auto", "null") and value[:1] not in ("[", "{"):
         return [f"{key}=[{','.join(map(quote, value.split(',')))}]"]
     if multirun and has_several:
         jobs = re.sub(r"[^,]+", r"[\g<0>]", value) if key in LISTS - {"metrics"} else value
@@ -190,7 +190,7 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
         if twice := [name for name in names if names.count(name) > 1]:
             raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
         return [f"+metric@metrics.{name}={name}" for name in names]
-    if (key in LISTS and is_plain) or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
+    if (key in LISTS and is_plain and value != "null") or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
         return [f"{key}=[{value}]"]
     if has_several:
         raise SettingFault(f"{setting} needs -m, which runs a job for each value; a list is written '{key}=[{value}]'")
@@ -204,6 +204,17 @@ def find_verb(experiment: str) -> str:
     ('agree', '')
     """
     return next((name for name, verb in VERBS.items() if verb.experiment == experiment and not verb.line), "")
+
+
+def name_extra(target: str) -> str | None:
+    """The extra that an experiment of this project needs as a whole; a tool needs what its metrics do.
+
+    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.demo.models.models")
+    (None, 'papers')
+    """
+    if not target.startswith("experiments.") or target.startswith("experiments.tools."):
+        return None
+    return "demo" if target == "experiments.demo.demo.demo" else "papers"
 
 
 def name_verb(words: Sequence[str]) -> list[str]:

@@ -143,6 +143,16 @@ def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
     assert found.explanations[1]["coherence"]["remarks"] == ["a text of one sentence leaves a bare mask"]
 
 
+def test_a_text_without_words_and_a_dialogue_of_one_sentence_have_no_coherence(tiny: CTRLEval) -> None:
+    metric = replace(tiny, aspects=("coherence",))
+    turns = ("hello tom, do you have a pet?", "i have a cat.")
+    examples = [Example("a", "...."), Example("b", turns=turns), Example("c", turns=("Hello.", "I have a cat."))]
+    found = metric.score(examples)
+    assert np.isnan(found.values["coherence"]).tolist() == [True, True, False]
+    reason = "coherence: all turns are one sentence for sentence_split, and only the mask remains of it"
+    assert list(found.reasons) == ["the text has no words", reason, None]
+
+
 def test_bart_scores_the_segment_inside_the_whole_text() -> None:
     lm = bart()
     metric = CTRLEval(Infiller(lambda: lm, lm.tokenizer, BART, 200), prompts=PROMPTS)
