@@ -14,7 +14,6 @@ from core.example import Example
 from core.scores import Scores
 from core.settings import checked_dataclass
 from core.signature import Setting
-from core.stages import fingerprint
 from models.causal import CausalLM
 from models.infilling import Infiller
 from models.model import plain_token_ids
@@ -57,7 +56,7 @@ class InfillingPerplexity(ModelMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        return super().settings | {"max_length": self.lm.max_length, "convention": fingerprint(self.lm.convention)}
+        return super().settings | {"max_length": self.lm.max_length, "infilling": self.lm.family.name}
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         infiller: Infiller = self.lm

@@ -11,13 +11,27 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
 from models.batching import NOT_LEARNED, Batch, Task, batches_by_budget, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, Reader, get_layers, last_hidden_states
 from models.windows import Pair
 
 WITH_MLP = {"gpt2", "gpt_neox", "llama", "mistral", "qwen2"}  # types whose layers have a feed-forward part `mlp`
+
+
+def find_start(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The token that a causal model starts from: bos, or eos (GPT-2's `<|endoftext|>` is both).
+
+    Raises ValueError for a tokenizer without either.
+    """
+    start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    if not isinstance(start, int):
+        raise ValueError(
+            "a text without context starts from a bos or eos token, but "
+            f"{type(tokenizer).__name__} of {tokenizer.name_or_path!r} has neither: give a context"
+        )
+    return start
 
 
 @dataclass(frozen=True)
@@ -29,17 +43,8 @@ class CausalLM(ConditionalLM):
 
     @property
     def start(self) -> int:
-        """The token that the model starts from without a context: bos, or eos (GPT-2's `<|endoftext|>` is both).
-
-        Raises ValueError for a tokenizer without either.
-        """
-        start = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else self.tokenizer.eos_token_id
-        if not isinstance(start, int):
-            raise ValueError(
-                "a text without context starts from a bos or eos token, but "
-                f"{type(self.tokenizer).__name__} of {self.tokenizer.name_or_path!r} has neither: give a context"
-            )
-        return start
+        """The token that the model starts from without a context; raises as `find_start`."""
+        return find_start(self.tokenizer)
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
         """The sources, equal ones once, padded on the left."""

@@ -1,10 +1,11 @@
 """LanguageModel: a model of transformers with its tokenizer. ConditionalLM: log-probabilities of given tokens."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
 from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
@@ -20,13 +22,21 @@ from core.notes import read_note
 from models.batching import Batch, Task, halve_when_out_of_memory
 from models.devices import check_device, check_memory
 from models.folders import POSITIONS
-from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
+from models.loading import (
+    check_tokens,
+    copy_backend,
+    load_pretrained,
+    load_tokenizer,
+    model_fingerprint,
+    weights_fingerprint,
+)
 from models.windows import Pair
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm"}
 OFFSET_POSITIONS |= {"longformer", "mpnet"}
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
+UNSPELT = "\0"  # begins what no text spells
 READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, which no memory holds in one row
 
 
@@ -35,7 +45,35 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
     if not texts:
         return []
     encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
-    return encoded["input_ids"]
+    rows: list[list[int]] = encoded["input_ids"]
+    spelled = [i for i, row in enumerate(rows) if not _special_ids(tokenizer).isdisjoint(row)]
+    for i in spelled:
+        rows[i] = encode_plainly(tokenizer, texts[i]).ids
+    return rows
+
+
+def encode_plainly(tokenizer: Any, text: str) -> Encoding:
+    """The ids of a text, with the characters of each, where no token is special.
+
+    A vocabulary of SentencePiece's unigrams has its special tokens among its pieces, and `split_special_tokens` does
+    not hide them from a text that spells one.
+    """
+    return _plain_backend(tokenizer).encode(text, add_special_tokens=False)
+
+
+def _special_ids(tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    return {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+
+
+@lru_cache(maxsize=4)
+def _plain_backend(tokenizer: Any) -> Tokenizer:
+    content = json.loads(copy_backend(tokenizer).to_str())
+    special = {token["content"] for token in content["added_tokens"]}
+    content["added_tokens"] = []
+    if content["model"]["type"] == "Unigram":
+        pieces: list[tuple[str, float]] = content["model"]["vocab"]
+        content["model"]["vocab"] = [(UNSPELT + piece if piece in special else piece, score) for piece, score in pieces]
+    return Tokenizer.from_str(json.dumps(content))
 
 
 def decode_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], keep_special: bool = False) -> str:
