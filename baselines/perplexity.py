@@ -45,7 +45,7 @@ class InfillingPerplexity(ModelMetric):
     """The mean log-probability of a text that fills an otherwise empty gap (CTRLEval's PPL-PEGASUS); higher is better.
 
     The paper does not say how an encoder-decoder model is asked for a perplexity. Here the source is the model's mask
-    alone and the whole text is what fills it, written by the model's own convention; the tokens that frame or end a
+    alone and the whole text is what fills it, written as the model's family fills gaps; the tokens that frame or end a
     segment are not scored. NaN for a text without tokens.
     """
 

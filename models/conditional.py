@@ -20,6 +20,12 @@ def load_conditional(name: str | Path, device: str = "cpu", dtype: str = "float3
     return kind.from_pretrained(name, device, dtype)
 
 
+class ConditionalLoader:
+    """Loads as a class of models does: `from_pretrained`."""
+
+    from_pretrained = staticmethod(load_conditional)
+
+
 @dataclass(frozen=True)
 class PretrainedLM:
     """An encoder-decoder or a causal model to build, by its hub name or folder."""

@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerBase
 
 from core.notes import read_note
 from models.batching import Batch, Task, halve_when_out_of_memory
-from models.devices import check_device, check_memory
+from models.devices import check_device, check_memory, choose_dtype
 from models.folders import POSITIONS
 from models.loading import (
     check_tokens,
@@ -36,6 +36,7 @@ from models.windows import Pair
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm"}
 OFFSET_POSITIONS |= {"longformer", "mpnet"}
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
+COPIED = 4096  # rows of an output matrix that are in float32 at once
 UNSPELT = "\0"  # begins what no text spells
 READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, which no memory holds in one row
 
@@ -110,20 +111,17 @@ def get_layers(model: Any) -> nn.ModuleList:
 class Float32Linear(nn.Linear):
     """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads."""
 
-    # of the matrix in float32, made again when it changes, and which state of it this is
-    _copy: tuple[tuple[int, int], Tensor] | None = None
-
     def forward(self, input: Tensor) -> Tensor:
         bias = None if self.bias is None else self.bias.float()
-        return nn.functional.linear(input.float(), self._to_float32(self.weight), bias)
-
-    def _to_float32(self, weight: Tensor) -> Tensor:
-        if weight.dtype == torch.float32 or torch.is_grad_enabled() or weight.is_inference():
-            return weight.float()
-        state = weight.data_ptr(), weight._version
-        if self._copy is None or self._copy[0] != state:
-            self._copy = state, weight.float()
-        return self._copy[1]
+        if self.weight.dtype == torch.float32 or torch.is_grad_enabled():
+            return nn.functional.linear(input.float(), self.weight.float(), bias)
+        # a copy of the whole matrix in float32 would be the largest part of a small model
+        states = input.float()
+        logits = states.new_empty(*input.shape[:-1], self.out_features)
+        for first in range(0, self.out_features, COPIED):
+            block = self.weight[first : first + COPIED].float()
+            logits[..., first : first + COPIED] = states @ block.T
+        return logits if bias is None else logits.add_(bias)
 
 
 @dataclass(frozen=True)
@@ -145,6 +143,7 @@ class LanguageModel:
         that this machine lacks and for weights that do not fit into memory.
         """
         check_device(device, dtype)
+        dtype = choose_dtype(device, dtype)
         check_memory(name, dtype, "cpu", device)  # weights are loaded by the CPU first
         tokenizer = load_tokenizer(name)
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)

@@ -317,7 +317,7 @@ def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(
 ) -> None:
     amateur, expert = pretrained
     examples = [Example(str(i), text="", turns=turns) for i, turns in enumerate(dialogues[:3])]
-    metric = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, order="left-to-right")
+    metric = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, order="left-to-right", max_length=400)
     assert "|infilling=left_to_right|" in metric.signature
     steps = find_steps(metric.pair, metric.pair.tokenise([examples[0].turns or ()]))[0]
     lm = metric.pair.expert
@@ -329,7 +329,7 @@ def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(
             expected.append(float(next_log_probabilities(lm, read, [])[0, token]))
             read.append(token)
     np.testing.assert_allclose(steps.expert, expected, atol=1e-5)
-    middle = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert)
+    middle = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, max_length=400)
     assert "|infilling=qwen|" in middle.signature
     assert not np.allclose(middle.score(examples).values["quality"], metric.score(examples).values["quality"])
 
