@@ -109,7 +109,9 @@ def find_infilling(lm: ConditionalLM) -> Infilling:
         return infilling
     begin, end = special_frame(lm.tokenizer)
     if not end:
-        infilling = replace(infilling, source=(*infilling.source, find_token(lm.tokenizer, lm.tokenizer.eos_token)))
+        infilling = replace(
+            infilling, source=(*infilling.source, find_token(lm.tokenizer, str(lm.tokenizer.eos_token)))
+        )
     if family.whole_text and begin != (config.decoder_start_token_id,):
         infilling = replace(infilling, opening=begin)
     return infilling

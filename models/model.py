@@ -63,7 +63,8 @@ def encode_plainly(tokenizer: Any, text: str) -> Encoding:
 
 
 def _special_ids(tokenizer: PreTrainedTokenizerBase) -> set[int]:
-    return {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+    special: list[int] = tokenizer.all_special_ids
+    return {token for token in special if token != tokenizer.unk_token_id}
 
 
 @lru_cache(maxsize=4)

@@ -104,5 +104,6 @@ def can_branch(config: Any, longest: int) -> bool:
     A layer of a sliding window sees all tokens before as long as they fit into it.
     """
     window = getattr(config, "sliding_window", None)
-    is_sliding = window is not None and getattr(config, "use_sliding_window", True)
-    return config.model_type in BRANCHING and not (is_sliding and longest > window)
+    if window is not None and getattr(config, "use_sliding_window", True) and longest > window:
+        return False
+    return config.model_type in BRANCHING

@@ -321,6 +321,7 @@ def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(
     assert "|infilling=left_to_right|" in metric.signature
     steps = find_steps(metric.pair, metric.pair.tokenise([examples[0].turns or ()]))[0]
     lm = metric.pair.expert
+    assert isinstance(lm, CausalLM)
     (line_break,) = lm.tokenizer("\n")["input_ids"]
     read = [lm.start]
     expected: list[float] = []
