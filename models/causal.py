@@ -59,22 +59,29 @@ class CausalLM(ConditionalLM):
         """The last hidden states; the model starts from its start token where there is no source."""
         sequences = [self._sequence(pair) for pair in pairs]
         trees = self._plant(sequences, LARGEST)
-        asked: dict[int, tuple[int, list[int]]] = {}  # by pair: the row, and the slots of what is asked for
+        rows: dict[int, int] = {}  # by pair, and the slots of what is asked for
+        slots: dict[int, list[int]] = {}
+        places: dict[tuple[int, int], None] = {}  # each once, in their order
         for row, tree in enumerate(trees):
             for i, path in tree.paths.items():
                 first = len(sequences[i]) - len(pairs[i][1]) - 1 + given[i]
-                asked[i] = row, path[first:]
-        places = [(row, slot) for row, slots in asked.values() for slot in slots]
-        with last_layer_at(self.model, list(dict.fromkeys(places))):
+                rows[i] = row
+                slots[i] = path[first:]
+                places |= dict.fromkeys((row, slot) for slot in slots[i])
+        with last_layer_at(self.model, list(places)):
             inputs = tree_inputs(trees, self.model.dtype, self.device)
             hidden = last_hidden_states(self.model, **inputs, use_cache=False)
-        return [hidden[row, slots] for row, slots in (asked[i] for i in range(len(pairs)))]
+        return [hidden[rows[i], slots[i]] for i in range(len(pairs))]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Of whole trees (`models.shared_prefixes`), by their padded tokens."""
         trees = self._plant([self._sequence(pair) for pair in pairs], min(LARGEST, token_budget))
-        batches = batches_of_pairs([(len(tree.ids), 0) for tree in trees], token_budget)
-        return [[i for place in batch for i in trees[place].paths] for batch in batches]
+        batches: list[list[int]] = []
+        for batch in batches_of_pairs([(len(tree.ids), 0) for tree in trees], token_budget):
+            batches.append([])
+            for place in batch:
+                batches[-1] += trees[place].paths
+        return batches
 
     def _sequence(self, pair: Pair) -> Sequence[int]:
         source, target = pair

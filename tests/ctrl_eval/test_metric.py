@@ -299,7 +299,6 @@ BAD: dict[str, Callable[[Example], Example]] = {
     "example 2: the prefix must begin the text, found": lambda e: replace(e, prefix="Their trip"),
     "example 2: consistency needs text after the prefix": lambda e: replace(e, prefix=e.text),
     'example 2: the label must be one of negative, positive, found "sad"': lambda e: replace(e, label="sad"),
-    "example 2: a text must not hold the model's mask": lambda e: replace(e, text=e.text + " <extra_id_0>"),
     "example 2: the model reads 512 tokens at once, but this text takes": lambda e: replace(e, text=e.text * 200),
 }
 
@@ -307,6 +306,15 @@ BAD: dict[str, Callable[[Example], Example]] = {
 @pytest.mark.parametrize("message", BAD)
 def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEval, message: str) -> None:
     assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
+
+
+def test_text_that_spells_the_mask_is_text(tiny: CTRLEval) -> None:
+    spelled = replace(EXAMPLES[1], text=EXAMPLES[1].text + " <extra_id_0>")
+    values = tiny.score([spelled]).values
+    assert all(np.isfinite(value).all() for value in values.values())
+    (mask,) = word_ids(tiny.infiller.lm, "<extra_id_0>")
+    (infill,) = tiny.infiller.encode([("Our <extra_id_0> ", "trip", " ended.")])
+    assert infill.source.count(mask) == 1
 
 
 def test_a_pattern_may_find_no_sentence(tiny: CTRLEval) -> None:
