@@ -303,19 +303,19 @@ class Pair:
     ) -> "Pair":
         """Loads two infilling models by folder or hub name. A model that is both is loaded once.
 
-        The settings of models that learned `Gaps` are saved with them; pretrained ones read as `untrained` says.
+        The settings of models that learned `Gaps` are saved with the amateur; pretrained ones read as `untrained` says.
 
-        Raises SettingFault for `untrained` with models that learned `Gaps`, and where one of two learned them.
+        Raises SettingFault for `untrained` with an amateur that learned `Gaps`.
         """
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
-        learned = [hasattr(lm.model.config, "given_turns") for lm in (first, second)]
-        if any(learned) and not (all(learned) and untrained is None):
+        has_learned = hasattr(first.model.config, "given_turns")
+        if has_learned and untrained is not None:
             raise SettingFault(
-                "separator, order and max_length are settings of two models that learned no gaps of dialogues, but "
-                f"{amateur if learned[0] else expert} did: leave them out, or choose other models"
+                "separator, order and max_length are settings of models that learned no gaps of dialogues, but "
+                f"{amateur} did: leave them out, or choose other models"
             )
-        if not any(learned):
+        if not has_learned:
             for lm in (first, second):
                 (untrained or Untrained()).apply(lm)
         config = first.model.config
