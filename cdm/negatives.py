@@ -144,7 +144,7 @@ def find_gap(
     elif place == "amr" and graphs is not None:
         found = draw_amr_gap(pieces, graphs, rng, given)
     gap = found or draw_gap(pieces, rng, place == "utterance", given)
-    return gap if tokenised.infilling.reads_right else replace(gap, stop=len(turns[gap.turn]))
+    return gap if tokenised.infilling.reads_after else replace(gap, stop=len(turns[gap.turn]))
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

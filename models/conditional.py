@@ -8,6 +8,7 @@ import torch
 from transformers import AutoConfig
 
 from models.causal import CausalLM
+from models.families import LEFT_TO_RIGHT, SMALL, find_family
 from models.loading import load_pretrained
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
@@ -19,6 +20,12 @@ def load_conditional(name: str | Path, device: str = "cpu", dtype: str = "float3
     return kind.from_pretrained(name, device, dtype)
 
 
+class ConditionalLoader:
+    """Loads as a class of models does: `from_pretrained`."""
+
+    from_pretrained = staticmethod(load_conditional)
+
+
 @dataclass(frozen=True)
 class PretrainedLM:
     """An encoder-decoder or a causal model to build, by its hub name or folder."""
@@ -28,8 +35,13 @@ class PretrainedLM:
     dtype: str = "float32"
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> ConditionalLM:
-        """The model; its tokenizer knows the `additional` special tokens, whose embeddings are new and random."""
+        """The model; its tokenizer knows the `additional` special tokens, whose embeddings are new and random.
+
+        A causal model that fills in the middle has its own tokens for it and gets no others.
+        """
         lm = load_conditional(self.name, self.device, self.dtype)
+        if not lm.model.config.is_encoder_decoder and find_family(lm.model.config, lm.tokenizer) != LEFT_TO_RIGHT:
+            additional = tuple(token for token in additional if token not in SMALL.marks)
         lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
         if len(lm.tokenizer) > lm.model.config.vocab_size:
             with torch.random.fork_rng(devices=[]):

@@ -133,6 +133,7 @@ class TrainedPair:
             "max_length": self.pair.max_length,
             "given": self.pair.given,
             "spelling": self.pair.spelling,
+            "infilling": self.pair.infilling,
             "dtype": self.pair.expert.dtype,
         }
 
@@ -145,7 +146,7 @@ def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
         expert = find_or_train(run, "expert", plan.expert, train, choosing)
     else:
         amateur, expert = train_by_discrepancy(run, plan, train, choosing)
-    pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype)
+    pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype, plan.untrained)
     with run.timed("partial order"):
         order = pair.compare(pair.tokenise(checking).tasks(run.seed))
     return TrainedPair(amateur, expert, pair, order)

@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from cdm.amr import Graphs
+from cdm.infilling import Untrained
 from cdm.rules import Rule
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
 from core.faults import InputFaults, SettingFault
 from core.settings import Count, Positive, Several, check, checked_dataclass, one_of
-from experiments.training import DiscriminatorPlan, LanguageModelPlan
+from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretrained
 
 
 @checked_dataclass
@@ -85,8 +86,9 @@ class DiscrepancyPlan(LanguageModelPlan):
 class CdmPlan:
     """The models of CDM and what they learn from."""
 
-    amateur: LanguageModelPlan  # the pair, which learns `cdm.infilling.Gaps`; both must have one vocabulary
-    expert: LanguageModelPlan
+    # the pair, which learns `cdm.infilling.Gaps`, or a pretrained one; both must have one vocabulary
+    amateur: LanguageModelPlan | Pretrained
+    expert: LanguageModelPlan | Pretrained
     negatives: NegativesPlan  # what the discriminators learn from
     discriminators: Mapping[str, DiscriminatorPlan]  # by name; each gives the row `cdm_generative_NAME`
     pooler: PoolerPlan  # what the classifier pooler learns from
@@ -101,6 +103,8 @@ class CdmPlan:
     # which of the discriminators also learn negatives of the amateur alone, the paper's baseline (Table 5); None for
     # no baseline
     baseline: Sequence[str] | None = None
+    # how a pretrained pair reads dialogues; None for a pair that learned gaps
+    untrained: Untrained | None = None
 
     def __post_init__(self) -> None:
         if self.baseline is not None:
@@ -108,6 +112,8 @@ class CdmPlan:
         check(one_of(("loss", "discrepancy")), keep=self.keep)
         check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":
+            if isinstance(self.amateur, Pretrained) or isinstance(self.expert, Pretrained):
+                raise SettingFault("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
             amateur, expert = self.amateur.schedule, self.expert.schedule
             if amateur.epochs != expert.epochs or amateur.lora is not None:
                 raise SettingFault(

@@ -101,7 +101,8 @@ def list_figures(
 ) -> dict[str, float]:
     """Held-out losses, sizes, what the models read, and what negatives give away, by name."""
     text = pair.tokenise(get_turns(data.train))
-    plans = {"amateur": plan.amateur, "expert": plan.expert}
+    both = {"amateur": plan.amateur, "expert": plan.expert}
+    plans = {name: each for name, each in both.items() if isinstance(each, LanguageModelPlan)}
     are_sentences = pair.given == 1 and all(len(turns) == 2 for turns in negatives.positives)  # after their concepts
     lost = {"share of negatives that lose a concept": share_that_lose_concepts(negatives)} if are_sentences else {}
     drawn = {} if negatives.implausible is None else {IMPLAUSIBLE: negatives.implausible}

@@ -49,7 +49,7 @@ SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rou
 ONE_NAME = {"exp": "+exp=score", "metric": f"metric=bleu. {SEVERAL_METRICS}"}
 
 
-SCALES = ("tiny", "paper")  # the file names in configs/model/PAPER
+SCALES = ("tiny", "pretrained", "paper")  # the file names in configs/model/PAPER
 
 
 def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:

@@ -295,7 +295,7 @@ def test_passes_count_the_tokens_that_are_read() -> None:
     plan = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), LanguageModelSchedule(3, 0.1, batch_size=16), Gaps(12))
     gaps = text.tasks(0)
     tokens = [token for task in gaps for token in (*task.source[:-1], *task.segment)]
-    special = {text.separator, *text.infilling.mask}
+    special = {*text.separator, *text.infilling.marks}
     share = sum(token not in special for token in tokens) / sum(len(t) for d in text.dialogues for t in d)
     assert count_passes(plan, text, 0) == pytest.approx(3 * share)
     assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
