@@ -61,6 +61,7 @@ FEWER = {
     "mars_news": MARS,
     "mars_qa": MARS,
     "guided_poetry": POETRY,
+    "oumg_poetry": POETRY,
     "guided_text": GUIDED,
 }
 # The lines of each file of the real data that a rehearsal reads: every so many lines, and how many of these.
