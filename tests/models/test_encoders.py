@@ -165,10 +165,10 @@ def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> No
     assert vectors.dropped_tokens(["red 猫"]) == [1]
 
 
-REORDERED = (
+REORDERED = [
     "Her fears were confirmed when her engine was smoking.",
     "smoking was her engine when confirmed fears were Her.",
-)
+]
 
 
 @pytest.mark.parametrize("vocabulary", ["roberta", "bert-base-uncased", "gpt2"])
