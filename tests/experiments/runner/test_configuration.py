@@ -52,6 +52,17 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
         check_targets(plain.get(part), part)
 
 
+@pytest.mark.parametrize("scale", OPTIONS["scale"])
+@pytest.mark.parametrize(
+    "choices",
+    [["+exp=mars_story", "data=roc_stories"], ["+exp=mars_qa"], ["+exp=mars_qa", "data=mocha"], ["+exp=mars_news"]],
+)
+def test_plain_stories_are_read_for_small_models_alone(choices: list[str], scale: str) -> None:
+    """A pretrained model learns nothing, so it must not ask for a file that is placed by hand."""
+    config = compose_run([*choices, "data.root=FOLDER", f"scale={scale}"])
+    assert config.data.plain_stories is (scale == "tiny")
+
+
 @pytest.mark.parametrize(
     ("choices", "signature", "notes"),
     [
