@@ -28,7 +28,10 @@ class PretrainedLM:
     dtype: str = "float32"
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> ConditionalLM:
-        """The model; its tokenizer knows the `additional` special tokens, whose embeddings are new and random."""
+        """The model; its tokenizer knows the `additional` special tokens.
+
+        Their embeddings are rows of the checkpoint that no token had (T5 and Pythia have such), else new and random.
+        """
         lm = load_conditional(self.name, self.device, self.dtype)
         lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
         if len(lm.tokenizer) > lm.model.config.vocab_size:

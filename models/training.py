@@ -32,7 +32,7 @@ class Lora:
     """LoRA through peft (extra `peft`): small matrices beside every linear layer but the output layer (Hu et al. 2022).
 
     They are trained while the weights are frozen, and merged with them when the model is saved. So are the embeddings
-    of special tokens, because new ones begin at random.
+    of special tokens, because the model has not learned new ones.
     """
 
     # of the product of two matrices
