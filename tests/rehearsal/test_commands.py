@@ -186,7 +186,11 @@ def hubs(vocabularies: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 @pytest.fixture(scope="module")
 def data(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A slice of the public sets; CTRLEval's topics, which are not among them, are its texts with topics as labels."""
+    """A slice of the public sets.
+
+    Two are not among them: CTRLEval's topics are its texts with topics as labels, and the files of CDM's authors are
+    dialogues of the same two sets.
+    """
     folder = tmp_path_factory.mktemp("data")
     for pattern, (step, count) in SLICES.items():
         for file in shared_data.glob(pattern):
@@ -194,6 +198,9 @@ def data(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 lines = file.read_text("utf-8").splitlines()[::step][:count]
                 (folder / file.relative_to(shared_data)).parent.mkdir(parents=True, exist_ok=True)
                 (folder / file.relative_to(shared_data)).write_text("\n".join(lines) + "\n", "utf-8")
+    valid = [(folder / f"dialogue/{name}_valid.txt").read_text("utf-8") for name in ("topicalchat", "personachat")]
+    (folder / "dialogue/clean_train.txt").write_text((folder / "dialogue/topicalchat_test.txt").read_text("utf-8"))
+    (folder / "dialogue/clean_valid.txt").write_text("".join(valid))
     rows = [line.split("\t")[1:] for line in (folder / "ctrleval/data_senti.txt").read_text("utf-8").splitlines()]
     topics = [("computers", "politics", "religion", "science")[i // 12 % 4] for i in range(len(rows))]
     text = "\n".join("\t".join([topic, *row]) for topic, row in zip(topics, rows, strict=True))

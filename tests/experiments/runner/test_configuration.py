@@ -52,6 +52,21 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
         check_targets(plain.get(part), part)
 
 
+def test_the_papers_pair_learns_the_papers_own_file() -> None:
+    """Tables 2 to 6 of CDM; small pairs learn the small public parts, or what a recipe names."""
+    command = ["+exp=cdm_dialogue", "data=fed", "data.root=FOLDER"]
+    assert compose_run([*command, "scale=paper"]).data.training_sets == ["cdm_train"]
+    assert compose_run(command).data.training_sets == ["topical_chat", "persona_chat"]
+    assert "daily_dialog" in compose_run([*command, "+recipe=fed"]).data.training_sets
+
+
+def test_lora_learns_faster_than_all_weights() -> None:
+    """Its matrices begin at 0: at 1e-5 and 552 steps none of their entries could pass .0055."""
+    config = compose_run(["+exp=cdm_dialogue", "data=fed", "data.root=FOLDER", "scale=paper", "model=cdm/paper_3b"])
+    assert config.model.amateur.schedule.learning_rate == 1e-5
+    assert config.model.expert.schedule.learning_rate == 2e-4
+
+
 @pytest.mark.parametrize("scale", OPTIONS["scale"])
 @pytest.mark.parametrize(
     "choices",
