@@ -65,6 +65,12 @@ class Trained:
         return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
 
     @property
+    def moved(self) -> dict[str, float]:
+        """How far training moved the embedding of each new token of a pretrained model, as a share of its norm."""
+        path = Path(self.source) / models.training.MOVED
+        return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+    @property
     def held_out_nll(self) -> float:
         """The held-out loss of a language model trained here, in nats per token, with the weights that were kept.
 

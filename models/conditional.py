@@ -38,4 +38,5 @@ class PretrainedLM:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 lm.model.resize_token_embeddings(len(lm.tokenizer))
+        lm.model.config.new_tokens = list(additional)
         return lm

@@ -82,6 +82,7 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         notes=[
             f"How the default settings were chosen: {plan.chosen}",
             *tables.list_warnings(trained.order, sampled, cues, fitted),
+            *tables.list_unlearned((trained.amateur, trained.expert)),
         ],
         settings={
             "data": data.name,
