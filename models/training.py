@@ -212,8 +212,9 @@ def train_language_model(
     """Trains the model in place and keeps the weights of the best held-out likelihood, resumably (see `fit`).
 
     `folder` receives the model in the Hugging Face form, `curve.json` and, where the model got new tokens, `MOVED`
-    (see `measure_moves`). `train` gives the tasks of one epoch by a seed. With the held-out losses `against` of another model after each epoch, in nats per token, the weights of the
-    epoch are kept in which this model is ahead of it most. `every_epoch` is not for LoRA.
+    (see `measure_moves`). `train` gives the tasks of one epoch by a seed. With the held-out losses `against` of another
+    model after each epoch, in nats per token, the weights of the epoch are kept in which this model is ahead of it
+    most. `every_epoch` is not for LoRA.
     """
     learner = lm.model
     new_rows = read_new_rows(lm)
