@@ -141,6 +141,9 @@ def list_warnings(order: PartialOrder, negatives: Negatives, cues: Table, pooler
     said = {
         str(order): not order.holds,
         f"{negatives.failures} dialogues could not be manipulated and have no negative.": negatives.failures > 0,
+        f"{negatives.uncovered} dialogues have no place that the strategy asks for; their segments are random ones.": (
+            negatives.uncovered > 0
+        ),
         f"{negatives.unclosed} redrawn segments did not end by themselves and are cut.": negatives.unclosed > 0,
         f"Surface features alone tell negatives from positives (AUC; 0.5 is chance): {', '.join(given_away)}.": (
             bool(given_away)

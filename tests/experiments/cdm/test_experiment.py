@@ -35,6 +35,7 @@ from experiments.cdm.experiment import (
     train_pair,
 )
 from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
+from experiments.cdm.sentences import cdm_sentences
 from experiments.cdm.tables import count_passes, list_contrasts, list_unlearned, rank_dialogue_systems
 from experiments.contracts import Run
 from experiments.training import LanguageModelPlan, Trained
@@ -306,3 +307,13 @@ def test_passes_count_the_tokens_that_are_read() -> None:
     assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
     half = replace(plan, learns=Gaps(12, most=len(gaps) // 2))
     assert count_passes(half, text, 0) == pytest.approx(3 * share * (len(gaps) // 2) / len(gaps))
+
+
+def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) -> None:
+    examples = (Example("a", turns=("Hi. I am Ann.", "Hi. Who?")), Example("b", turns=("I am Ann.",)))
+    outcome = cdm_sentences(kept, Corpus("toy", examples, examples[:1], (), synthetic=True))
+    (path,) = outcome.files
+    assert path.read_text("utf-8").splitlines() == ["Hi.", "I am Ann.", "Who?"]
+    assert outcome.figures == {"dialogues": 2, "turns": 3, "sentences": 3}
+    with pytest.raises(SettingFault, match="sentences come from training dialogues, but none has none"):
+        cdm_sentences(kept, Corpus("none", (), (), (), synthetic=True))
