@@ -25,6 +25,7 @@ from discriminators.metric import DiscriminatorScore
 from experiments.cdm.experiment import (
     TrainedPair,
     cut_dialogues,
+    explain_pooler,
     get_pooler,
     keep_steps,
     list_generative,
@@ -114,6 +115,14 @@ def test_every_held_out_dialogue_has_one_purpose() -> None:
     parts = split_held_out(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
     assert [len(part) for part in parts] == [3, 2, 2]
     assert {turns for part in parts for turns in part} == {example.turns for example in examples[2:]}
+
+
+def test_a_pooler_that_learns_fewer_dialogues_than_planned_says_so() -> None:
+    """At paper scale it asked for 2000 and learned 190, without a word."""
+    corpus = Corpus("toy", EXAMPLES, rated_dialogues(9, seed=0), (), synthetic=True)
+    (note,) = explain_pooler(corpus, PoolerPlan(dialogues=2000))
+    assert note.startswith("the classifier pooler learned 6 held-out dialogues, not the 2000 of model.pooler.dialogues")
+    assert explain_pooler(corpus, PoolerPlan(dialogues=6)) == []
 
 
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
