@@ -62,7 +62,7 @@ def test_how_far_training_moved_the_new_tokens_of_a_pretrained_model(
     TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "pretrained")
     lm = PretrainedLM(str(tmp_path / "pretrained")).build((), ("</UTT>", "<gap>"), seed=0)
     rows = lm.model.get_input_embeddings().weight.detach().clone()
-    ids = lm.tokenizer.convert_tokens_to_ids(["</UTT>", "<gap>"])
+    ids: Any = lm.tokenizer.convert_tokens_to_ids(["</UTT>", "<gap>"])
     tasks = [Task([5, ids[0], 6], [7, 8])] * 4
     schedule = LanguageModelSchedule(epochs=2, batch_size=2, learning_rate=rate)
     train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path / "trained", QUIET)
