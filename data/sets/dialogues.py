@@ -98,6 +98,8 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     """
     full, sample = ([f"dstc9/dstc9_{form.format(aspect)}.txt" for aspect in ASPECTS] for form in DSTC9_FORMS)
     is_sample = find_file(root, sample[0]) is not None and find_file(root, full[0]) is None
+    if is_sample:
+        log.warning("dstc9: only a sample of the 2200 dialogues, because %s is missing", Path(full[0]).name)
     files, find, part = (sample, require_file, "_sample") if is_sample else (full, find_file, "")
     scores = find(root, f"dstc9/deam_scores{part}.tsv")
     return _load_rated(root, "dstc9", files, scores, digits=4, download=download)
