@@ -188,8 +188,8 @@ def hubs(vocabularies: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 def data(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A slice of the public sets.
 
-    Two are not among them: CTRLEval's topics are its texts with topics as labels, and the files of CDM's authors are
-    dialogues of the same two sets.
+    Three are not among them: CTRLEval's topics are its texts with topics as labels, the files of CDM's authors are
+    dialogues of the same two sets, and their graphs relate the first two words of each turn.
     """
     folder = tmp_path_factory.mktemp("data")
     for pattern, (step, count) in SLICES.items():
@@ -201,11 +201,19 @@ def data(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     valid = [(folder / f"dialogue/{name}_valid.txt").read_text("utf-8") for name in ("topicalchat", "personachat")]
     (folder / "dialogue/clean_train.txt").write_text((folder / "dialogue/topicalchat_test.txt").read_text("utf-8"))
     (folder / "dialogue/clean_valid.txt").write_text("".join(valid))
+    dialogues = (folder / "dialogue/clean_train.txt").read_text("utf-8").splitlines()
+    (folder / "graphs.amr").write_text("\n".join(map(write_graph, "</UTT>".join(dialogues).split("</UTT>"))))
     rows = [line.split("\t")[1:] for line in (folder / "ctrleval/data_senti.txt").read_text("utf-8").splitlines()]
     topics = [("computers", "politics", "religion", "science")[i // 12 % 4] for i in range(len(rows))]
     text = "\n".join("\t".join([topic, *row]) for topic, row in zip(topics, rows, strict=True))
     (folder / "ctrleval/data_topic.txt").write_text(text + "\n", "utf-8")
     return folder
+
+
+def write_graph(turn: str) -> str:
+    """A graph that relates the first two words of a turn, in the form of a parser; "" for a shorter turn."""
+    words = turn.split()
+    return f"# ::tok {' '.join(words)}\n(a / first~e.0 :ARG0 (b / second~e.1))\n" if len(words) > 1 else ""
 
 
 def run_to_the_end(words: Sequence[str], hub: Path, folder: Path) -> None:
