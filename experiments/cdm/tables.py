@@ -157,7 +157,7 @@ def list_unlearned(models: Sequence[Trained]) -> list[str]:
     """A note for each pretrained model with new tokens whose embeddings training hardly moved."""
     notes: list[str] = []
     for model in models:
-        still = [f"{token} by {share:.3f}" for token, share in model.moved.items() if share < LEARNED]
+        still = [f"{token} by {share:.2g}" for token, share in model.moved.items() if share < LEARNED]
         if still:
             notes.append(
                 f"training moved new tokens of the {model.name} by less than {LEARNED} of their embedding's norm "
