@@ -7,18 +7,25 @@ AUDITED := bleu,rouge_1,rouge_2,rouge_l,meteor,chrf,ter,word_count,bertscore,mov
 
 .PHONY: run models cards test test-all check coverage mutants lock audit oldest newest bench gpu rehearse setup clean docs
 setup: .venv/ready
+PIP := $(BIN)/python -m pip install --quiet --no-compile
 
-.venv/ready: requirements.lock hashes.lock pyproject.toml
+# What running needs: the first part of requirements.lock, then torch, whose builds differ and which may need CUDA's libraries.
+.venv/running: requirements.lock run.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r hashes.lock
-	$(BIN)/python -m pip install --quiet -r requirements.lock # adds torch: its builds differ, so it has no hash there
-	$(BIN)/python -m pip install --quiet --no-deps -e .
+	$(PIP) --no-deps --require-hashes -r run.lock
+	$(PIP) -c requirements.lock torch
+	$(PIP) --no-deps -e .
 	touch $@
 
-run: setup
+# Everything: also what tests, checks, docs, the demo and clusters need.
+.venv/ready: .venv/running hashes.lock
+	$(PIP) --no-deps --require-hashes -r hashes.lock
+	touch $@
+
+run: .venv/running
 	$(BIN)/python experiments/run.py +exp=cdm_dialogue
 
-models: setup
+models: .venv/running
 	$(BIN)/python experiments/run.py +exp=models
 
 cards: models # docs/metrics; 120 texts, because 14 cheap cues need 112
@@ -57,11 +64,14 @@ mutants: setup # changes of the equations that no test notices; mutmut works in 
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
 
-lock: setup # hashes.lock anew, after a change of requirements.lock
+LOCK := $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --python-version 3.11.7 -
+lock: setup # run.lock and hashes.lock anew, after a change of requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	head -1 hashes.lock > hashes.new
-	grep -v '^torch==' requirements.lock | $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-header \
-		--no-annotate --python-version 3.11.7 - >> hashes.new
+	head -1 run.lock > run.new
+	sed '/^# Development/,$$d' requirements.lock | grep -v '^torch==' | $(LOCK) >> run.new
+	head -2 hashes.lock > hashes.new
+	sed '1,/^# Development/d' requirements.lock | $(LOCK) >> hashes.new
+	mv run.new run.lock
 	mv hashes.new hashes.lock
 
 audit: setup # known faults of the locked releases

@@ -1,4 +1,4 @@
-"""BARTScore (Yuan et al., NeurIPS 2021): how probable an encoder-decoder model finds a text given its source."""
+"""BARTScore (Yuan et al., NeurIPS 2021): how probable a model finds a text given its source."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -9,7 +9,9 @@ from baselines.pairs import ModelMetric, PairMetric, Values
 from core.example import Example
 from core.scores import fields_by_settings
 from core.settings import checked_dataclass
-from models.seq2seq import Seq2SeqLM
+from models.conditional import ConditionalLoader
+from models.families import LEFT_TO_RIGHT
+from models.infilling import encode_infills
 from models.windows import CutTruncation, cut_end
 
 Texts = tuple[str, str]  # the source and the target
@@ -20,12 +22,12 @@ class BartScore(PairMetric, ModelMetric):
     """The mean log-probability (nats, at most 0, higher is better) of the text's tokens given its source.
 
     The text's tokens include those that frame it, as in the released code. The paper's model is BART tuned to
-    summarise (`facebook/bart-large-cnn`).
+    summarise (`facebook/bart-large-cnn`). A causal model continues the source, and its text has no frame.
     """
 
     name = "bartscore"
     requires = fields_by_settings(lambda source="context": (source,))
-    loader = Seq2SeqLM
+    loader = ConditionalLoader
     # the field that is the source
     source: Literal["context", "prefix"] = "context"
     # a text that is too long is cut at its end (`warn`) or refused (`error`)
@@ -37,13 +39,24 @@ class BartScore(PairMetric, ModelMetric):
 
     def list_pairs(self, example: Example) -> list[Texts]:
         text = example.full_text.strip()
-        return [(getattr(example, self.source), text)] if text else []
+        kept = self.lm.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        return [(getattr(example, self.source), text)] if kept else []
 
     def rate_pairs(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
         """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""
+        if not self.lm.model.config.is_encoder_decoder:
+            return self._rate_continuations(pairs)
         texts = [text.strip() for pair in pairs for text in pair]
         ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
         kept = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
         cut, lost = zip(*kept, strict=True)
         rows = self.lm.log_probabilities(list(zip(cut[::2], cut[1::2], strict=True)), token_budget=self.token_budget)
         return np.array([row.mean(dtype=np.float64) for row in rows]), np.add(lost[::2], lost[1::2]).tolist()
+
+    def _rate_continuations(self, pairs: Sequence[Texts]) -> tuple[Values, list[int]]:
+        gaps = [(f"{source.strip()} ".lstrip(), text.strip(), "") for source, text in pairs]
+        infills = encode_infills(self.lm.tokenizer, LEFT_TO_RIGHT, gaps)
+        cut = [infill.cut(self.lm.max_length, around=False) for infill in infills]
+        read = [(infill.source, infill.target) for infill, _ in cut]
+        rows = self.lm.log_probabilities(read, token_budget=self.token_budget)
+        return np.array([row.mean(dtype=np.float64) for row in rows]), [lost for _, lost in cut]

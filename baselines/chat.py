@@ -44,7 +44,7 @@ class CachedChat:
     @cached_property
     def cache(self) -> Cache:
         """Opened at the first question."""
-        return Stages(self.kept).open_cache("llm_judge", self.depends, version=3)
+        return Stages(self.kept).open_cache("llm_judge", self.depends, code=[type(self.chat)])
 
     @property
     def most_tokens(self) -> int | None:

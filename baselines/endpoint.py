@@ -1,6 +1,6 @@
 """An OpenAI-compatible endpoint, which may only answer: no redirects, one deadline, a bounded and checked reply.
 
-Python's own HTTP client asks, through the proxy of the environment where there is one.
+Python's own HTTP client asks, through the proxy of the environment where there is one; this machine is asked directly.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from functools import cached_property
-from operator import itemgetter
 from typing import Annotated, Any, Literal
 from urllib.error import URLError
 from urllib.parse import quote, urlsplit
@@ -25,11 +25,14 @@ from pydantic import Field, ValidationError
 
 from baselines.verdicts import IS_YES, SCHEMAS, Form
 from core.faults import SettingFault, broken_rules, check_names, printable
+from core.hosts import is_this_machine
 from core.settings import Count, NonNegative, Positive, Seed, Size, Text, check, checked_dataclass
 from data.records import Record
 
 LARGEST = 1_000_000  # bytes of an answer
 LONGEST = 10_000  # characters of a reply that are kept: its last ones
+MOST_TOKENS = 10**9  # that an endpoint may say it has counted
+LONGEST_WAIT = 10**6  # seconds that an endpoint may ask for
 CONNECTING = 2.0  # seconds of attempts to reach an endpoint that has not answered yet
 GIVEN_UP = 20  # questions without an answer for the same cause, before any answer
 AGAIN = {408, 409, 429}  # statuses after which a question is asked again; those from 500 on too
@@ -39,10 +42,13 @@ TOP = 20  # alternatives asked for; the most that hosted endpoints give
 
 
 class ChatFault(Exception):  # noqa: N818, a reason why there is no score
-    """There is no answer to a question; the message says why. `cause` is equal for questions that fail alike."""
+    """There is no answer to a question; the message says why. `cause` is equal for questions that fail alike.
 
-    def __init__(self, message: str, cause: str = "") -> None:
-        self.cause = cause
+    `passes` says that the same question may get an answer later: the endpoint was busy, slow or cut off.
+    """
+
+    def __init__(self, message: str, cause: str = "", passes: bool = False) -> None:
+        self.cause, self.passes = cause, passes
         super().__init__(message)
 
 
@@ -53,12 +59,18 @@ class EndpointFault(RuntimeError):  # noqa: N818 (as ChatFault)
 # ---- what is read of an answer; the rest may hold anything ---------------------------------------------------------
 
 
+Counted = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
+
+
 class _Token(Record):
     token: str
     logprob: Annotated[float, Field(allow_inf_nan=False, le=1e-3)]  # a rounded 0 may lie above it
 
 
 class _Position(Record):
+    token: str = ""
+    # its UTF-8, where it may be a part of a character
+    bytes: list[Annotated[int, Field(ge=0, le=255)]] | None = None
     top_logprobs: list[_Token] | None = None
 
 
@@ -77,8 +89,8 @@ class _Choice(Record):
 
 
 class _Usage(Record):
-    prompt_tokens: Annotated[int, Field(ge=0)] = 0
-    completion_tokens: Annotated[int, Field(ge=0)] = 0
+    prompt_tokens: Counted = 0
+    completion_tokens: Counted = 0
 
 
 class _Completion(Record):
@@ -86,13 +98,23 @@ class _Completion(Record):
     usage: _Usage | None = None
 
 
+class ChosenToken(Record):
+    """A token of an answer that is a whole number, a yes or a no."""
+
+    # where it begins in the text of the reply
+    place: int
+    token: str
+    # the likeliest tokens there, with their log-probabilities
+    likeliest: tuple[tuple[str, float], ...]
+
+
 class Reply(Record):
     """What a chat model answered; nothing else of an answer is read or kept."""
 
-    # the last LONGEST characters; where a local model was asked, its likeliest next token
+    # the last LONGEST characters, after an ellipsis where there were more; of a local model, its likeliest next token
     text: str
-    # at each likeliest token that is a number, a yes or a no, the likeliest ones with their log-probabilities; in order
-    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
+    # those tokens of the text whose probabilities are known, in order
+    chosen: tuple[ChosenToken, ...] = ()
     # what the question and the answer cost
     prompt_tokens: int = 0
     answer_tokens: int = 0
@@ -102,22 +124,54 @@ class Reply(Record):
 
 def read_reply(body: bytes) -> Reply:
     """The reply in the body of an answer. Raises ChatFault for anything but a chat completion."""
-    try:
-        found = _Completion.model_validate_json(body)
-    except ValidationError as error:
-        place, rule, _ = next(broken_rules(error))  # the value may hold a key
-        what = f"{'.'.join(map(str, place))} {rule}".strip()
-        raise ChatFault(f"the endpoint's answer cannot be read: {what}", "unreadable") from None
-    choice, usage = found.choices[0], found.usage or _Usage()
-    positions = (choice.logprobs and choice.logprobs.content) or ()
-    likeliest = [[(each.token, each.logprob) for each in position.top_logprobs or ()] for position in positions]
+    found = _read_completion(body)
+    choice = found.choices[0]
+    usage = found.usage or _Usage()
+    content = choice.message.content or ""
+    text = content if len(content) <= LONGEST else f"…{content[-LONGEST:]}"
     return Reply(
-        text=(choice.message.content or "")[-LONGEST:],
-        alternatives=tuple(tuple(each) for each in likeliest if each and is_verdict(max(each, key=itemgetter(1))[0])),
+        text=text,
+        chosen=tuple(_find_chosen(choice, content, len(text) - len(content))),
         prompt_tokens=usage.prompt_tokens,
         answer_tokens=usage.completion_tokens,
         is_cut=choice.finish_reason == "length",
     )
+
+
+def _read_completion(body: bytes) -> _Completion:
+    try:
+        return _Completion.model_validate_json(body)
+    except ValidationError as error:
+        place, rule, _ = next(broken_rules(error))  # the value may hold a key
+        what = f"{'.'.join(map(str, place))} {rule}".strip()
+        raise ChatFault(f"the endpoint's answer cannot be read: {what}", "unreadable") from None
+
+
+def _positions(choice: _Choice) -> list[_Position]:
+    """The tokens of an answer with their alternatives; empty where the endpoint gives none."""
+    positions = (choice.logprobs and choice.logprobs.content) or []
+    return positions if any(position.top_logprobs for position in positions) else []
+
+
+def _find_chosen(choice: _Choice, content: str, shift: int) -> Iterator[ChosenToken]:
+    """The tokens of the content that may be a verdict; none where the tokens do not spell the content.
+
+    Before and after it they may spell more, such as reasoning that the endpoint takes out.
+    """
+    positions = _positions(choice)
+    spelled = [position.token.encode() if position.bytes is None else bytes(position.bytes) for position in positions]
+    written = content.encode()
+    begin = b"".join(spelled).rfind(written)
+    if begin < 0:
+        return
+    at_byte = -begin
+    for position, token in zip(positions, spelled, strict=True):
+        if at_byte >= 0 and position.top_logprobs and is_verdict(position.token):
+            place = len(written[:at_byte].decode("utf-8", "ignore")) + shift
+            likeliest = tuple((each.token, each.logprob) for each in position.top_logprobs)
+            if place >= 0:
+                yield ChosenToken(place=place, token=position.token, likeliest=likeliest)
+        at_byte += len(token)
 
 
 @checked_dataclass
@@ -127,9 +181,9 @@ class Asking:
     # maximum tokens of an answer, those of its reasoning included where the endpoint counts them
     answer_tokens: Count | None = 1024
     temperature: NonNegative | None = 0.0
-    # whether to ask for the probabilities of tokens; auto: unless the endpoint refuses, which one question finds out
+    # whether to ask for the probabilities of tokens, which one question finds out; true: the endpoint must give them
     logprobs: bool | Literal["auto"] = "auto"
-    # whether to ask for the verdict alone, as JSON of a schema; auto as above
+    # whether to ask for the verdict alone, as JSON of a schema; as above
     structured: bool | Literal["auto"] = "auto"
     # of a reasoning model, such as low
     reasoning_effort: Text | None = None
@@ -160,17 +214,35 @@ class Asking:
         return json.dumps({"model": model, "messages": messages, **sent, **(self.extra or {})}).encode()
 
 
+def to_word(token: str) -> str:
+    """A token without the spaces and quotes around it, in small letters and usual digits."""
+    return unicodedata.normalize("NFKC", token).strip(" \t\n\"'").lower()
+
+
 def is_verdict(token: str) -> bool:
     """Whether a token is a whole number, or a yes or no."""
-    return token.strip().isdecimal() or token.strip().lower() in IS_YES
+    return to_word(token).isdecimal() or to_word(token) in IS_YES
+
+
+def _follows_schema(choice: _Choice) -> bool:
+    """Whether the answer is JSON of the schema of a number."""
+    try:
+        found = json.loads(choice.message.content or "")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and SCHEMAS["number"]["properties"].keys() == found.keys()
+
+
+HEEDED = {"logprobs": lambda choice: bool(_positions(choice)), "structured": _follows_schema}
 
 
 class EndpointChat:
     """A model behind an OpenAI-compatible endpoint (vLLM, llama.cpp, `transformers serve`, hosted ones).
 
-    A question is asked again, at most `retries` times, after 408, 409, 429, 5xx and cut connections; a whole answer
-    must come within `timeout` seconds. The key is read from the environment, goes to `base_url` alone and is never
-    written: where the endpoint repeats it, the reply has the variable's name in its place.
+    A question is asked again, at most `retries` times, after 408, 409, 429, 5xx and cut connections. A pause that the
+    endpoint asks for (`Retry-After`) holds all questions, and is no try. A whole answer must come within `timeout`
+    seconds, in which all tries and pauses of its question lie. The key is read from the environment, goes to `base_url`
+    alone and is never written: where the endpoint repeats it, the reply has the variable's name in its place.
 
     Raises SettingFault for a URL that is none, and for other settings.
     """
@@ -199,6 +271,7 @@ class EndpointChat:
             self.headers["Authorization"] = f"Bearer {key}"
         self.trying, self.lock, self.stopped = threading.Lock(), threading.Lock(), threading.Event()
         self.is_reached, self.has_answered, self.failed = False, False, dict[str, int]()
+        self.held_until = 0.0  # by `Retry-After`, on the clock of time.monotonic
 
     @property
     def depends(self) -> dict[str, Any]:
@@ -207,26 +280,35 @@ class EndpointChat:
 
     @property
     def settled(self) -> Asking:
-        """What questions are sent with: for each `auto`, one question finds out whether the endpoint takes the setting.
+        """What questions are sent with. For `logprobs` and for `structured`, one question finds out if they are heeded.
 
-        Raises EndpointFault where it does not answer that, SettingFault where it refuses key or model.
+        Raises EndpointFault where the endpoint does not answer that, SettingFault where it refuses key or model, and
+        where it does not heed what is set to true.
         """
         with self.trying:
             return self._settled
 
     @cached_property
     def _settled(self) -> Asking:
-        unknown = [name for name in ("logprobs", "structured") if getattr(self.asking, name) == "auto"]
-        settled = replace(self.asking, **dict.fromkeys(unknown, False))
-        for name in unknown:
-            tried = replace(settled, **{name: True})
-            try:
-                self._send(tried.body(self.model, "Answer with the number 1."))
-                settled = tried
-            except ChatFault as fault:
-                if fault.cause not in REFUSED:
-                    raise EndpointFault(f"{self.place} does not answer: {fault}") from fault
+        asked = {name: getattr(self.asking, name) for name in HEEDED}
+        settled = replace(self.asking, **dict.fromkeys(asked, False))
+        for name, wanted in asked.items():
+            if wanted:
+                tried = replace(settled, **{name: True})
+                if self._heeds(tried, HEEDED[name]):
+                    settled = tried
+                elif wanted != "auto":
+                    raise SettingFault(f"{name}=true, but {self.place} does not heed it: {name}=auto does without")
         return settled
+
+    def _heeds(self, tried: Asking, is_heeded: Callable[[_Choice], bool]) -> bool:
+        try:
+            answer = self._send(tried.body(self.model, "Answer with the number 1."))
+            return is_heeded(_read_completion(answer).choices[0])
+        except ChatFault as fault:
+            if fault.cause in REFUSED:
+                return False
+            raise EndpointFault(f"{self.place} does not answer: {fault}") from fault
 
     @property
     def most_tokens(self) -> int | None:
@@ -250,26 +332,48 @@ class EndpointChat:
         return reply
 
     def _send(self, body: bytes) -> bytes:
-        started, fault = time.monotonic(), ChatFault("the run has stopped", "connection")
-        for attempt in range(self.retries + 1):
-            pause = min(0.5 * 2**attempt, 8.0)
+        """The body of the answer; raises as `ask`. Tries and pauses end `timeout` seconds after the beginning."""
+        started = time.monotonic()
+        deadline = started + self.timeout
+        tries = 0
+        while True:
+            self._wait_for_turn(deadline)
+            after = None
             try:
-                status, after, answer = post(self.url, body, self.headers, self.timeout, self.is_reached)
+                left = max(deadline - time.monotonic(), 1e-3)
+                status, after, answer = post(self.url, body, self.headers, left, self.is_reached)
             except ConnectionError as error:  # cut, or never made
-                fault = ChatFault(f"the endpoint failed: {self._shown(str(error))}", "connection")
-                if not self.is_reached and time.monotonic() - started + pause > CONNECTING:
-                    self._stop(f"{self.place} cannot be reached: {self._shown(str(error))}")
+                fault = ChatFault(f"the endpoint failed: {self._shown(str(error))}", "connection", passes=True)
             else:
                 self.is_reached = True
                 if status < 300:
                     return answer
                 fault = self._status_fault(status, answer)
-                if status not in AGAIN and status < 500:
+                if not fault.passes:
                     raise fault
-                pause = pause if after is None else min(after, 60.0)
-            if attempt < self.retries and self.stopped.wait(pause):
-                break
-        raise fault
+            pause = min(0.5 * 2**tries, 8.0)
+            now = time.monotonic()
+            if not self.is_reached and now - started + pause > CONNECTING:
+                self._stop(f"{self.place} cannot be reached: {fault}")
+            if after:
+                self._hold(now + after)
+            else:
+                tries += 1
+                if tries > self.retries or now + pause > deadline or self.stopped.wait(pause):
+                    raise fault
+
+    def _hold(self, until: float) -> None:
+        with self.lock:
+            self.held_until = max(self.held_until, until)
+
+    def _wait_for_turn(self, deadline: float) -> None:
+        """Waits while the endpoint asks for a pause. Raises ChatFault where that is longer than the question has."""
+        while (pause := self.held_until - time.monotonic()) > 0:
+            if self.held_until > deadline:
+                what = f"the endpoint asks for a pause of {pause:.0f} seconds, and a question has {self.timeout:g}"
+                raise ChatFault(what, "429", passes=True)
+            if self.stopped.wait(pause):
+                raise ChatFault("the run has stopped", "connection", passes=True)
 
     def _status_fault(self, status: int, answer: bytes) -> ChatFault:
         """What a status says. Raises SettingFault where it says so of every question."""
@@ -281,7 +385,8 @@ class EndpointChat:
         if status < 400:
             what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
             return ChatFault(f"the endpoint {what} ({status})", str(status))
-        return ChatFault(f"the endpoint failed with status {status}: {said}", str(status))
+        passes = status in AGAIN or status >= 500
+        return ChatFault(f"the endpoint failed with status {status}: {said}", str(status), passes)
 
     def _stop(self, message: str) -> None:
         self.stopped.set()  # for the questions of other threads
@@ -290,7 +395,7 @@ class EndpointChat:
     def _redact(self, reply: Reply) -> Reply:
         """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""
         text = self._hide(reply.text)
-        return reply if text == reply.text else reply.model_copy(update={"text": text, "alternatives": ()})
+        return reply if text == reply.text else reply.model_copy(update={"text": text, "chosen": ()})
 
     def _hide(self, text: str) -> str:
         for form in self.secrets:
@@ -333,10 +438,10 @@ def post(
 
     Redirects are not followed, nothing is decompressed. Raises ConnectionError where the connection fails, ChatFault
     for an answer that is not whole after `timeout` seconds, larger than LARGEST, or compressed. An endpoint that is not
-    `is_reached` yet has 2 CONNECTING seconds for the connection.
+    `is_reached` yet has 2 CONNECTING seconds for the connection. An endpoint on this machine is asked without a proxy.
     """
     opener, opened, is_late = OpenerDirector(), list[socket.socket](), threading.Event()
-    opener.add_handler(ProxyHandler())
+    opener.add_handler(ProxyHandler({} if is_this_machine(urlsplit(url).hostname or "") else None))
     opener.add_handler(_Watched(opened, timeout if is_reached else min(timeout, 2 * CONNECTING)))
 
     def end() -> None:
@@ -356,7 +461,9 @@ def post(
         if is_late.is_set() or isinstance(error, TimeoutError):
             if not opened:
                 raise ConnectionError("no connection in time") from None
-            raise ChatFault(f"the endpoint gave no whole answer in {timeout:g} seconds", "timeout") from None
+            raise ChatFault(
+                f"the endpoint gave no whole answer in {timeout:.3g} seconds", "timeout", passes=True
+            ) from None
         reason = error.reason if isinstance(error, URLError) else error
         raise ConnectionError(f"{type(reason).__name__}: {reason}") from None
     finally:
@@ -364,14 +471,22 @@ def post(
         for each in opened:
             each.close()
     if is_late.is_set():
-        raise ChatFault(f"the endpoint gave no whole answer in {timeout:g} seconds", "timeout")
+        raise ChatFault(f"the endpoint gave no whole answer in {timeout:.3g} seconds", "timeout", passes=True)
     if len(content) > LARGEST:
         raise ChatFault(f"the endpoint's answer has more than {LARGEST} bytes", "size")
     if kind != "identity":
         raise ChatFault("the endpoint's answer is compressed, which was not asked for", "compressed")
-    if length.isdigit() and len(content) < int(length):
+    if (promised := _read_count(length, LARGEST)) is not None and len(content) < promised:
         raise ConnectionError("the connection was cut")
-    return answer.status, float(after) if after.isdigit() else None, content
+    pause = _read_count(after, LONGEST_WAIT)
+    return answer.status, None if pause is None else float(pause), content
+
+
+def _read_count(header: str, most: int) -> int | None:
+    """A whole number of a header, `most` for a larger one; None for anything else."""
+    if not (header.isascii() and header.isdecimal()):
+        return None
+    return most if len(header) > len(str(most)) else min(int(header), most)
 
 
 class _Watched(HTTPSHandler, HTTPHandler):

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,13 +20,13 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from baselines.chat import CachedChat, Chat
-from baselines.endpoint import Asking, ChatFault, EndpointChat, EndpointFault, Reply
-from baselines.rubrics import Aspect, fields_of, read_rubric, show
-from baselines.verdicts import IS_YES, Form, read_verdict
+from baselines.endpoint import Asking, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply, to_word
+from baselines.rubrics import Aspect, fields_of, is_of_pairs, read_prompt, read_rubric, show
+from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
 from core.example import Example
 from core.faults import SettingFault
 from core.metric import BaseMetric
-from core.scores import Scores, fields_by_settings
+from core.scores import LOST, Scores, fields_by_settings
 from core.selection import describe_missing_fields
 from core.settings import Count, NonNegative, Several, Text, check, to_tuple
 from core.signature import Setting, signature
@@ -43,15 +42,17 @@ Answer = tuple[float | str, dict[str, Any]]  # a verdict, or the reason why ther
 USUAL = ("coherence",)  # the aspects of our rubric that are asked about unless others are named
 SHOWN = 80  # characters of an answer without a verdict: its last ones, where a verdict would be
 PER_TOKEN = 4  # characters, for estimates
+FEW, FEW_SHARE = 3, 0.01  # lost answers with which scores are still written, whichever are more
+SAMPLE = Example("", text="text", turns=("a", "b"), context="context", prefix="prefix", label="label")
 
 
 @dataclass(frozen=True)
 class LLMJudge(BaseMetric):
     """A chat model's rating per aspect, on the scale of the rubric; higher is better. A yes is 1 and a no 0.
 
-    The rating is the last well-formed one of the answer (`baselines.verdicts`). Where the model gives probabilities,
-    the score is the mean of the scale's numbers weighted by those at the rating (G-Eval's sum of p(s) s, over the
-    numbers of the scale alone).
+    The rating is read in its place in the answer alone (`baselines.verdicts`). Where the model gives probabilities, the
+    score is the mean of the scale's numbers weighted by those at the token of the rating (G-Eval's sum of p(s) s, over
+    the numbers of the scale alone).
 
     With a panel or repeats the score is the mean of the models' ratings, each the mean of its repeats; a text that some
     model does not rate has none. The ratings themselves are further aspects, `ASPECT by MODEL`, with the number of the
@@ -60,7 +61,9 @@ class LLMJudge(BaseMetric):
 
     name = "llm_judge"
     requires = fields_by_settings(
-        lambda rubric=None, aspects=None: fields_of(read_rubric(rubric, _usual(rubric, aspects)).values())
+        lambda rubric=None, aspects=None, prompt=None: fields_of(
+            read_rubric(rubric, _usual(rubric, aspects)).values(), read_prompt(prompt)
+        )
     )
     chat: Chat
     # names of aspects of the rubric; empty for all
@@ -75,6 +78,8 @@ class LLMJudge(BaseMetric):
     repeats: int = 1
     # of a million tokens of questions, and of answers
     price: tuple[float, float] | None = None
+    # a file with the question in other words (`baselines.rubrics`), or None for those of this repository
+    prompt: str | None = None
     spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
     failed: list[ChatFault] = field(default_factory=list, compare=False)
     announced: list[int] = field(default_factory=list, compare=False)
@@ -92,6 +97,7 @@ class LLMJudge(BaseMetric):
         cache: str | None = None,
         device: str = "cpu",
         dtype: str = "float32",
+        prompt: str | None = None,
         **endpoint: Any,
     ) -> LLMJudge:
         """A judge behind `base_url`, or by transformers without one; with several models a panel.
@@ -105,7 +111,8 @@ class LLMJudge(BaseMetric):
         models = [model] if isinstance(model, str) else model
         check(Several[Text], model=models)
         asked = _usual(rubric, aspects)
-        read_rubric(rubric, asked)  # before a model is loaded
+        aspects_asked = read_rubric(rubric, asked)  # before a model is loaded
+        read_prompt(prompt)
         usual = {each.name: each.default for each in fields(Asking)}
         if repeats > 1 and (base_url is None or endpoint.get("temperature", usual["temperature"]) == 0):
             raise SettingFault("repeats need base_url and a temperature above 0: the answers are equal otherwise")
@@ -114,18 +121,27 @@ class LLMJudge(BaseMetric):
                 raise SettingFault(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
             from baselines.local_chat import LocalChat  # an endpoint needs no torch
 
-            chats: list[Chat] = [LocalChat(each, device, dtype) for each in models]
+            has_prompt = prompt is not None
+            local = [LocalChat(each, device, dtype, has_prompt) for each in models]
+            for chat, aspect in product(local, aspects_asked.values()):
+                chat.check_scale(*aspect.scale)
+            chats: list[Chat] = [*local]
         else:
             chats = [EndpointChat(each, base_url, **endpoint) for each in models]
         if cache is not None:
             chats = [CachedChat(each, Path(cache)) for each in chats]
         priced = None if price is None else (float(price[0]), float(price[1]))
-        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats, priced)
+        return cls(chats[0], asked, rubric, parallel, tuple(chats[1:]), repeats, priced, prompt)
 
     @cached_property
     def asked(self) -> dict[str, Aspect]:
         """The aspects, read once, so that all texts get the same question."""
         return read_rubric(self.rubric, self.aspects)
+
+    @cached_property
+    def template(self) -> str | None:
+        """The text of the prompt, read once."""
+        return read_prompt(self.prompt)
 
     @property
     def chats(self) -> tuple[Chat, ...]:
@@ -136,14 +152,16 @@ class LLMJudge(BaseMetric):
 
         A panel, or repeats, say in each order what most of them say; those that cannot be read do not count.
 
-        Raises SettingFault for several aspects, and as `score_all`.
+        Raises SettingFault for several aspects, for a prompt of one text, and as `score_all`.
         """
+        if self.template is not None and not is_of_pairs(self.template):
+            raise SettingFault(f"prompt={self.prompt} must mark two texts, {{text_a}} and {{text_b}}, to compare them")
         if len(self.asked) > 1:
             raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.asked)}")
         (aspect,) = self.asked.values()
-        lacks = partial(describe_missing_fields, requires=fields_of([aspect]), metric=self.name)
+        lacks = partial(describe_missing_fields, requires=fields_of([aspect], self.template), metric=self.name)
         lacking = [lacks(a) or lacks(b) for a, b in pairs]
-        orders = [[aspect.ask_choice(a, show(x), show(y)) for x, y in ((a, b), (b, a))] for a, b in pairs]
+        orders = [self._ask_in_both_orders(aspect, a, b) for a, b in pairs]
         asked = list(dict.fromkeys(q for both, lack in zip(orders, lacking, strict=True) if not lack for q in both))
         self._announce(len(pairs), len(asked), sum(map(len, asked)))
         panel, reasons = dict[str, Any](), list[list[str]]([] for _ in pairs)
@@ -159,15 +177,22 @@ class LLMJudge(BaseMetric):
         unread = np.isnan(verdicts.outcomes)
         return replace(verdicts, reasons=[r[0] if lack else None for r, lack in zip(reasons, unread, strict=True)])
 
+    def _ask_in_both_orders(self, aspect: Aspect, a: Example, b: Example) -> list[str]:
+        one, other = show(a), show(b)
+        return [aspect.ask_choice(a, x, y, self.template) for x, y in ((one, other), (other, one))]
+
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One aspect per aspect of the rubric, and its ratings; NaN with a reason where the model gave no rating.
 
-        Raises SettingFault where the endpoint refuses the key or the model.
+        Raises SettingFault where the endpoint refuses the key or the model, and for a prompt of two texts.
         """
+        if self.template is not None and is_of_pairs(self.template):
+            raise SettingFault(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
         if not self.announced:
             self.announce(examples)
         asked = self.asked.values()
-        found = self._ask_all([(each, each.ask_rating(example), each.form) for each in asked for example in examples])
+        questions = [(each, each.ask_rating(example, self.template)) for each in asked for example in examples]
+        found = self._ask_all([(each, question, each.form) for each, question in questions])
         columns: dict[str, list[tuple[float | str, dict[str, Any]]]] = {}
         values: dict[str, NDArray[np.float64]] = {}
         for k, name in enumerate(self.asked):
@@ -191,7 +216,7 @@ class LLMJudge(BaseMetric):
         depends = [chat.depends for chat in self.chats]
         return {
             "model": "+".join(chat.name.replace("|", " ") for chat in self.chats),
-            "rubric": fingerprint([(name, *vars(each).values()) for name, each in self.asked.items()]),
+            "rubric": fingerprint([describe_questions(each, self.template) for each in self.asked.values()]),
             "logprobs": all(bool(each.get("logprobs", True)) for each in depends),
             "structured": all(bool(each.get("structured")) for each in depends),
             **({"repeats": self.repeats} if self.repeats > 1 else {}),
@@ -203,7 +228,7 @@ class LLMJudge(BaseMetric):
         texts = characters = 0
         for example in examples:
             texts += 1
-            characters += sum(len(each.ask_rating(example)) for each in self.asked.values())
+            characters += sum(len(each.ask_rating(example, self.template)) for each in self.asked.values())
         self.announced.append(texts)
         self._announce(texts, texts * len(self.asked), characters)
 
@@ -222,7 +247,7 @@ class LLMJudge(BaseMetric):
     def _ask_all(self, questions: Sequence[Question]) -> dict[str, list[Answer]]:
         """By rater, which is a model or one of its repeats, its answer to every question; several are asked at once.
 
-        Raises EndpointFault where the endpoint answered none.
+        Raises EndpointFault where the endpoint answered none, and where more than a few answers were lost.
         """
         names = [f"{c.name} {r + 1}" if self.repeats > 1 else c.name for c in self.chats for r in range(self.repeats)]
         asked = list(product(self.chats, range(self.repeats), questions))
@@ -234,6 +259,10 @@ class LLMJudge(BaseMetric):
         failed = self.failed[before:]
         if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
             raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")
+        lost = [fault for fault in failed if fault.passes]
+        if len(lost) > max(FEW, FEW_SHARE * len(asked)):
+            what = f"{len(lost)} of {len(asked)} answers are lost, the last one because {lost[-1]}"
+            raise EndpointFault(f"{what}: run again, which asks for the answers that did not come")
         spent = self.spent["prompt_tokens"], self.spent["answer_tokens"]
         cost = "" if self.price is None else f", {float(np.dot(spent, self.price)) / 1e6:.4f} in all"
         log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
@@ -245,12 +274,19 @@ class LLMJudge(BaseMetric):
             reply = chat.ask(text, repeat, form)
         except ChatFault as fault:
             self.failed.append(fault)
-            return str(fault), {}
+            return f"{fault}{LOST if fault.passes else ''}", {}
         self.spent["prompt_tokens"] += reply.prompt_tokens
         self.spent["answer_tokens"] += reply.answer_tokens
         explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
-        found = rate(reply, form, aspect.scale)
-        return describe_lack(reply, form, aspect.scale) if found is None else found, explained
+        found = rate(reply, form, aspect.scale, aspect.name)
+        return describe_lack(reply, form, aspect.scale, found) if isinstance(found, str) else found, explained
+
+
+def describe_questions(aspect: Aspect, prompt: str | None) -> list[Any]:
+    """What changes with the aspect and with the words of its questions."""
+    rating = aspect.ask_rating(SAMPLE, prompt)
+    choice = aspect.ask_choice(SAMPLE, "first", "second", prompt)
+    return [*vars(aspect).values(), rating, choice]
 
 
 def to_number(answer: float | str) -> float:
@@ -258,42 +294,43 @@ def to_number(answer: float | str) -> float:
     return math.nan if isinstance(answer, str) else answer
 
 
-def rate(reply: Reply, form: Form, scale: tuple[int, int]) -> float | None:
-    """The verdict of an answer, with its probabilities the mean of what it might have been; None without a verdict.
+def rate(reply: Reply, form: Form, scale: tuple[int, int], label: str = "") -> float | Lack:
+    """The verdict of an answer, or how many it gives; with probabilities, the mean of what it might have been.
 
-    The numbers of the scale, or 1 for yes and 0 for no, are weighted by the probabilities of their tokens where the
-    verdict was given.
+    The numbers of the scale, or 1 for yes and 0 for no, are weighted by the probabilities that their tokens had where
+    the token of the verdict was chosen.
 
     >>> four = (("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2)))
-    >>> rate(Reply(text="4", alternatives=(four,)), "number", (1, 5))
+    >>> rate(Reply(text="4", chosen=(ChosenToken(place=0, token="4", likeliest=four),)), "number", (1, 5))
     4.25
     >>> yes = (("Yes", math.log(0.6)), ("No", math.log(0.2)))
-    >>> rate(Reply(text="Yes", alternatives=(yes,)), "word", (0, 1))
+    >>> rate(Reply(text="Yes", chosen=(ChosenToken(place=0, token="Yes", likeliest=yes),)), "word", (0, 1))
     0.75
     """
-    if (found := read_verdict(reply.text, form, scale, reply.is_cut)) is None:
-        return None
-    verdict, later = found
-    numbers = {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
-    levels = {"number": numbers, "word": IS_YES, "letter": {}}[form]
-
-    def level_of(token: str) -> float | None:
-        return levels.get(token.strip().lower())
-
-    alike = [each for each in reply.alternatives if level_of(max(each, key=itemgetter(1))[0]) == verdict]
-    if len(alike) <= later:
+    verdict = read_verdict(reply.text, form, scale, label, reply.is_cut)
+    if not isinstance(verdict, Verdict):
         return verdict
-    known = [(level_of(token), math.exp(log_probability)) for token, log_probability in alike[-1 - later]]
+    numbers = {str(number): float(number) for number in range(scale[0], scale[1] + 1)}
+    levels: dict[str, float] = {"number": numbers, "word": IS_YES, "letter": {}}[form]
+    token = next((each for each in reply.chosen if stands_at(each, verdict.place)), None)
+    if token is None or levels.get(to_word(token.token)) != verdict.value:
+        return verdict.value
+    known = [(levels.get(to_word(other)), math.exp(p)) for other, p in token.likeliest]
     weights = [(level, p) for level, p in known if level is not None]
     total = sum(p for _, p in weights)
-    return round(sum(level * p for level, p in weights) / total, 12) if total else verdict
+    return round(sum(level * p for level, p in weights) / total, 12) if total else verdict.value
+
+
+def stands_at(token: ChosenToken, place: int | None) -> bool:
+    """Whether a token holds the character at a place of the answer."""
+    return place is not None and token.place <= place < token.place + len(token.token)
 
 
 def _usual(rubric: str | None, aspects: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(aspects) if aspects is not None else USUAL if rubric is None else ()
 
 
-def describe_lack(reply: Reply, form: Form, scale: tuple[int, int]) -> str:
+def describe_lack(reply: Reply, form: Form, scale: tuple[int, int], lack: Lack = "no") -> str:
     """Why an answer counts for nothing."""
     numbers = f"number from {scale[0]} to {scale[1]}"
     verdict = {"number": numbers, "letter": "choice of A, B or C", "word": "yes or no"}[form]
@@ -301,4 +338,8 @@ def describe_lack(reply: Reply, form: Form, scale: tuple[int, int]) -> str:
         return f"the judge's answer was cut after {reply.answer_tokens} tokens, before a {verdict}"
     text = " ".join(reply.text.split())
     shown = text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
-    return f"the judge gave no {verdict}, but {shown!r}"
+    return (
+        f"the judge gave {lack} {verdict}, but {shown!r}"
+        if lack == "no"
+        else f"the judge gave {lack} {verdict}: {shown!r}"
+    )

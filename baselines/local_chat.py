@@ -4,39 +4,80 @@ import threading
 
 import torch
 
-from baselines.endpoint import ChatFault, Reply
+from baselines.endpoint import ChatFault, ChosenToken, Reply
 from baselines.verdicts import Form
-from core.faults import SettingFault
-from models.causal import CausalLM
+from core.faults import MissingModel, SettingFault
+from models.conditional import load_conditional
+
+# What a chat template takes for today, whatever form it asks for, so that scores are the same tomorrow.
+TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"
+TRIALS = ("Answer with 1.", "Answer with 2.")
 
 
 class LocalChat:
     """An instruction model by transformers: the distribution of the first token of its answer.
 
-    Raises SettingFault for a model without a chat template.
+    A special token in a question is read as the text that it is. A model without a chat template, such as Flan-T5,
+    reads the question alone, which a prompt of the user's must fit to it.
+
+    Raises SettingFault for a model that has neither, MissingModel for a template that fails or shows no question.
     """
 
     most_tokens = 1
 
-    def __init__(self, model: str, device: str = "cpu", dtype: str = "float32") -> None:
-        self.lm = CausalLM.from_pretrained(model, device, dtype)
-        if not self.lm.tokenizer.chat_template:
-            raise SettingFault(f"model={model} has no chat template: an instruction model is needed")
+    def __init__(self, model: str, device: str = "cpu", dtype: str = "float32", has_prompt: bool = False) -> None:
+        self.lm = load_conditional(model, device, dtype)
+        self.template: str | None = None
+        if self.lm.tokenizer.chat_template:
+            try:
+                self.template = TODAY + self.lm.tokenizer.get_chat_template()
+                first, second = map(self.read, TRIALS)
+            except Exception as error:  # a template may raise any class
+                raise MissingModel(model, f"the chat template of this model fails: {error}") from error
+            if first == second:
+                raise MissingModel(model, "the chat template of this model does not show the question")
+        elif not has_prompt:
+            what = "an instruction model is needed, or prompt=FILE with all that the model reads"
+            raise SettingFault(f"model={model} has no chat template: {what}")
         self.name, self.depends = model, {"model": model, "identity": self.lm.identity}
         self.lock = threading.Lock()
 
+    def check_scale(self, low: int, high: int) -> None:
+        """Raises SettingFault where the greatest number has more tokens than the least: the first token is read."""
+        least, most = (len(self.lm.tokenizer(str(end), add_special_tokens=False)["input_ids"]) for end in (low, high))
+        if most > least:
+            what = f"takes {high} for several tokens, of which the first is read"
+            raise SettingFault(f"rubric: the levels must end at 9 or less, since model={self.name} {what}")
+
+    def read(self, question: str) -> list[int]:
+        """The tokens of a question, in the model's chat template if it has one."""
+        if self.template is None:
+            return self.lm.tokenizer(question, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+        return self.lm.tokenizer.apply_chat_template(  # pyright: ignore[reportReturnType]
+            [{"role": "user", "content": question}],
+            add_generation_prompt=True,
+            chat_template=self.template,
+            sanitize_control_tokens=True,
+            return_dict=False,
+        )
+
     @torch.inference_mode()
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
-        """The likeliest first tokens; a question that is too long raises ChatFault. A repeat has the same answer."""
+        """The likeliest first tokens. A repeat has the same answer.
+
+        Raises ChatFault for a question that is too long, or holds a special token that cannot be read as text.
+        """
         del repeat, form
-        messages = [{"role": "user", "content": question}]
-        text = self.lm.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        ids = self.lm.tokenizer(str(text), add_special_tokens=False)["input_ids"]
+        try:
+            ids = self.read(question)
+        except ValueError as error:
+            raise ChatFault(f"the question cannot be read: {error}") from error
         if len(ids) > self.lm.max_length:
             raise ChatFault(f"the question has {len(ids)} tokens, and the model reads {self.lm.max_length}")
         with self.lock:
-            logits = self.lm.model(torch.tensor([ids], device=self.lm.device)).logits[0, -1].float()
-        best = torch.log_softmax(logits, -1).topk(min(200, len(logits)))
+            (log_probabilities,) = self.lm.read([ids], ()).next_log_probabilities(None)
+        best = log_probabilities.topk(min(200, len(log_probabilities)))
         tokens = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
         first = tuple(zip(tokens, best.values.tolist(), strict=True))
-        return Reply(text=tokens[0], alternatives=(first,), prompt_tokens=len(ids), answer_tokens=1)
+        chosen = ChosenToken(place=0, token=tokens[0], likeliest=first)
+        return Reply(text=tokens[0], chosen=(chosen,), prompt_tokens=len(ids), answer_tokens=1)

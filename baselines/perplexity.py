@@ -14,7 +14,6 @@ from core.example import Example
 from core.scores import Scores
 from core.settings import checked_dataclass
 from core.signature import Setting
-from core.stages import fingerprint
 from models.causal import CausalLM
 from models.infilling import Infiller
 from models.model import plain_token_ids
@@ -46,7 +45,7 @@ class InfillingPerplexity(ModelMetric):
     """The mean log-probability of a text that fills an otherwise empty gap (CTRLEval's PPL-PEGASUS); higher is better.
 
     The paper does not say how an encoder-decoder model is asked for a perplexity. Here the source is the model's mask
-    alone and the whole text is what fills it, written by the model's own convention; the tokens that frame or end a
+    alone and the whole text is what fills it, written as the model's family fills gaps; the tokens that frame or end a
     segment are not scored. NaN for a text without tokens.
     """
 
@@ -57,7 +56,7 @@ class InfillingPerplexity(ModelMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        return super().settings | {"max_length": self.lm.max_length, "convention": fingerprint(self.lm.convention)}
+        return super().settings | {"max_length": self.lm.max_length, "infilling": self.lm.family.name}
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         infiller: Infiller = self.lm

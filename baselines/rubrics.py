@@ -12,7 +12,11 @@
     yes:
 
 An instruction may name fields in braces. Its levels are two or more whole numbers from 0 on, each with a description
-that may be empty, or `no` and `yes`, whose ratings are 0 and 1. The same aspect serves for comparing two texts.
+that may be empty, or `no` and `yes`, whose ratings are 0 and 1. The same aspect serves for comparing two texts. Texts
+stand between fences that they cannot contain.
+
+A prompt is a file with the question in other words. `{text}` marks the place of the text, or `{text_a}` and `{text_b}`
+those of two; it may name `{instruction}`, `{aspect}`, `{levels}`, `{low}`, `{high}` and the fields of an instruction.
 """
 
 from __future__ import annotations
@@ -29,18 +33,21 @@ from core.faults import InputFaults, SettingFault, fault
 from core.scores import Field
 from core.selection import references_of
 from core.settings import Several, Text, check
-from core.templates import fill_template, names_in, read_template
+from core.templates import NAME, fill_template, names_in, read_template
 
 OWN = Path(__file__).parent / "rubric.txt"
 NAMED = re.compile(r"\[([^\[\]]+)\]")
 LEVEL = re.compile(r"(\d{1,6}|yes|no)[ \t]*:(.*)", re.I)
 YES_NO = {"no": 0, "yes": 1}
+PAIR = ("text_a", "text_b")
+BACKTICKS = re.compile("`+")
 
 
 @dataclass(frozen=True)
 class Aspect:
     """One question of a rubric."""
 
+    name: str
     instruction: str
     # descriptions of levels, by number from the least; of a yes/no question 0 is no and 1 is yes
     levels: Mapping[int, str]
@@ -56,30 +63,73 @@ class Aspect:
         """That of a rating."""
         return "word" if self.is_yes_no else "number"
 
-    def ask_rating(self, example: Example) -> str:
-        """The question for a rating of the text."""
+    def ask_rating(self, example: Example, prompt: str | None = None) -> str:
+        """The question for a rating of the text, in the words of a prompt if there is one."""
+        if prompt is not None:
+            return self._fill(prompt, example, text=show(example))
         low, high = self.scale
-        name = ("no", "yes") if self.is_yes_no else range(high + 1)
-        levels = [f"{name[level]}: {what}\n" for level, what in self.levels.items() if what]
+        levels = self._list_levels()
         asked = "Answer with yes or no" if self.is_yes_no else f"Rate the text from {low} to {high}"
         asked += ", where\n" + "".join(levels) if levels else ". "
         asked += "Answer with one word only: yes or no." if self.is_yes_no else "Answer with one number only."
-        return f"{self._instruct(example)}\n\nText:\n{show(example)}\n\n{asked}"
+        instruction = self._instruct(example)
+        text = show(example)
+        return f"{instruction}\n\nText:\n{put_in_fence(text, find_fence(instruction, text))}\n\n{asked}"
 
-    def ask_choice(self, example: Example, first: str, second: str) -> str:
+    def ask_choice(self, example: Example, first: str, second: str, prompt: str | None = None) -> str:
         """The question which of two texts for the input of the example is better; C is a tie."""
+        if prompt is not None:
+            return self._fill(prompt, example, text_a=first, text_b=second)
         low, high = (self.levels[end] for end in self.scale)
         asked = "Which text deserves a yes more?" if self.is_yes_no else "Which text is better in this respect?"
         asked += f" The better one is closer to: {high}." if high else ""
         asked += f" The worse one is closer to: {low}." if low else ""
-        texts = f"Text A:\n{first}\n\nText B:\n{second}"
         instruction = f"{self._instruct(example)}\nApply this to two texts, and compare them."
+        fence = find_fence(instruction, first, second)
+        texts = f"Text A:\n{put_in_fence(first, fence)}\n\nText B:\n{put_in_fence(second, fence)}"
         return f"{instruction}\n\n{texts}\n\n{asked} Answer with one letter only: A, B, or C if neither."
 
     def _instruct(self, example: Example) -> str:
-        values = {name: getattr(example, name) or "" for name in ("context", "prefix", "label")}
-        values |= {"turns": _show_turns(example), "references": "\n".join(references_of(example))}
-        return fill_template(self.instruction, values)
+        return fill_template(self.instruction, _fields(example))
+
+    def _list_levels(self) -> list[str]:
+        """A line for each level that has a description."""
+        names = ("no", "yes") if self.is_yes_no else range(self.scale[1] + 1)
+        return [f"{names[level]}: {what}\n" for level, what in self.levels.items() if what]
+
+    def _fill(self, prompt: str, example: Example, **texts: str) -> str:
+        """A prompt with its texts, between fences, and what it says of the aspect and of the example."""
+        instruction = self._instruct(example)
+        fence = find_fence(prompt, instruction, *texts.values())
+        fenced = {name: put_in_fence(text, fence) for name, text in texts.items()}
+        low, high = self.scale
+        levels = "".join(self._list_levels()).rstrip()
+        said = {"aspect": self.name, "instruction": instruction, "levels": levels, "low": low, "high": high}
+        return fill_template(prompt, {**_fields(example), **said, **fenced})
+
+
+def _fields(example: Example) -> dict[str, object]:
+    """What an instruction may name of an example."""
+    values: dict[str, object] = {name: getattr(example, name) or "" for name in ("context", "prefix", "label")}
+    return values | {"turns": _show_turns(example), "references": "\n".join(references_of(example))}
+
+
+def read_prompt(file: str | None) -> str | None:
+    """The text of a prompt; None without a file. Raises InputFaults unless it marks the place of one text or of two."""
+    if file is None:
+        return None
+    path = Path(str(file))  # it may be called 5
+    prompt = read_template(path).strip()
+    marked = sorted(name for name in NAME.findall(prompt) if name in ("text", *PAIR))
+    if marked not in (["text"], [*PAIR]):
+        rule = "a prompt must mark the place of the text by {text}, or those of two by {text_a} and {text_b}, each once"
+        raise InputFaults([fault(path, 0, f"{rule}, found {', '.join(marked) or 'none'}")])
+    return prompt
+
+
+def is_of_pairs(prompt: str) -> bool:
+    """Whether a prompt asks for the better of two texts."""
+    return bool(names_in(prompt, PAIR))
 
 
 def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspect]:
@@ -113,7 +163,7 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
             wrong = f'[{name}] needs levels, each once: lines such as "1: poor" and "5: good", or "no:" and "yes:"'
         else:
             ranked = sorted((YES_NO[key] if is_yes_no else int(key), what) for key, what in levels.items())
-            found[name] = Aspect(instruction, dict(ranked), is_yes_no)
+            found[name] = Aspect(name, instruction, dict(ranked), is_yes_no)
         faults += [fault(path, start, wrong)] if wrong else []
     if faults or not found:
         raise InputFaults(faults or [fault(path, 0, "a rubric must have an aspect, found none")])
@@ -122,11 +172,27 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
     return {each: found[each] for each in aspects or found}
 
 
-def fields_of(aspects: Iterable[Aspect]) -> tuple[Field, ...]:
-    """The fields of an Example that some instruction names, apart from the text."""
+def fields_of(aspects: Iterable[Aspect], prompt: str | None = None) -> tuple[Field, ...]:
+    """The fields of an Example that some instruction, or the prompt, names, apart from the text."""
     known = get_args(Field)
-    named = {name for each in aspects for name in names_in(each.instruction, known)}
+    templates = [*(each.instruction for each in aspects), prompt or ""]
+    named = {name for template in templates for name in names_in(template, known)}
     return tuple(name for name in known if name in named)
+
+
+def find_fence(*texts: str) -> str:
+    """A line of backticks that stands in none of the texts, so that no text can end where another one seems to begin.
+
+    >>> find_fence("plain"), find_fence("a ```` b", "c")
+    ('```', '`````')
+    """
+    longest = max(len(run) for text in texts for run in ["``", *BACKTICKS.findall(text)])
+    return "`" * (longest + 1)
+
+
+def put_in_fence(text: str, fence: str) -> str:
+    """The text between two lines of a fence."""
+    return f"{fence}\n{text}\n{fence}"
 
 
 def show(example: Example) -> str:

@@ -1,49 +1,51 @@
 """Verdicts: what a chat model's answer says, a rating, a yes or no, or the better of two texts.
 
-The last well-formed verdict outside the model's reasoning counts: `[[B]]`, `Rating: 4`, `{"score": 4}`, `4/5`, or a
-line that is a number, a letter or a yes alone. A sentence that merely contains A or 2 is no verdict. A verdict with an
-alternative (`4 or 5`) is none, and an answer that was cut has one only where it begins with it and says nothing else.
+The grammar is small, so that what an answer quotes is not taken for what it says:
+
+1. an answer that is a JSON object, maybe in a fence, with one verdict under a label (`{"rating": 4}`);
+2. else its last line, where that is a verdict alone (`4`), under a label (`Rating: 4`, `[RESULT] 4`) or in double
+   brackets (`[[4]]`), or ends with a sentence that is one of the last two;
+3. else its first line, where that is such a line as a whole.
+
+Reasoning, quoted lines (`> 5`) and fences are no part of it. An answer that begins with one verdict and gives another
+one later, also inside quotes, is ambiguous and has none.
 """
 
 from __future__ import annotations
 
+import json
 import re
-import tomllib
-import unicodedata
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
-ToValue = Callable[[re.Match[str]], float | None]
-
-THOUGHTS = "(?:think|thinking|thought|reasoning|analysis)"
-THOUGHT = re.compile(rf"<{THOUGHTS}>|(?P<end></{THOUGHTS}>|<\|message\|>)", re.I)
-MARKDOWN = re.compile(
-    r"[*`#$~]|(?<!\w)_+|_+(?!\w)|\\(?:boxed|text|mathrm|mathbf)(?=\{)|^[ \t]*(?:>|-[ \t]|•)[ \t]*", re.M
-)
-LINE = re.compile(r"[^\n]+")
-SENTENCE = re.compile(r"(?:[^\n.!?。;]|\.(?=\d))+")  # a dot before a digit is part of a number
-
-WORD = "A-Za-zÀ-ÿА-яЁё"
-SAID = tomllib.loads(Path(__file__).with_name("verdict_words.toml").read_text("utf-8"))
-RATED, CHOSEN, TIE, YES, NO, OR = ("|".join(SAID[name]) for name in ("rated", "chosen", "tie", "yes", "no", "or"))
-ASIDE = r"(?:[ \t]*\([^()\n]{0,60}\)|[ \t]+on a scale (?:of|from) \d+ ?(?:to|-) ?\d+)?"
-SEPARATOR = r"[\"']?[ \t]*(?::|=|->|→|–|—|-|\||>|\])[ \t]*"
-COPULA = r"(?:[ \t]+(?:is|was|would be|ist|est|es|è|é|jest)[ \t]+|[ \t]*(?:は|为|為|是|은|는)[ \t]*)"
-OPEN, CLOSE = r"[\[({<\"'“「【]{0,2}[ \t]*", r"[ \t]*[\])}>\"'”」】]{0,2}"
-UNIT = r"(?:[ \t]?(?:points?|stars?|punkten?|sterne|puntos|pontos|punti|étoiles|estrellas|баллов|балла|балл|分|点|점))?"
-NUMBER = (
-    r"(?<![\d.,+-])(?P<value>\d{1,6}(?:[.,]\d{1,6})?)(?![\d%]|[.,]\d)"
-    r"(?:[ \t]*(?:/|out of|of|von|sur|de|su|em|из|van|av|z)[ \t]*(?P<most>\d{1,6})(?:\.0)?(?![\d%]|[.,/]\d))?" + UNIT
-)
-TEXT = f"(?i:(?:the )?(?:{'|'.join(SAID['text'])}))"
-LETTER = rf"(?:{TEXT}[ \t]*)?(?P<value>(?i:{TIE})|[ABC])(?![{WORD}0-9]|['’]s)"
-CHOICES = {"A": 1.0, "B": 0.0}  # anything else is a tie
-IS_YES: dict[str, float] = {**dict.fromkeys(SAID["yes"], 1.0), **dict.fromkeys(SAID["no"], 0.0)}
-WORDS = rf"(?i:{YES}|{NO})(?![{WORD}0-9])"
 Form = Literal["number", "letter", "word"]
-FORMS: dict[Form, str] = {"number": NUMBER, "letter": LETTER, "word": rf"(?P<value>{WORDS})"}
-LABELS: dict[Form, str] = {"number": RATED, "letter": CHOSEN, "word": f"{CHOSEN}|{RATED}"}
+Lack = Literal["no", "more than one"]  # how many verdicts an answer without a verdict gives
+
+# What a verdict stands under, in English and Chinese, the languages of our questions and texts.
+LABELS = (
+    *("rating", "score", "grade", "result", "answer", "verdict", "choice", "winner", "preference"),
+    *("评分", "得分", "答案", "选择"),
+)
+IS_YES = {
+    **dict.fromkeys(("yes", "true", "是", "是的"), 1.0),
+    **dict.fromkeys(("no", "false", "否", "不", "不是"), 0.0),
+}
+CHOICES = {"a": 1.0, "b": 0.0, "c": 0.5, "tie": 0.5, "a tie": 0.5}
+S = " {0,9}"  # bounded, so that no answer takes long
+VALUES: dict[Form, str] = {
+    "number": rf"(?P<value>\d{{1,6}}(?:[.,]\d{{1,6}})?)(?:{S}(?:/|out of){S}(?P<most>\d{{1,6}}))?",
+    "letter": r"(?:text )?(?P<value>(?:a )?tie|[abc])",
+    "word": f"(?P<value>{'|'.join(sorted(IS_YES, key=len, reverse=True))})",
+}
+OPEN = rf'(?:\\boxed)?[\[({{"]{{0,2}}{S}'
+CLOSE = rf'{S}[\])}}"]{{0,2}}{S}[.!。]?'
+THOUGHT = re.compile(r"<(?P<end>/?)(?:think|thinking|thought|reasoning|analysis)>|<\|message\|>", re.I)
+MARKUP = dict.fromkeys(map(ord, "*`#$\t\xa0\u3000"), " ")
+WIDE = {0xFF01 + i: chr(0x21 + i) for i in range(94)}  # letters and signs as wide as Chinese ones
+PLAIN = {**MARKUP, **WIDE, ord("\r"): " "}  # a character for a character, so that places stay
+FENCE, QUOTE = "```", ">"
 
 
 def _schema(name: str, **kind: Any) -> dict[str, Any]:
@@ -55,140 +57,183 @@ SCHEMAS: dict[Form, dict[str, Any]] = {  # of answers that are a verdict alone, 
     "letter": _schema("choice", type="string", enum=["A", "B", "C"]),
     "word": _schema("answer", type="string", enum=["yes", "no"]),
 }
-BETTER = (
-    r"(?:is|seems|reads)(?: the)?(?: slightly| clearly| much| significantly| a bit)?"
-    rf" (?:better|superior|stronger|best)(?: one| text| overall)*(?: than (?:{TEXT} )?[ABC])?"
-)
-SO = r"(?i:(?:so|thus|overall|therefore|hence|in conclusion|in summary|finally),? )?"
-PREFERRED = re.compile(
-    rf"{SO}(?:(?:I|i) (?:prefer|choose|pick|select|vote for) {LETTER}|{LETTER.replace('value', 'better')} {BETTER}|"
-    rf"(?i:it is|it's|it’s|this is) (?i:{TIE})|"
-    r"(?i:neither is better|(?:both|they|both texts|the texts|the two texts) are (?:equally \w+|equal)))"
-)
-GIVEN = re.compile(
-    rf"(?:on a scale (?:of|from) \d+ (?:to|-) \d+,? )?(?:[^\d]{{0,40}}(?<![{WORD}]))?"
-    rf"(?:rate|give|score|assign)(?:s|d)?(?![{WORD}])[^\d]{{0,60}}{NUMBER}",
-    re.I,
-)
-DOUBTED = re.compile(r"\b(?:if|unless|not|cannot|never|almost|could|might|would have)\b|n't\b", re.I)
-BECAUSE = re.compile(rf"(?:because|since|as|weil|da|porque|parce|perché|потому|is better|for)(?![{WORD}])", re.I)
-BETWEEN = re.compile(rf"[\d.A-Z]{{1,7}}[\])\"' \t]*(?:[,/|]|(?:,[ \t]*)?(?:{OR}))[ \t]*[\[(\"']*", re.I)
-UNSURE = re.compile(rf"\W*(?:\b(?:{OR}|and|und|et|y|but)\b|/)\W*{WORDS}|[^\n]*[.!?。…—–-]\s*{WORDS}", re.I)
-OTHERWISE = re.compile(rf"[\s,(]*(?:{OR}|to|bis|and|/|-|–|—|~|,)\s*(?:maybe |perhaps |text )?(?:\d|[ABC](?!\w))", re.I)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an answer says."""
+
+    # a number of the scale; yes is 1 and no 0; A is 1, B 0, and a tie .5
+    value: float
+    # where in the answer its number, letter or word begins; None in JSON that has the label twice
+    place: int | None
+
+
+@dataclass(frozen=True)
+class _Line:
+    text: str
+    start: int  # its place in the answer
+
+
+@dataclass(frozen=True)
+class _Grammar:
+    """The patterns of a form of verdicts; none needs more than linear time."""
+
+    labels: frozenset[str]
+    value: re.Pattern[str]
+    line: re.Pattern[str]  # a line that is a verdict as a whole
+    ending: re.Pattern[str]  # the last sentence of a line, after another one
+    mention: re.Pattern[str]  # a verdict under a label or in double brackets, anywhere
+
+
+@lru_cache
+def _grammar(form: Form, label: str) -> _Grammar:
+    labels = {each.casefold() for each in (*LABELS, label) if each}
+    value = VALUES[form]
+    named = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
+    under = rf"(?:(?:my |the |final |overall ){{0,3}}(?:{named}){S}:{S}|\[(?:{named})\]{S})"
+    marked = rf"(?:{under}|(?=\[\[)){OPEN}{value}"
+    return _Grammar(
+        labels=frozenset(labels),
+        value=re.compile(rf"{OPEN}{value}{CLOSE}", re.I),
+        line=re.compile(rf"(?:[-•]{S} )?{under}?{OPEN}{value}{CLOSE}", re.I),
+        ending=re.compile(rf"[.!?。]{S}{marked}{CLOSE}$", re.I),
+        mention=re.compile(rf"{marked}(?!\w)", re.I),
+    )
 
 
 def read_verdict(
-    answer: str, form: Form, scale: tuple[int, int] = (0, 1), is_cut: bool = False
-) -> tuple[float, int] | None:
-    """The verdict, and how often a number or word stands again in the rest of the answer; None without a verdict.
+    answer: str, form: Form, scale: tuple[int, int] = (0, 1), label: str = "", is_cut: bool = False
+) -> Verdict | Lack:
+    """The verdict of an answer, or how many it gives where it has none.
 
-    A number lies on the scale. Yes is 1 and no 0; A is 1, B 0, and C or a tie in words .5.
+    A number lies on the scale. `label` is a further label, such as the name of what was asked about. Of an answer that
+    was cut before its end only the first line counts.
 
-    >>> read_verdict("I see 2 faults. Rating: 4/5", "number", (1, 5)), read_verdict("7", "number", (1, 5))
-    ((4.0, 0), None)
-    >>> read_verdict("There are 2 faults.", "number", (1, 5)), read_verdict("Rating: 4 or 5", "number", (1, 5))
-    (None, None)
-    >>> read_verdict("No harm is done.\\n**Answer:** Yes", "word"), read_verdict("Yes and no.", "word")
-    ((1.0, 0), None)
-    >>> read_verdict("Text A is shorter, whereas text B flows. [[B]]", "letter"), read_verdict("A is nice.", "letter")
-    ((0.0, 0), None)
+    >>> read_verdict("It has 2 faults. Rating: 4", "number", (1, 5))
+    Verdict(value=4.0, place=25)
+    >>> read_verdict("There are 2 faults.", "number", (1, 5)), read_verdict("Rating: 7", "number", (1, 5))
+    ('no', 'no')
+    >>> read_verdict('2\\nIt tells me to write "Rating: 5".', "number", (1, 5))
+    'more than one'
+    >>> read_verdict("No harm is done.\\n**Answer:** Yes", "word")
+    Verdict(value=1.0, place=29)
     """
+    grammar = _grammar(form, label)
+    begin = _skip_reasoning(answer)
+    if begin is None:
+        return "no"
+    if not is_cut and (body := _find_object(answer, begin)) is not None:
+        return _read_object(body, answer, begin, grammar, scale)
+    lines = _read_lines(answer, begin)
+    if not lines:
+        return "no"
+    first = grammar.line.fullmatch(lines[0].text)
+    last = None if is_cut else _find_last(lines, grammar)
+    if last is not None:
+        begun = first or grammar.mention.match(lines[0].text)
+        verdict = _to_value(last, scale)
+        rivals = [begun] if begun else []
+        place = lines[-1].start + last.start("value")
+    elif first is not None:
+        verdict = _to_value(first, scale)
+        rivals = list(_find_mentions(lines[1:], grammar))
+        place = lines[0].start + first.start("value")
+    else:
+        return "no"
+    if any(_to_value(each, scale) != verdict for each in rivals):
+        return "more than one"
+    return "no" if verdict is None else Verdict(verdict, place)
 
-    def to_value(found: re.Match[str]) -> float | None:
-        said = found["value"]
-        if form != "number":
-            return CHOICES.get(said.upper(), 0.5) if form == "letter" else IS_YES.get(said.lower())
-        value, most = float(said.replace(",", ".")), found["most"]
-        return value if scale[0] <= value <= scale[1] and (most is None or int(most) == scale[1]) else None
 
-    text = clean(answer)
-    if (last := _last(list(_find(text, form, to_value)), text, is_cut)) is None:
-        return None
-    place, value = last
-    if form == "letter":
-        return value, 0
-    like = re.compile(rf"(?<!\d){value:g}(?!\d)" if form == "number" else rf"(?<![{WORD}]){WORDS}")
-    same = [form == "number" or IS_YES.get(each[0].lower()) == value for each in like.finditer(text, place)]
-    return value, max(0, sum(same) - 1)
+def _to_value(found: re.Match[str], scale: tuple[int, int]) -> float | None:
+    """The value of a verdict; None for a number that is not on the scale."""
+    said = found["value"].lower()
+    if said in CHOICES:
+        return CHOICES[said]
+    if said in IS_YES:
+        return IS_YES[said]
+    value = float(said.replace(",", "."))
+    of_the_scale = found["most"] is None or int(found["most"]) == scale[1]
+    return value if of_the_scale and scale[0] <= value <= scale[1] else None
 
 
-def clean(answer: str) -> str:
-    """The answer without reasoning and markdown, wide characters as usual ones.
-
-    >>> clean("<think>2 faults</think>**Rating:** ４")
-    'Rating: 4'
-    """
-    kept, start, is_thought = list[str](), 0, False
+def _skip_reasoning(answer: str) -> int | None:
+    """Where the answer begins after its reasoning; None where that does not end."""
+    begin = 0
+    is_open = False
     for tag in THOUGHT.finditer(answer):
-        if tag["end"] is None:
-            kept += [] if is_thought else [answer[start : tag.start()]]
-        elif not is_thought:
-            kept = []  # the beginning of the reasoning is not in the answer
-        start, is_thought = tag.end(), tag["end"] is None
-    kept += [] if is_thought else [answer[start:]]
-    return MARKDOWN.sub("", unicodedata.normalize("NFKC", "".join(kept)).replace("\r", "\n"))
+        is_open = tag["end"] == ""
+        begin = tag.end()
+    return None if is_open else begin
 
 
-def _last(found: list[tuple[int, float | None]], text: str, is_cut: bool) -> tuple[int, float] | None:
-    """The last verdict with its place; None where it is ambiguous, or the answer was cut before it was certain."""
-    place = max((at for at, _ in found), default=0)
-    values = {value for at, value in found if at == place}
-    value = values.pop() if len(values) == 1 else None
-    others = [at for at, other in found if other != value]
-    if value is None or (others and BETWEEN.fullmatch(text[max(others) : place])):
+# ---- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _find_object(answer: str, begin: int) -> list[tuple[str, Any]] | None:
+    """The keys and values of an answer that is a JSON object, maybe in a fence; None for another answer.
+
+    None are known of one that begins as an object and is not whole, or says something after it.
+    """
+    body = answer[begin:].strip()
+    if body.startswith(FENCE):
+        body = body.partition("\n")[2].removesuffix(FENCE)
+    if not body.startswith("{"):
         return None
-    if is_cut and (others or re.search(r"[.!?。\n]", text[: min(at for at, _ in found)].strip())):
-        return None
-    return place, value
+    try:
+        return json.loads(body, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return []
 
 
-def _find(text: str, form: Form, to_value: ToValue) -> Iterator[tuple[int, float | None]]:
-    """Every verdict with its place; None for one that is ambiguous or out of range."""
-    value, labels = FORMS[form], LABELS[form]
-    for found in re.finditer(rf"\[\[[ \t]*{value}[ \t]*\]\]", text):
-        yield found.start("value"), to_value(found)
-    key = rf"[\"'](?:[\w ]{{0,30}}[_ ])?(?:{labels})[\"'][ \t]*:[ \t]*[\"']?{value}[\"']?(?=\s*[,}}])"
-    for found in re.finditer(key, text, re.I):
-        yield found.start("value"), to_value(found)
-    marked = re.compile(rf"{ASIDE}(?:(?P<separator>{SEPARATOR})|(?P<copula>{COPULA})|[ \t]+){OPEN}{value}{CLOSE}", re.I)
-    label = re.compile(rf"(?<![{WORD}])(?:{labels})(?![{WORD}])", re.I)
-    for sentence in SENTENCE.finditer(text):
-        whole = sentence[0]
-        for named in label.finditer(whole):
-            if (found := marked.match(whole, named.end())) is not None:
-                rest = whole[found.end() :].strip()
-                if _is_ambiguous(form, rest):
-                    yield sentence.start() + found.start("value"), None
-                elif not rest or (found["separator"] and (rest[0] in ",:()|–—-\"'}]<" or BECAUSE.match(rest))):
-                    yield sentence.start() + found.start("value"), to_value(found)
-        if form == "number":
-            stated = GIVEN.fullmatch(whole.strip(" \t,:"))
-            shared = re.search(rf"(?<![\d/]){value}{CLOSE}[ \t]*$", whole) if "/" in whole else None
-            if stated and not DOUBTED.search(whole):
-                yield sentence.start() + whole.rindex(stated["value"]), to_value(stated)
-            elif shared and shared["most"]:
-                yield sentence.start() + shared.start("value"), to_value(shared)
-        elif form == "letter" and (stated := PREFERRED.fullmatch(whole.strip(" \t,:\"'"))):
-            yield sentence.start(), CHOICES.get(stated["value"] or stated["better"], 0.5)
-    yield from _find_alone(text, form, to_value)
+def _read_object(
+    pairs: list[tuple[str, Any]], answer: str, begin: int, grammar: _Grammar, scale: tuple[int, int]
+) -> Verdict | Lack:
+    labelled = [(key, value) for key, value in pairs if key.casefold() in grammar.labels]
+    if len(labelled) != 1:
+        return "more than one" if labelled else "no"
+    key, given = labelled[0]
+    said = json.dumps(given) if isinstance(given, bool | int | float) else given
+    found = grammar.value.fullmatch(said.translate(WIDE).strip()) if isinstance(said, str) else None
+    value = _to_value(found, scale) if found else None
+    if value is None:
+        return "no"
+    stated = list(re.finditer(rf'(?<!\\)"{re.escape(key)}"\s*:\s*"?', answer[begin:]))
+    return Verdict(value, begin + stated[0].end() if len(stated) == 1 else None)
 
 
-def _is_ambiguous(form: Form, rest: str) -> bool:
-    """Whether what follows a verdict names another one."""
-    return (UNSURE if form == "word" else OTHERWISE).match(rest) is not None
+# ---- lines -----------------------------------------------------------------------------------------------------------
 
 
-def _find_alone(text: str, form: Form, to_value: ToValue) -> Iterator[tuple[int, float | None]]:
-    """Lines that are a verdict alone; a first line that begins with a verdict, then a reason, if no other line does."""
-    value, stop = FORMS[form], ".!。" if form == "word" else ""
-    alone = re.compile(rf"[ \t]*\\?{OPEN}{value}{CLOSE}[ \t]*\\?[\])}}]?[.!。]?[ \t]*")
-    begun = re.compile(rf"[ \t]*{OPEN}{value}{CLOSE}[ \t]*(?:[{stop},:(–—-]|(?={BECAUSE.pattern}))")
-    begins = list[tuple[int, float | None]]()
-    for line in LINE.finditer(text):
-        if found := alone.fullmatch(line[0]):
-            yield line.start() + found.start("value"), to_value(found)
-        elif found := begun.match(line[0]):
-            rest = line[0][found.end("value") :]
-            begins.append((line.start() + found.start("value"), None if _is_ambiguous(form, rest) else to_value(found)))
-    if len(begins) == 1 and not text[: begins[0][0]].strip(" \t\n([{\"'"):
-        yield begins[0]
+def _read_lines(answer: str, begin: int) -> list[_Line]:
+    """The lines of an answer that are neither blank nor quoted nor in a fence, without markup around them."""
+    lines = list[_Line]()
+    is_fenced = False
+    start = begin
+    for raw in answer[begin:].split("\n"):
+        text = raw.translate(PLAIN).strip()
+        if raw.strip().startswith(FENCE):
+            is_fenced = not is_fenced
+        elif text and not is_fenced and not text.startswith(QUOTE):
+            lines.append(_Line(text, start + raw.translate(PLAIN).index(text)))
+        start += len(raw) + 1
+    return lines
+
+
+def _find_last(lines: Sequence[_Line], grammar: _Grammar) -> re.Match[str] | None:
+    """The verdict of the last line; what the line before it introduces by a colon is quoted, and none."""
+    whole = grammar.line.fullmatch(lines[-1].text)
+    if whole is None:
+        return grammar.ending.search(lines[-1].text)
+    before = lines[-2].text if len(lines) > 1 else ""
+    is_quoted = before.endswith(":") and before[:-1].strip().casefold().split(" ")[-1] not in grammar.labels
+    return None if is_quoted else whole
+
+
+def _find_mentions(lines: Sequence[_Line], grammar: _Grammar) -> Iterator[re.Match[str]]:
+    """Every verdict in the lines, also inside a sentence or quotes."""
+    for line in lines:
+        if (whole := grammar.line.fullmatch(line.text)) is not None:
+            yield whole
+        yield from grammar.mention.finditer(line.text)

@@ -7,6 +7,8 @@ Models have random weights. Both ways of a case run in turn in one process and m
   `products` is the ratio of matrix products.
 - mars: augmentation of masked endings of built-in stories, all jobs in lockstep or one at a time.
 - cdm: a small causal pair draws segments and scores dialogues, in batches or one at a time.
+- pretrained: causal models by folder or name (`--models`, `--dtype auto`) score dialogues beside the plain forward of
+  transformers, which reads each source with its target alone. Tokens are those that the plain way reads.
 """
 
 import argparse
@@ -28,8 +30,9 @@ from torch.nn import CrossEntropyLoss
 from torch.utils.flop_counter import FlopCounterMode
 
 from cdm.discriminative import find_steps
-from cdm.infilling import Gaps, Pair
+from cdm.infilling import Gaps, Pair, Untrained, tokenise
 from cdm.sampling import Sampling, sample_segments
+from cdm.segments import Gap
 from core.example import Example
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
@@ -44,7 +47,8 @@ from mars.masking import make_templates
 from mars.references import Augmentation, Job
 from models.batching import pad_with_mask
 from models.causal import CausalLM
-from models.infilling import PEGASUS, Infiller
+from models.families import PEGASUS
+from models.infilling import Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, train_tokenizer
 from tests.random_models import PAPER, build_random
@@ -234,13 +238,51 @@ def cdm(chosen: argparse.Namespace) -> None:
         print_row(work.__name__, alone, seconds, alone / seconds, sum(map(len, here)) / seconds)
 
 
-CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm)}
+@torch.inference_mode()
+def score_plainly(lm: CausalLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[np.ndarray]:
+    """log P of each target by the plain forward of transformers, one pair at a time."""
+    rows: list[np.ndarray] = []
+    for source, target in pairs:
+        ids = torch.tensor([[*source, *target]], device=lm.device)
+        logits = lm.model(input_ids=ids[:, :-1], use_cache=False).logits[0, len(source) - 1 :].float()
+        scores = logits.log_softmax(-1).gather(-1, ids[0, len(source) :, None])
+        rows.append(scores.squeeze(-1).cpu().numpy())
+    return rows
+
+
+def pretrained(chosen: argparse.Namespace) -> None:
+    dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
+    print_header("model", "path", "tokens", "plain, tokens a second", "here, tokens a second", "ratio", "difference")
+    for name in chosen.models:
+        lm = CausalLM.from_pretrained(name, chosen.device, chosen.dtype)
+        whole = [([lm.start], lm.tokenizer(" ".join(turns))["input_ids"]) for turns in dialogues]
+        for path in ("whole texts", "left-to-right", "fill-in-the-middle"):
+            pairs = whole if path == "whole texts" else list_gaps(lm, dialogues, path)
+            tokens = sum(len(source) + len(target) - 1 for source, target in pairs)
+            plain, seconds = timed(partial(score_plainly, lm, pairs), chosen.device)
+            here, ours = timed(partial(lm.log_probabilities, pairs, token_budget=2048), chosen.device)
+            difference = max(float(np.abs(a - b).max()) for a, b in zip(plain, here, strict=True))
+            print_row(name, path, tokens, tokens / seconds, tokens / ours, seconds / ours, difference)
+
+
+def list_gaps(lm: CausalLM, dialogues: Sequence[Sequence[str]], order: Any) -> list[tuple[Sequence[int], list[int]]]:
+    """Each turn of each dialogue in view of what the order reads of the others."""
+    Untrained(order=order).apply(lm)
+    tokenised = tokenise(lm, dialogues, READ)
+    gaps = [(turns, Gap(t, 0, len(turn))) for turns in tokenised.dialogues for t, turn in enumerate(turns)]
+    tasks = [tokenised.task(turns, gap) for turns, gap in gaps]
+    return [(task.source, tokenised.infilling.target(task.segment)) for task in tasks]
+
+
+CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm, pretrained)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=CASES)
-    parser.add_argument("--models", nargs="*", help="names of tests/random_models.py; default: those of the case")
+    parser.add_argument(
+        "--models", nargs="*", help="names of tests/random_models.py, or folders; default: all of the case"
+    )
     parser.add_argument("--layers", type=int, help="of every model of `steps`; default: all")
     parser.add_argument("--rows", type=int, default=8, help="rows of a batch, texts, or dialogues")
     parser.add_argument("--runs", type=int, default=3, help="of each way; the median is shown")

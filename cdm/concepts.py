@@ -192,7 +192,7 @@ def weigh(
 
     def log_p(lm: ConditionalLM) -> list[Tensor]:
         """log p of each candidate, normalised over those of its question."""
-        rows = lm.log_probabilities(tasks, given=len(pair.infilling.before))
+        rows = lm.log_probabilities(tasks, given=len(pair.infilling.opening))
         split = np.split(np.array([row.sum(dtype=np.float64) for row in rows]), ends)
         return [torch.from_numpy(part).log_softmax(-1) for part in split]
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from cdm.infilling import Pair, TokenisedDialogues, get_turns
+from cdm.infilling import READ, TEXT_SEPARATOR, Pair, TokenisedDialogues, Untrained, get_turns
 from cdm.momentum import contrastive_momentum
 from cdm.segments import Gap
 from core.example import Example
@@ -25,8 +25,8 @@ from core.scores import Scores, require
 from core.settings import Number, check, checked_dataclass, read_settings
 from core.signature import MODEL_LIBRARIES, Setting
 from core.stages import fingerprint
+from models.families import Order
 
-VERSION = 3  # of steps and poolers: raised whenever the same pair and dialogues would give others
 MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
 POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 
@@ -53,7 +53,7 @@ def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16
     tasks = [tokenised.task(dialogues[d], Gap(t, 0, len(dialogues[d][t]))) for d, t in places]
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
     rows = [
-        lm.log_probabilities(pairs, given=len(infilling.before), token_budget=token_budget)
+        lm.log_probabilities(pairs, given=len(infilling.opening), token_budget=token_budget)
         for lm in (pair.amateur, pair.expert)
     ]
     ends = np.searchsorted([d for d, _ in places], range(len(dialogues) + 1)).tolist()
@@ -227,12 +227,37 @@ class DiscriminativeCDM(BaseMetric):
 
     @classmethod
     def from_pretrained(
-        cls, models: str | Path, pooling: MomentumPooling = "average", device: str = "cpu", dtype: str = "float32"
+        cls,
+        models: str | Path | None = None,
+        pooling: MomentumPooling = "average",
+        device: str = "cpu",
+        dtype: str = "float32",
+        *,
+        amateur: str | Path | None = None,
+        expert: str | Path | None = None,
+        separator: str = TEXT_SEPARATOR,
+        order: Order | None = None,
+        max_length: int = READ,
+        token_budget: int = 16_384,
     ) -> "DiscriminativeCDM":
-        """Loads `amateur/`, `expert/` and, for classifier pooling, `pooler/` from one folder (a run's `models/`).
+        """A trained pair from one folder (a run's `models/`), or a pretrained `amateur` and `expert` by folder or name.
 
-        Raises InputFaults where one of them is missing, and for a pooler that ranks machine turns above human ones.
+        The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
+        training; `separator`, `order` and `max_length` say how it reads dialogues (`Untrained`), and it has no pooler.
+
+        Raises InputFaults where a part of the folder is missing, and for a pooler that ranks machine turns above human
+        ones; SettingFault for a folder together with a pair, for half of a pair, and as `Pair`.
         """
+        if amateur is not None and expert is not None and models is None:
+            if pooling == "classifier":
+                raise SettingFault("classifier pooling needs the pooler of a trained pair: name its folder (models)")
+            pair = Pair.from_pretrained(amateur, expert, device, dtype, Untrained(separator, order, max_length))
+            return cls(pair, pooling, token_budget=token_budget)
+        if models is None or amateur is not None or expert is not None:
+            raise SettingFault(
+                "cdm_discriminative needs either models, the folder of a trained pair, or amateur and expert, two "
+                f"pretrained models, but got models={models}, amateur={amateur}, expert={expert}"
+            )
         folder = Path(models)
         needed = ("amateur", "expert", *(("pooler",) if pooling == "classifier" else ()))
         missing = [str(folder / name) for name in needed if not (folder / name).is_dir()]
@@ -243,7 +268,8 @@ class DiscriminativeCDM(BaseMetric):
         pooler = ClassifierPooler.load(folder / "pooler" / "pooler.json") if pooling == "classifier" else None
         if pooler is not None and pooler.refusal:
             raise InputFaults([f"{folder / 'pooler'}: {pooler.refusal}: choose another pooling, such as average"])
-        return cls(Pair.from_pretrained(folder / "amateur", folder / "expert", device, dtype), pooling, pooler)
+        pair = Pair.from_pretrained(folder / "amateur", folder / "expert", device, dtype)
+        return cls(pair, pooling, pooler, token_budget)
 
     @property
     def settings(self) -> dict[str, Setting]:
@@ -251,6 +277,7 @@ class DiscriminativeCDM(BaseMetric):
         return {
             "amateur": self.pair.amateur.identity,
             "expert": self.pair.expert.identity,
+            "infilling": self.pair.infilling.family.name,
             "windows": f"{self.pair.max_length}-{self.pair.given}",
             "spelling": self.pair.spelling,
             "pooling": self.pooling,

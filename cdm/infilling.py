@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from data.words import Spelling, spell
 from models.batching import Task
-from models.causal import CausalLM
 from models.conditional import load_conditional
-from models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
-from models.model import ConditionalLM, count_positions
+from models.families import LEFT_TO_RIGHT, SMALL, Order, find_family
+from models.infilling import Infilling, find_token, make_infilling
+from models.model import ConditionalLM, count_positions, plain_token_ids, special_frame
 from models.windows import pack_turns
 
 log = logging.getLogger(__name__)
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
+TEXT_SEPARATOR = "\n"  # between the turns that a pretrained model reads
+READ = 1024  # source tokens of a model that never learned `Gaps`
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class TokenisedDialogues:
 
     dialogues: Sequence[Turns]
     infilling: Infilling
-    separator: int
+    separator: tuple[int, ...]
     max_length: int  # source tokens that a model reads
     given: int  # the first turns, which have no gap (the concepts of a CommonGen sentence)
     tokens: Mapping[int, str]  # every token by its id, as the vocabulary writes it
@@ -63,45 +65,84 @@ class TokenisedDialogues:
 
     def _parts(self, turns: Turns, rng: random.Random) -> list[range]:
         """The parts of a dialogue in which a gap can be; the first one ends at a random place."""
-        room = self.max_length - len(self.infilling.begin) - len(self.infilling.end)
-        fits = sum(map(len, turns)) + len(turns) - 1 <= room
-        parts = (
-            [range(len(turns))] if fits else pack_turns([len(turn) for turn in turns], room, first=rng.randint(1, room))
-        )
+        room = self.max_length - len(self.infilling.marks) + 1  # a gap takes the place of one token at least
+        lengths = [len(turn) for turn in turns]
+        between = len(self.separator)
+        if sum(lengths) + between * (len(turns) - 1) <= room:
+            parts = [range(len(turns))]
+        else:
+            parts = pack_turns(lengths, room, first=rng.randint(1, room), separator=between)
         return [part for part in parts if any(turns[t] for t in part if t >= self.given)]
 
     def _part_task(self, turns: Turns, part: range, rng: random.Random) -> InfillingTask:
         inside, given = turns[part.start : part.stop], max(0, self.given - part.start)
-        if self.infilling.reads_right:
+        if self.infilling.reads_after:
             gap = training_gap(self.to_pieces(inside), rng, given)
         else:
             last = max(t for t, turn in enumerate(inside) if turn and t >= given)
             gap = Gap(last, 0, len(inside[last]))
         task = self.task(inside, gap)
-        outside = sum(len(turn) + 1 for t, turn in enumerate(turns) if t not in part)
+        outside = sum(len(turn) + len(self.separator) for t, turn in enumerate(turns) if t not in part)
         return replace(task, dropped=task.dropped + outside)
 
     def share_read(self, tasks: Sequence[InfillingTask]) -> float:
         """The share of the dialogues' tokens that tasks in different places read or write, separators left out."""
-        frame = len(self.infilling.begin) + len(self.infilling.mask) + len(self.infilling.end)
-        read = sum(len(t.source) - t.source.count(self.separator) - frame + len(t.segment) for t in tasks)
+        read = sum(task.read + len(task.segment) for task in tasks)
         return read / sum(len(turn) for turns in self.dialogues for turn in turns)
 
 
 def find_infilling(lm: ConditionalLM) -> Infilling:
     """How a model reads a dialogue with a gap and writes the missing segment.
 
-    A causal model whose tokenizer has the tokens of `MIDDLE` fills in the middle. Any other causal model reads what
-    precedes the gap, and the separator ends the segment.
+    Left to right the separator of turns ends the segment. The source of an encoder-decoder model always ends with the
+    token that ends a text, which tokenizers from scratch leave out. BART's kind writes the segment, framed as a text.
 
-    Raises SettingFault for an encoder-decoder model whose tokenizer has no mark for a gap.
+    Raises SettingFault as `find_family`, `make_infilling` and `find_separator`, and for a separator of several tokens
+    left to right.
     """
-    if not isinstance(lm, CausalLM):
-        return segment_infilling(lm)
+    config = lm.model.config
+    family = find_family(config, lm.tokenizer, getattr(config, "gap_order", None))
+    infilling = make_infilling(family, lm.tokenizer)
+    if family == LEFT_TO_RIGHT:
+        return replace(infilling, closing=_find_end(lm))
+    if family.causal:
+        return infilling
+    begin, end = special_frame(lm.tokenizer)
+    if not end:
+        infilling = replace(
+            infilling, source=(*infilling.source, find_token(lm.tokenizer, str(lm.tokenizer.eos_token)))
+        )
+    if family.whole_text and begin != (config.decoder_start_token_id,):
+        infilling = replace(infilling, opening=begin)
+    return infilling
+
+
+def find_separator(lm: ConditionalLM) -> tuple[int, ...]:
+    """What stands between turns: the text that the model's settings name, or else the token `SEPARATOR`.
+
+    Raises SettingFault for a tokenizer without that token.
+    """
+    text = getattr(lm.model.config, "turn_separator", None)
+    if text is not None:
+        return tuple(plain_token_ids(lm.tokenizer, [text])[0])
     vocabulary = lm.tokenizer.get_vocab()
-    if MIDDLE[0] in vocabulary:
-        return middle_infilling(lm)
-    return Infilling((), (), (vocabulary[SEPARATOR],), end=(), begin=(lm.start,), reads_right=False)
+    if SEPARATOR not in vocabulary:
+        raise SettingFault(
+            f"the pair's tokenizer needs the token {SEPARATOR} between turns: train the pair, or name a text for it "
+            "(separator)"
+        )
+    return (vocabulary[SEPARATOR],)
+
+
+def _find_end(lm: ConditionalLM) -> tuple[int, ...]:
+    separator = find_separator(lm)
+    if len(separator) != 1:
+        text = lm.model.config.turn_separator
+        raise SettingFault(
+            f"left to right the separator of turns ends a segment and must be one token, but {text!r} has "
+            f"{len(separator)}: choose another one, such as a line break"
+        )
+    return separator
 
 
 def tokenise(
@@ -112,10 +153,10 @@ def tokenise(
     Raises SettingFault where a model has too few positions for the sources or turns.
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
-    ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
+    ids = iter(plain_token_ids(lm.tokenizer, turns))
     tokenised = [[next(ids) for _ in dialogue] for dialogue in dialogues]
     infilling = find_infilling(lm)
-    needed = len(infilling.before) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
+    needed = len(infilling.opening) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
     positions = count_positions(lm.model.config)
     at_once = max(max_length, needed) if lm.model.config.is_encoder_decoder else max_length + needed
     if at_once > positions:
@@ -123,15 +164,14 @@ def tokenise(
             f"the model has {positions} positions, but reads sources of {max_length} tokens and writes turns of up to "
             f"{needed}: set a smaller max_length, leave out longer turns, or choose another model"
         )
-    vocabulary = lm.tokenizer.get_vocab()
-    pieces = {token: text for text, token in vocabulary.items()}
-    return TokenisedDialogues(tokenised, infilling, vocabulary[SEPARATOR], max_length, given, pieces)
+    pieces = {token: text for text, token in lm.tokenizer.get_vocab().items()}
+    return TokenisedDialogues(tokenised, infilling, find_separator(lm), max_length, given, pieces)
 
 
 def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
     """Mean negative log-likelihood of the missing tokens and the closing one, in nats per token; lower is better."""
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
-    scores = lm.log_probabilities(pairs, given=len(infilling.before))
+    scores = lm.log_probabilities(pairs, given=len(infilling.opening))
     return -float(np.concatenate(scores).mean(dtype=np.float64))
 
 
@@ -150,16 +190,19 @@ class Gaps:
     # first gaps of one that learns more.
     most: Count | None = None
     # how a causal model reads a dialogue with a gap; None for an encoder-decoder model
-    order: Literal["fill-in-the-middle", "left-to-right"] | None = None
+    order: Order | None = None
+    # the text between turns; None for a token that is added and learned
+    separator: str | None = None
 
     def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> ConditionalLM:
         """The model before training; its tokenizer knows the turns and their separator.
 
         Raises SettingFault for an order that does not suit the model.
         """
-        marks = MIDDLE if self.order == "fill-in-the-middle" else ()
+        marks = SMALL.marks if self.order == "fill-in-the-middle" else ()
+        between = (SEPARATOR,) if self.separator is None else ()
         texts = [turn for turns in spell(dialogues, self.spelling) for turn in turns]
-        lm = model.build(texts, (SEPARATOR, *marks), seed)
+        lm = model.build(texts, (*between, *marks), seed)
         if lm.model.config.is_encoder_decoder != (self.order is None):
             raise SettingFault(
                 "order must be fill-in-the-middle or left-to-right for causal models and null for others, but is "
@@ -168,6 +211,8 @@ class Gaps:
         lm.tokenizer.model_max_length = self.max_length
         lm.model.config.given_turns = self.given
         lm.model.config.spelling = self.spelling
+        lm.model.config.gap_order = self.order
+        lm.model.config.turn_separator = self.separator
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
@@ -180,9 +225,26 @@ class Gaps:
                 gaps = random.Random(seed).sample(gaps, len(gaps))[: self.most]
             if self.order is not None:
                 return [Task(task.source[:1], [*task.source[1:], *fills.target(task.segment)]) for task in gaps]
-            return [Task(task.source, fills.target(task.segment), len(fills.before)) for task in gaps]
+            return [Task(task.source, fills.target(task.segment), len(fills.opening)) for task in gaps]
 
         return draw_tasks
+
+
+@checked_dataclass
+class Untrained:
+    """How pretrained models that never learned `Gaps` read dialogues."""
+
+    separator: str = TEXT_SEPARATOR  # the text between turns
+    order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
+    max_length: Count = READ  # source tokens; longer dialogues are read in windows
+
+    def apply(self, lm: ConditionalLM) -> None:
+        """Sets what `Gaps.build` sets."""
+        lm.tokenizer.model_max_length = min(self.max_length, lm.max_length)
+        lm.model.config.given_turns = 0
+        lm.model.config.spelling = "as_is"
+        lm.model.config.gap_order = self.order
+        lm.model.config.turn_separator = self.separator
 
 
 @dataclass(frozen=True)
@@ -224,22 +286,38 @@ class Pair:
                 f"amateur and expert need one tokenizer, but {differing} entries of their vocabularies differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
-        if SEPARATOR not in ours:
-            raise SettingFault(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
+        if find_separator(self.amateur) != find_separator(self.expert):
+            raise SettingFault("amateur and expert need one separator of turns, but have two: train both alike")
         if find_infilling(self.amateur) != find_infilling(self.expert):
             kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
             raise SettingFault(f"amateur and expert need one way of filling gaps, but are {kinds}")
 
     @classmethod
     def from_pretrained(
-        cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
+        cls,
+        amateur: str | Path,
+        expert: str | Path,
+        device: str = "cpu",
+        dtype: str = "float32",
+        untrained: "Untrained | None" = None,
     ) -> "Pair":
-        """Loads two infilling models that learned `Gaps`, whose settings are saved with the amateur.
+        """Loads two infilling models by folder or hub name. A model that is both is loaded once.
 
-        A model that is both is loaded once.
+        The settings of models that learned `Gaps` are saved with the amateur; pretrained ones read as `untrained` says.
+
+        Raises SettingFault for `untrained` with an amateur that learned `Gaps`.
         """
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
+        has_learned = hasattr(first.model.config, "given_turns")
+        if has_learned and untrained is not None:
+            raise SettingFault(
+                "separator, order and max_length are settings of models that learned no gaps of dialogues, but "
+                f"{amateur} did: leave them out, or choose other models"
+            )
+        if not has_learned:
+            for lm in (first, second):
+                (untrained or Untrained()).apply(lm)
         config = first.model.config
         return cls(first, second, first.tokenizer.model_max_length, config.given_turns, config.spelling)
 
@@ -255,11 +333,14 @@ class Pair:
 
     @property
     def never_drawn(self) -> list[int]:
-        """Tokens that no segment may hold: special ones but the one that ends it, and ids that stand for no token."""
-        tokens = self.amateur.tokenizer.get_vocab()
-        special = {*self.amateur.tokenizer.all_special_ids, tokens[SEPARATOR]}
-        empty = set(range(self.vocabulary)) - set(tokens.values())
-        return sorted((special | empty) - set(self.infilling.after))
+        """Tokens that no segment may hold: marks but the one that ends it, and ids that stand for no token.
+
+        Marks are the separator and all tokens that were added to the vocabulary: some of Qwen's are not called special.
+        """
+        tokenizer = self.amateur.tokenizer
+        marks = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder, *find_separator(self.amateur)}
+        empty = set(range(self.vocabulary)) - set(tokenizer.get_vocab().values())
+        return sorted((marks | empty) - set(self.infilling.closing))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
         return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.given)

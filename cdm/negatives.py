@@ -18,9 +18,8 @@ from cdm.segments import Gap, Pieces, Place, Strategy, Turns, draw_content_gap, 
 from core.faults import SettingFault
 from discriminators.texts import LabelledText
 
-VERSION = 7  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 ATTEMPTS = 3  # at a manipulation
-PLAUSIBLE = 1000  # the amateur's likeliest tokens
+PLAUSIBLE = 0.03  # of the vocabulary, the amateur's likeliest tokens: 30 of a thousand, about 1,000 of T5's
 PLACED = ("content", "amr")  # kinds of places that a dialogue may lack
 LEAST_COVERED = 0.5  # of the dialogues must have a graph with a place
 Dialogue = tuple[str, ...]
@@ -37,7 +36,8 @@ class Negatives:
     uncovered: int = 0  # how many dialogues have no place that the strategy asks for and got random segments
     unclosed: int = 0  # how many redrawn segments did not end within the longest length in any attempt and stand cut
     dropped: int = 0  # how many source tokens around the redrawn segments did not fit into the models' window
-    # share of the drawn tokens that are not among the amateur's `PLAUSIBLE` likeliest; None where it does not draw
+    # share of the drawn tokens that are not in the amateur's `PLAUSIBLE` share of likeliest tokens; None where it does
+    # not draw
     implausible: float | None = None
 
     @classmethod
@@ -62,7 +62,7 @@ def sample_negatives(
     A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
     at another place, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
     manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. A negative depends on its
-    dialogue, its index, the seed and the longest length. `advance` gets the number of manipulations done. `graphs` are
+    dialogue, its index, the seed and the longest length. `advance` gets the number of dialogues done. `graphs` are
     those of `amr-multi`.
 
     Raises SettingFault for `amr-multi` where fewer than half of the dialogues have a graph with a place.
@@ -82,6 +82,7 @@ def sample_negatives(
     ranks: list[int] = []  # of every drawn token by the amateur
     for round_ in range(max(map(len, plans), default=0)):
         waiting = [i for i, plan in enumerate(plans) if round_ < len(plan)]
+        ending = {i for i in waiting if round_ == len(plans[i]) - 1}  # with their last manipulation
         for attempt in range(ATTEMPTS):
             gaps = {i: find_gap(tokenised, current[i], plans[i][round_], rngs[i], graphs) for i in waiting}
             tasks = {i: tokenised.task(current[i], gap) for i, gap in gaps.items()}
@@ -105,12 +106,14 @@ def sample_negatives(
                 unclosed += len(segments[i]) == longest
                 dropped += tasks[i].dropped
             changed.update(done)
-            advance(len(done))
+            advance(len(ending.intersection(done)))
             waiting = [i for i in waiting if i not in done]
             if not waiting:
                 break
+        advance(len(ending.intersection(waiting)))  # these failed in every attempt
     negatives = dict(zip(changed, pair.decode([current[i] for i in changed]), strict=True))
-    implausible = float(np.mean(np.array(ranks) >= PLAUSIBLE)) if ranks else None
+    likeliest = round(PLAUSIBLE * pair.vocabulary)
+    implausible = float(np.mean(np.array(ranks) >= likeliest)) if ranks else None
     counted = {"uncovered": uncovered, "unclosed": unclosed, "dropped": dropped}
     return Negatives.of(positives, negatives, **counted, implausible=implausible)
 
@@ -161,7 +164,7 @@ def find_gap(
     pieces, given = tokenised.to_pieces(turns), tokenised.given
     found = find_place(pieces, place, rng, graphs, given) if place in PLACED else None
     gap = found or draw_gap(pieces, rng, place == "utterance", given)
-    return gap if tokenised.infilling.reads_right else replace(gap, stop=len(turns[gap.turn]))
+    return gap if tokenised.infilling.reads_after else replace(gap, stop=len(turns[gap.turn]))
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

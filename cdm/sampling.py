@@ -94,11 +94,11 @@ def _sample_batch(
     forbidden: list[int],
     ranks: list[int],
 ) -> list[list[int]]:
-    (end,) = pair.infilling.after
+    (end,) = pair.infilling.closing
     device, vocabulary = pair.amateur.device, pair.vocabulary
     # At gamma = 0 the distribution is the amateur's and at -1 the expert's: the other model is not evaluated.
     readers = {
-        name: lm.read(sources, pair.infilling.before)
+        name: lm.read(sources, pair.infilling.opening)
         for name, lm, unused in (("amateur", pair.amateur, -1), ("expert", pair.expert, 0))
         if sampling.gamma != unused
     }

@@ -26,6 +26,7 @@ Span = tuple[int, int]  # tokens [start, stop) of a turn
 WORD_STARTS = ("Ġ", "▁")  # how byte-level BPE and SentencePiece mark a token that begins a word
 MOST_NEIGHBOURS = 2
 LONGEST_SEGMENT = 20  # tokens of a random segment
+IN_GAP = -1  # no token: stands in a gap while its window is chosen
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,13 @@ class Gap:
 
 @dataclass(frozen=True)
 class InfillingTask:
-    """A source with a mask in the gap, what stood there, and how many tokens did not fit into the source."""
+    """A source with a gap, and what stood there."""
 
     source: tuple[int, ...]
     segment: tuple[int, ...]
+    # how many tokens of turns the source holds, without marks and separators
+    read: int = 0
+    # how many tokens did not fit into the source
     dropped: int = 0
 
 
@@ -133,26 +137,28 @@ def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
     return filled
 
 
-def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, max_length: int) -> InfillingTask:
+def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: Sequence[int], max_length: int) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
     """
-    room = max_length - len(infilling.begin) - len(infilling.end)
-    if not infilling.reads_right:
+    room = max_length - len(infilling.marks) + 1  # the gap takes the place of one token
+    if not infilling.reads_after:
         turns = [*turns[: gap.turn], turns[gap.turn][: gap.stop]]
-    lengths = [len(turn) for turn in turns]
-    lengths[gap.turn] -= gap.stop - gap.start - 1  # the mask is one token
-    kept = find_turns_near(lengths, gap.turn, room)
-    masked = fill(turns, gap, infilling.mask)
-    source = join_ids([masked[i] for i in kept], separator)
-    dropped = sum(len(turn) + 1 for i, turn in enumerate(turns) if i not in kept)
-    if len(source) > room:  # then the window is the gap's turn alone
-        near = find_near(len(source), gap.start, room)
-        dropped += len(source) - room
-        source = source[near.start : near.stop]
-    turn = turns[gap.turn]
-    return InfillingTask((*infilling.begin, *source, *infilling.end), tuple(turn[gap.start : gap.stop]), dropped)
+    open_turns = fill(turns, gap, [IN_GAP])
+    kept = find_turns_near([len(turn) for turn in open_turns], gap.turn, room, len(separator))
+    window = join_ids([open_turns[i] for i in kept], separator)
+    read = sum(len(open_turns[i]) for i in kept) - 1
+    dropped = sum(len(turn) + len(separator) for i, turn in enumerate(turns) if i not in kept)
+    if len(window) > room:  # then the window is the gap's turn alone
+        near = find_near(len(window), gap.start, room)
+        dropped += len(window) - room
+        window = window[near.start : near.stop]
+        read = len(window) - 1
+    at = window.index(IN_GAP)
+    source = infilling.read(window[:at], window[at + 1 :])
+    segment = turns[gap.turn][gap.start : gap.stop]
+    return InfillingTask(tuple(source), tuple(segment), read, dropped)
 
 
 def training_gap(turns: Pieces, rng: random.Random, given: int = 0) -> Gap:

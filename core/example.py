@@ -13,6 +13,22 @@ UNSPACED = re.compile(
 )
 
 
+# A character that shows something: no space, no control, and none that only changes how others are shown.
+VISIBLE = re.compile(
+    r"[^\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+def is_invisible(text: str) -> bool:
+    r"""Whether a text that is not blank shows nothing, such as a zero-width space alone.
+
+    >>> is_invisible("\u200b"), is_invisible("a\u200b"), is_invisible(" ")
+    (True, False, False)
+    """
+    return VISIBLE.search(text) is None and bool(text.strip())
+
+
 def refuse_surrogates(text: str) -> str:
     r"""The text itself. Raises ValueError for half of a surrogate pair, which JSON can hold and UTF-8 cannot.
 

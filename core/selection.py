@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from core.example import Example, hint_column
+from core.example import Example, hint_column, is_invisible
 from core.faults import SHOWN_CHARACTERS, ExampleFaults
-from core.scores import Field, Scores
+from core.scores import INVISIBLE, Field, Scores
 
 
 def has_field(example: Example, field: Field) -> bool:
@@ -42,7 +42,8 @@ def check_complete(examples: Sequence[Example], requires: Sequence[Field], metri
     reasons = [describe_missing_fields(example, requires, metric) for example in examples]
     if examples and all(reasons):
         raise ExampleFaults((i, f"{reason}{hint_field(examples[i], requires)}") for i, reason in enumerate(reasons))
-    return reasons
+    shown = [INVISIBLE if is_invisible(example.full_text) else None for example in examples]
+    return [reason or unseen for reason, unseen in zip(reasons, shown, strict=True)]
 
 
 def score_complete(

@@ -1,15 +1,18 @@
 """Stages: results worth keeping (a trained model, generated negatives), stored under a hash of what they depend on.
 
-A stage is kept whole. A `Cache` beside the stages keeps single values: replies of a chat model, filled references.
+That is settings, data, and the source of the code (`core.source`). A stage is kept whole. A `Cache` beside the stages
+keeps single values: replies of a chat model, filled references.
 """
 
+import glob
 import hashlib
 import json
 import logging
 import os
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, partial
@@ -19,7 +22,8 @@ from typing import Any, TypeAlias
 
 from filelock import FileLock
 
-from core.faults import InputFaults, fault
+from core.faults import InputFaults, SettingFault, fault
+from core.source import Code, hash_sources
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +31,8 @@ Depends: TypeAlias = Mapping[str, Any]  # what a stage or a cache depends on
 
 FILES = "files.json"  # of a finished stage: the sha256 of its other files
 DEPENDS = "depends.json"  # of every stage and cache
+CODE = "code"  # in it, by file, the hash of the source
+SHARED = 0o666  # the mode of a lock: another user's lock must not close a shared folder
 VALUES = "values.tsv"  # of a cache: a line per value, with its checksum, its key and the value as JSON
 SETTLED = 2.0  # seconds after which the time of a file's last change has surely moved if the file changes again
 
@@ -79,12 +85,71 @@ def _parts(value: Any) -> dict[str, Any]:
     raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
 
 
+def _list_types(value: Any) -> Iterator[Code]:
+    """The classes and functions of the settings among dependencies, whose code counts as well as their values."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from _list_types(inner)
+    elif isinstance(value, partial):
+        yield value.func
+        yield from _list_types([value.args, value.keywords])
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield type(value)
+        yield from _list_types([getattr(value, field.name) for field in fields(value)])
+
+
+def check_writable(setting: str, folder: Path) -> None:
+    """Raises SettingFault for a folder that nothing can be written to, or that cannot be made."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return
+    except OSError as error:
+        rule = f"{setting} must be a folder that can be written"
+        raise SettingFault(f"{rule}, but {folder} cannot: {error.strerror}") from error
+
+
 def _write_depends(folder: Path, depends: Depends) -> None:
-    (folder / DEPENDS).write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
+    aside = folder / f".{DEPENDS}.partial"
+    aside.write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
+    aside.replace(folder / DEPENDS)
+
+
+def _read_depends(folder: Path) -> Any:
+    """What a stage or a cache depends on; None where this cannot be read."""
+    try:
+        return json.loads((folder / DEPENDS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _find_changed_code(place: Path, depends: Depends) -> tuple[Path, list[str]] | None:
+    """The last stage or cache that differs from this one in its code alone, and the files that differ."""
+    name, _, digits = place.name.rpartition("-")
+    others = place.parent.glob(f"{glob.escape(name)}-{'?' * len(digits)}")
+    code = depends[CODE]
+    for folder in sorted(others, key=os.path.getmtime, reverse=True):
+        found = _read_depends(folder)
+        if folder != place and isinstance(found, dict) and {**found, CODE: code} == depends:
+            earlier = found.get(CODE, {})
+            return folder, [file for file in sorted(earlier | code) if earlier.get(file) != code.get(file)]
+    return None
+
+
+def _report_changed_code(place: Path, depends: Depends) -> None:
+    """Says which files make that an earlier stage or cache is not used."""
+    if changed := _find_changed_code(place, depends):
+        earlier, files = changed
+        log.info("%s was made by other code, so it is made again. These files differ: %s", earlier, ", ".join(files))
 
 
 def find_damage(stage: Path) -> str | None:
-    """The name of a file of a finished stage that is missing, has changed or was added; None if all are whole."""
+    """The name of a file of a finished stage that is missing, has changed or was added; None if all are whole.
+
+    It is `depends.json` for a stage in the place of another one, since the hash in its name is that of this file.
+    """
     try:
         written = json.loads((stage / FILES).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -92,7 +157,9 @@ def find_damage(stage: Path) -> str | None:
     if not isinstance(written, dict) or DEPENDS not in written:  # every stage has it
         return FILES
     found = _digests(stage)
-    return next((name for name in sorted(written | found) if found.get(name) != written.get(name)), None)
+    if changed := next((name for name in sorted(written | found) if found.get(name) != written.get(name)), None):
+        return changed
+    return None if fingerprint(_read_depends(stage)) == stage.name.rpartition("-")[2] else DEPENDS
 
 
 def _digests(stage: Path) -> dict[str, str]:
@@ -107,6 +174,13 @@ def _refuse_links(folder: Path, what: str) -> None:
     paths = chain([folder], folder.rglob("*"))
     if link := next((path for path in paths if path.is_symlink()), None):
         raise InputFaults([fault(link, 0, f"{what} must not be or hold a link: remove the link")])
+
+
+def _lock(place: Path) -> FileLock:
+    """The lock of a stage or a cache. Raises InputFaults for a link, through which it would empty another file."""
+    lock = place.with_name(f"{place.name}.lock")
+    _refuse_links(lock, "a lock")
+    return FileLock(lock, mode=SHARED)
 
 
 def _put_aside(stage: Path) -> None:
@@ -126,6 +200,9 @@ class Stages:
     killed, the next run continues in the same partial folder. A finished stage has a file `files.json` with the sha256
     of its files. They are compared when a process first finds the stage, and again after a change; a damaged stage is
     put aside as `root/name-hash.damaged` and built again.
+
+    The hash covers `depends`, the classes of the settings in it, and the code that makes the result, as
+    `core.source.hash_sources` finds it. A stage of other code is not used, and the log names the files that differ.
     """
 
     root: Path
@@ -136,17 +213,24 @@ class Stages:
     patience: float = 24 * 3600.0
 
     def get(
-        self, name: str, depends: Depends, build: Callable[[Path], None], *, version: int, together: bool = False
+        self,
+        name: str,
+        depends: Depends,
+        build: Callable[[Path], None],
+        *,
+        code: Iterable[Code] | None = None,
+        together: bool = False,
     ) -> Path:
         """The folder of the stage `name` under `depends`, built by `build(folder)` if it is not kept yet.
 
-        `version` is that of the code behind `build`, raised whenever the same `depends` would give another result. With
-        `together`, all processes of a distributed run call `build`, which makes sure that only the first one writes.
+        `code` has the functions and classes that make the result, by default `build` alone: give more where `build`
+        calls methods of objects whose classes it does not name. With `together`, all processes of a distributed run
+        call `build`, which makes sure that only the first one writes.
 
         Raises TimeoutError in a process that has waited too long for the first one, InputFaults for an unfinished stage
         that is a link or holds one.
         """
-        final, depends = self._place(name, depends, version)
+        final, depends = self._place(name, depends, [build] if code is None else code)
         if not self.first and find_damage(final) is not None:
             if together:
                 build(final.with_name(f"{final.name}.partial"))
@@ -157,10 +241,18 @@ class Stages:
         return final
 
     def get_several(
-        self, name: str, depends: Sequence[Depends], build: Callable[[dict[int, Path]], None], *, version: int
+        self,
+        name: str,
+        depends: Sequence[Depends],
+        build: Callable[[dict[int, Path]], None],
+        *,
+        code: Sequence[Iterable[Code]],
     ) -> list[Path]:
-        """The folders of several stages of one name. Those not kept yet are built by one `build`, by their indices."""
-        places = [self._place(name, each, version) for each in depends]
+        """The folders of several stages of one name. Those not kept yet are built by one `build`, by their indices.
+
+        `code` has for each stage what it has in `get`.
+        """
+        places = [self._place(name, each, used) for each, used in zip(depends, code, strict=True)]
         unfinished: dict[int, Path] = {}
         with ExitStack() as opened:
             # in one order, so that no two runs wait in a ring
@@ -171,9 +263,19 @@ class Stages:
                 build(unfinished)
         return [final for final, _ in places]
 
-    def _place(self, name: str, depends: Depends, version: int) -> tuple[Path, Depends]:
-        depends = {**depends, "version": version}
-        return Path(self.root) / f"{name}-{fingerprint(depends)}", depends
+    def reopen(self, name: str, depends: Depends, *, code: Iterable[Code], mark: str) -> None:
+        """Makes a kept stage with a file `mark` unfinished, so that the next `get` continues it in its folder."""
+        final, _ = self._place(name, depends, code)
+        if not self.first or not (final / mark).is_file():
+            return
+        with FileLock(f"{final}.lock", mode=SHARED):
+            if (final / mark).is_file():  # no other run was faster
+                final.rename(final.with_name(f"{final.name}.partial"))
+
+    def _place(self, name: str, depends: Depends, code: Iterable[Code]) -> tuple[Path, Depends]:
+        plain: dict[str, Any] = json.loads(_json(depends))
+        plain[CODE] = hash_sources([*code, *_list_types(depends)])
+        return Path(self.root) / f"{name}-{fingerprint(plain)}", plain
 
     @contextmanager
     def _open(self, final: Path, depends: Depends) -> Iterator[Path | None]:
@@ -183,16 +285,18 @@ class Stages:
             yield None
             return
         final.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{final}.lock"):
+        with _lock(final):
             damaged = find_damage(final) if os.path.lexists(final) else None
             if damaged is not None:
-                log.warning("%s is damaged, the stage is built again", final / damaged)
+                log.warning("%s is damaged or of another stage, so it is built again", final / damaged)
                 _put_aside(final)
             if final.is_dir():  # another run built it while this one waited
                 yield None
                 return
             unfinished = final.with_name(f"{final.name}.partial")
             _refuse_links(unfinished, "a stage that is not finished")
+            if not unfinished.exists():
+                _report_changed_code(final, depends)
             unfinished.mkdir(exist_ok=True)
             for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
                 half.unlink()
@@ -201,9 +305,9 @@ class Stages:
             (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
             unfinished.rename(final)
 
-    def open_cache(self, name: str, depends: Depends, *, version: int) -> "Cache":
-        """The cache `name` under `depends`; `version` as in `get`."""
-        return Cache(*self._place(name, depends, version))
+    def open_cache(self, name: str, depends: Depends, *, code: Iterable[Code]) -> "Cache":
+        """The cache `name` under `depends`, of values that `code` makes."""
+        return Cache(*self._place(name, depends, code))
 
     def _wait_for(self, final: Path) -> None:
         until = time.monotonic() + self.patience
@@ -218,7 +322,7 @@ class Cache:
     """Values by key, for JSON (NaN and infinity included), in one file that several processes and threads extend.
 
     Each has a checksum: one that is unfinished or damaged counts as missing. A process sees the values that were there
-    when it first looked, and its own.
+    when it first looked, and its own. A cache in the place of another one is put aside as `root/name-hash.damaged`.
     """
 
     # `root/name-hash`
@@ -237,6 +341,9 @@ class Cache:
     @cached_property
     def values(self) -> dict[str, Any]:
         """All values by key, read when they are first used."""
+        self._refuse_other()
+        if not self.folder.exists():
+            _report_changed_code(self.folder, self.depends)
         file, found, damaged = self.folder / VALUES, {}, 0
         for line in file.read_bytes().splitlines() if file.is_file() else ():
             text = line.decode("utf-8", "replace")
@@ -257,15 +364,25 @@ class Cache:
         """
         entries = [f"{key}\t{json.dumps(value)}" for key, value in made.items()]
         lines = "".join(f"{_hash(entry)}\t{entry}\n" for entry in entries)
+        known = self.values
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{self.folder}.lock"):
+        with _lock(self.folder):
             _refuse_links(self.folder, "a cache")
             self.folder.mkdir(exist_ok=True)
-            if not (self.folder / DEPENDS).is_file():
+            if _read_depends(self.folder) is None:
                 _write_depends(self.folder, self.depends)
             with (self.folder / VALUES).open("ab+") as file:
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
                     lines = lines if file.read() == b"\n" else f"\n{lines}"  # a killed process left half a line
                 file.write(lines.encode())
-        self.values.update(made)
+        known.update(made)
+
+    def _refuse_other(self) -> None:
+        """Puts aside a cache of other dependencies, whose values would be taken for those of this one."""
+        if _read_depends(self.folder) in (None, self.depends):
+            return
+        with _lock(self.folder):
+            if _read_depends(self.folder) not in (None, self.depends):
+                log.warning("%s has the values of another cache, so they are made again", self.folder)
+                _put_aside(self.folder)

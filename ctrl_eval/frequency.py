@@ -21,11 +21,11 @@ from core.faults import InputFaults, broken_rules, fault, format_value
 from core.settings import NonNegative
 from ctrl_eval.ensemble import shares
 from data.text_files import open_atomically, read_text
+from models.model import plain_token_ids
 
 RELEASED = "afffe2376a0e517b"  # the fingerprint of the lines of the released iwf_full.txt
 NUMBERS = TypeAdapter(list[NonNegative])
 FILE_NAME = "iwf.json"  # of a table in its folder
-VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give another table
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class WordFrequencies:
 
     def weigh(self, targets: Sequence[str]) -> Float[NDArray[np.float64], " targets"]:
         """ISF of each target (Eq. 6)."""
-        ids = self.tokenizer(list(targets), add_special_tokens=False, verbose=False)["input_ids"]
+        ids = plain_token_ids(self.tokenizer, targets)
         return np.array([inverse_sentence_frequency(self.iwf[row]) for row in ids])
 
     def save(self, path: Path) -> None:
@@ -86,7 +86,8 @@ def count_frequencies(sentences: Iterable[str], tokenizer: PreTrainedTokenizerBa
     digest = hashlib.sha256()
     total = 0
     for sentence in sentences:
-        counts[list({*tokenizer(sentence, add_special_tokens=False, verbose=False)["input_ids"]})] += 1
+        (ids,) = plain_token_ids(tokenizer, [sentence])
+        counts[list({*ids})] += 1
         digest.update(sentence.encode() + b"\n")
         total += 1
     if not total:

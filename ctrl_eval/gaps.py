@@ -16,7 +16,9 @@ from ctrl_eval.prompts import Prompts
 from data.sentences import split_english
 from data.words import RUNS
 from models.batching import Task
-from models.infilling import sentinel_infilling
+from models.families import T5
+from models.infilling import make_infilling
+from models.model import plain_token_ids
 from models.seq2seq import Seq2SeqLM
 
 Kind = Literal["sentence", "beginning", "rest", "words"]
@@ -43,7 +45,8 @@ class TextGaps:
         Texts that are longer than the model reads, and those without a word, are left out.
         Raises SettingFault where none has a word.
         """
-        infilling, worded = sentinel_infilling(lm.tokenizer), [text for text in texts if RUNS.search(text)]
+        infilling = make_infilling(T5, lm.tokenizer)
+        worded = [text for text in texts if RUNS.search(text)]
         if not worded:
             raise SettingFault("a model learns to fill gaps in texts with words, but none has one: choose other data")
 
@@ -52,9 +55,9 @@ class TextGaps:
             for text in worded:
                 start, end = self.choose_gap(text, rng)
                 pieces += [text[:start], text[start:end], text[end:]]
-            ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
+            ids = plain_token_ids(lm.tokenizer, pieces)
             found = [
-                (Task([*before, *infilling.mask, *after], infilling.target(gap), len(infilling.before)), len(gap))
+                (Task(infilling.read(before, after), infilling.target(gap), len(infilling.opening)), len(gap))
                 for before, gap, after in zip(ids[::3], ids[1::3], ids[2::3], strict=True)
             ]
             most = lm.tokenizer.model_max_length

@@ -28,7 +28,8 @@ from ctrl_eval.frequency import RELEASED, WordFrequencies, load_frequencies, nor
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
 from data.sentences import Splitter, make_splitter, split_english
-from models.infilling import PEGASUS, Infill, Infiller
+from models.families import PEGASUS, Order
+from models.infilling import Infill, Infiller
 from models.loading import load_tokenizer
 from models.windows import Truncation
 
@@ -103,12 +104,16 @@ class CTRLEval(BaseMetric):
         prompts: str | Path | None = "sentiment",
         aspects: Sequence[Aspect] = ASPECTS,
         sentence_split: str = "english",
+        order: Order | None = None,
         device: str = "cpu",
         dtype: str = "float32",
         **settings: Any,
     ) -> "CTRLEval":
-        """The metric on a hub name or a folder: PEGASUS, T5, BART or another encoder-decoder that learned to fill gaps.
+        """The metric on a hub name or a folder: PEGASUS, T5, BART, or a causal model.
 
+        A causal model fills in the middle where its vocabulary has the tokens for it (Qwen2.5-Coder, StarCoder,
+        CodeGemma and others of `models.families`). Otherwise, or by `order=left-to-right`, it reads what precedes a gap
+        alone, and the signature says so.
         `iwf` is a table (`frequency.load_frequencies`) of the tokens of `iwf_tokenizer`, or of `model`; without one all
         targets weigh alike. `prompts` is `sentiment`, `topic` or a YAML file, `sentence_split` as in `make_splitter`.
         `settings` are the other fields. The weights are loaded by the first `score`.
@@ -117,7 +122,7 @@ class CTRLEval(BaseMetric):
         """
         known = load_prompts(prompts) if prompts is not None else None
         split = make_splitter(sentence_split)
-        infiller = Infiller.from_pretrained(model, device, dtype)
+        infiller = Infiller.from_pretrained(model, device, dtype, order)
         counted = infiller.tokenizer
         if iwf_tokenizer is not None:
             counted = load_tokenizer(iwf_tokenizer)
@@ -130,11 +135,27 @@ class CTRLEval(BaseMetric):
 
         Coherence and consistency are log-probabilities in nats (at most 0), attribute relevance is in [0, 1].
 
+        NaN are a text without words, and coherence of a dialogue whose turns are one sentence: only the mask remains of
+        it. A text of one sentence has a number, as in the released code, and a remark.
+
         Raises InputFaults where google/pegasus-large does not have the published values (`ctrl_eval.released`).
         Raises ExampleFaults, before the model is loaded, for every text without a sentence, prefix that does not begin
         its text, label that the verbalizers lack, and, with truncation `error`, text that does not fit.
         """
-        return self.scores_of(self.evaluations(examples))
+        scores = self.scores_of(self.evaluations(examples))
+        values = {aspect: found.copy() for aspect, found in scores.values.items()}
+        reasons: list[str | None] = list(scores.reasons)
+        for i, example in enumerate(examples):
+            says_nothing = not any(map(str.isalnum, example.full_text))
+            is_bare = "coherence" in self.aspects and example.turns and len(self.split(example.full_text)) == 1
+            if says_nothing:
+                reasons[i] = "the text has no words"
+            elif is_bare:
+                reasons[i] = "coherence: all turns are one sentence for sentence_split, and only the mask remains of it"
+            for aspect in values:
+                if says_nothing or (is_bare and aspect == "coherence"):
+                    values[aspect][i] = np.nan
+        return replace(scores, values=values, reasons=reasons)
 
     def scores_of(self, evaluations: Mapping[Aspect, Sequence[Evaluations]]) -> Scores:
         """The scores of texts whose evaluators are known: Eq. 1, or what `weights` puts in its place."""
@@ -176,7 +197,7 @@ class CTRLEval(BaseMetric):
             return
         has_table = self.frequencies is not None and self.frequencies.corpus == RELEASED
         aspects = ASPECTS if has_table else (RELEVANCE,)
-        infiller = replace(self.infiller, convention=PEGASUS)
+        infiller = replace(self.infiller, family=PEGASUS)
         plain = CTRLEval(infiller, self.frequencies, load_prompts("sentiment"), aspects, token_budget=self.token_budget)
 
         def compute() -> dict[str, float]:
@@ -186,7 +207,11 @@ class CTRLEval(BaseMetric):
         if self.kept is None:
             released.check_values(compute())
         else:
-            cache = Stages(Path(self.kept)).open_cache("released_example", {"model": lm.identity}, version=1)
+            depends = {
+                "model": lm.identity,
+                "prompts": fingerprint([plain._prompts.prompts, plain._prompts.verbalizers]),
+            }
+            cache = Stages(Path(self.kept)).open_cache("released_example", depends, code=[CTRLEval])
             released.check_values(cache.get("+".join(aspects), compute))
 
     @property
@@ -196,7 +221,7 @@ class CTRLEval(BaseMetric):
             **super().settings,
             **self.described,
             "aspects": "+".join(self.aspects),
-            "convention": fingerprint(self.infiller.convention)[:8],
+            "infilling": self.infiller.family.name,
             "iwf": None if self.frequencies is None else self.frequencies.name,
             "prompts": None if p is None else fingerprint([p.prompts, p.verbalizers])[:8],
             "weights": "paper_without_iwf" if self._lacks_frequencies else self.weights,
@@ -210,11 +235,9 @@ class CTRLEval(BaseMetric):
         return self.weights == "paper" and self.frequencies is None and any(a != RELEVANCE for a in self.aspects)
 
     def _find_faults(self, example: Example) -> Iterator[str]:
-        text, mask = example.full_text, self.infiller.convention.mask
+        text = example.full_text
         if not self.split(text):
             yield f"a text needs at least one sentence, found {format_value(text)}"
-        if mask and mask in text:
-            yield f"a text must not hold the model's mask {mask}, found it in {format_value(text)}"
         if "consistency" in self.aspects:
             if not example.prefix or not text.startswith(example.prefix):
                 yield f"the prefix must begin the text, found {format_value(example.prefix)} and {format_value(text)}"
@@ -258,7 +281,7 @@ class CTRLEval(BaseMetric):
 
     def _by_target(self, aspect: Aspect, texts: Sequence[Asked]) -> list[Evaluations]:
         """Coherence and consistency: the log-probability of each target, weighted by how much the target says."""
-        mask = self.infiller.convention.mask
+        family = self.infiller.family
         found: list[Evaluations] = []
         for text, scores, dropped in zip(texts, *self._score_targets(texts), strict=True):
             isf = np.ones(len(text))
@@ -271,7 +294,7 @@ class CTRLEval(BaseMetric):
                 remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
             if not isf.any():
                 remarks.append("all weights are zero; its evaluators weigh alike")
-            questions = [{"source": f"{p.before}{mask}{p.after}", "target": p.target} for p, _ in text]
+            questions = [{"source": family.show(p.before, p.after), "target": p.target} for p, _ in text]
             found.append(Evaluations(scores, normalised_isf(isf), questions, dropped, tuple(remarks)))
         return found
 

@@ -98,7 +98,7 @@ def _parse_json(cell: str, problems: list[str]) -> Any:
     except RepeatedKey as error:
         problems.append(str(error))
         return None
-    except (ValueError, RecursionError):
+    except ValueError:
         return cell
 
 

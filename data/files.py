@@ -38,7 +38,10 @@ PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a 
 
 @dataclass(frozen=True)
 class InputFile:
-    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings."""
+    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings.
+
+    A file that changes while it is read is refused, and so is one that has changed since the same InputFile read it.
+    """
 
     # the file; faults name it
     path: Path
@@ -94,7 +97,10 @@ class InputFile:
     @cached_property
     def found(self) -> Found | None:
         """What a file of another tool holds; None for one of ours, and where `columns` say how it is read."""
-        return None if self.columns or self.aligned or self.records is not None else recognise(self.path, self.split)
+        if self.columns or self.aligned or self.records is not None:
+            return None
+        self.check_unchanged()
+        return recognise(self.path, self.split)
 
     @cached_property
     def form(self) -> str:
@@ -125,15 +131,30 @@ class InputFile:
         aligned = tuple((name, readable_path(file).resolve()) for name, file in self.aligned)
         return replace(self, path=readable_path(self.path).resolve(), aligned=aligned)
 
+    @cached_property
+    def _content(self) -> list[str]:
+        """The hashes of the files when this was first asked, which is before they are read."""
+        return self._hash_content()
+
+    def _hash_content(self) -> list[str]:
+        given = [] if self.records is not None else [file for _, file in self.aligned or [("", self.path)]]
+        files = [readable_path(file) for file in given]
+        return [file_sha256(file) for file in files if file.is_file()]
+
+    def check_unchanged(self) -> None:
+        """Raises InputFaults if a file is not as it was when this was first asked."""
+        if self._content != self._hash_content():
+            raise InputFaults([fault(self.path, 0, "the file changed while it was read: give the command again")])
+
     def sha256(self) -> str:
-        """A fingerprint of what is read: of the bytes of a file, or of the rows of a folder, and of the columns."""
+        """A fingerprint of what was read: of the bytes of a file, or of the rows of a folder, and of the columns."""
         if self.form == "records" or self.path.is_dir():
             rows = hashlib.sha256()
             for _, record in read_objects(self, []):
                 rows.update(json.dumps(record, sort_keys=True, default=str).encode())
             found = [rows.hexdigest()]
         else:
-            found = [file_sha256(readable_path(file)) for _, file in self.aligned or [("", self.path)]]
+            found = self._content
         names = [name for name, _ in self.aligned]
         return fingerprint([found, self.columns, names]) if self.columns or names else found[0]
 
@@ -179,6 +200,7 @@ def iterate_rows(
     file: InputFile, requires: Collection[str] = (), refuse_scores: bool = False
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
     """Like iterate_examples, with the scores of each line by metric."""
+    file.check_unchanged()
     faults: list[str] = []
     is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
     for line, record, extra, problems in _name_records(file, faults):
@@ -205,6 +227,7 @@ def iterate_rows(
             extra, scores = {**extra, FILE_SCORES: dict(scores)}, {}
         yield line, Example.of_checked({**values, "extra": extra} if extra else values), scores
     faults += _repeated_ids(file, ids)
+    file.check_unchanged()
     if faults:
         raise InputFaults(faults)
     if is_empty:

@@ -16,7 +16,7 @@ from core.settings import NonNegative
 from data.cells import name_of
 from data.columns import Columns, name_fields
 from data.files import TYPED, InputFile, Source, read_objects
-from data.formats.found import BY_MODEL
+from data.formats.found import BY_MODEL, UNSAID
 from data.numeric import parse_finite, parse_number
 from data.records import Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored
@@ -79,7 +79,7 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
         if not file.found.pairs:
             raise InputFaults([fault(file.path, 0, f"judgements of two systems are needed, found {file.found}")])
         given = check_preferences(file.path, file.found.pairs, faults)
-        return replace(given, by_model=file.found.tool in BY_MODEL)
+        return replace(given, by_model=None if file.found.tool in UNSAID else file.found.tool in BY_MODEL)
     rows = read_objects(file, faults)
     if file.form in DELIMITERS:
         rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in rows)

@@ -21,6 +21,7 @@ STANDARD = Path("-")  # standard input or standard output
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
 LONGEST_LINE = 2**26  # bytes of a line of a text file, or characters of a row of a CSV file
+DEEPEST = 100  # objects and arrays inside one another, of a JSON value
 
 
 @cache
@@ -208,11 +209,41 @@ def _to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-decode_json = json.JSONDecoder(object_pairs_hook=_to_dict).decode  # raises RepeatedKey
+def _count_levels(value: Any) -> int:
+    """How many objects and arrays lie inside one another, at most DEEPEST + 1."""
+    level = [value]
+    for depth in range(DEEPEST + 1):
+        inner = list[Any]()
+        for each in level:
+            if isinstance(each, dict):
+                inner += each.values()
+            elif isinstance(each, list):
+                inner += each
+        if not any(isinstance(each, dict | list) for each in level):
+            return depth
+        level = inner
+    return DEEPEST + 1
+
+
+_decode_once = json.JSONDecoder(object_pairs_hook=_to_dict).decode
+
+
+def decode_json(text: str) -> Any:
+    """The value of a JSON document.
+
+    Raises RepeatedKey, and ValueError for another text and for a value that is nested too deeply to be copied.
+    """
+    try:
+        value = _decode_once(text)
+    except RecursionError as error:
+        raise ValueError(f"arrays and objects must have at most {DEEPEST} levels: {error}") from None
+    if text.count("[") + text.count("{") > DEEPEST and _count_levels(value) > DEEPEST:
+        raise ValueError(f"arrays and objects must have at most {DEEPEST} levels, found more")
+    return value
 
 
 def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
-    """The document, or the line of this number, that a text or UTF-8 holds; raises InputFaults unless it is JSON."""
+    """The document, or the line of this number, that a text or UTF-8 holds; raises InputFaults as `decode_json`."""
     try:
         return decode_json(content if isinstance(content, str) else content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
@@ -220,6 +251,6 @@ def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
         what = f"broken JSON at column {error.colno}: {error.msg}, found {found}"
     except RepeatedKey as error:
         what = str(error)
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+    except ValueError as error:  # a number of thousands of digits, hundreds of brackets
         what = f"JSON that cannot be read: {error}"
     raise InputFaults([fault(path, line, what)])

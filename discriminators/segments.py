@@ -100,7 +100,7 @@ def pack_segments(
     cut = [cut_end(segment, room) for segment in segments]
     most = -(-len(segments) // -(-len(segments) // turns)) if turns else None
     windows = pack_turns(lengths or [len(segment) for segment in segments], room, most=most)
-    packed = [join_ids([kept for kept, _ in cut[each.start : each.stop]], separator) for each in windows]
+    packed = [join_ids([kept for kept, _ in cut[each.start : each.stop]], [separator]) for each in windows]
     return packed, sum(lost for _, lost in cut)
 
 
@@ -170,7 +170,7 @@ def _bodies(
     lengths = [max(map(len, sides)) for sides in zip(segments, other, strict=True)]
     if sum(lengths) + len(lengths) - 1 > room or len(lengths) > (turns or len(lengths)):
         return pack_segments(segments, layout.separator, room, lengths, turns)
-    return [join_ids(segments, layout.separator)], 0
+    return [join_ids(segments, [layout.separator])], 0
 
 
 def _checked(index: int, text: Segments) -> list[str]:

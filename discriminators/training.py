@@ -26,7 +26,6 @@ from discriminators.texts import SHORTEST, LabelledText, split_by_group
 from models.batching import Batch, batches_by_budget
 from models.fit import Batches, MakeBatch, Schedule, Training, fit
 
-VERSION = 6  # of trained classifiers: raised whenever the same texts, settings and seed would give other weights
 MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`
 
 log = logging.getLogger(__name__)

@@ -82,6 +82,8 @@ class Outcome:
     plots: Mapping[str, Figure] = field(default_factory=dict)
     # folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`
     models: Mapping[str, Path] = field(default_factory=dict)
+    # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)
+    curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
     # warnings, shown with every table
     notes: Sequence[str] = ()
     # further numbers by name (held-out losses, counts)
@@ -92,3 +94,5 @@ class Outcome:
     printed: Path | None = None
     # whether this project generated some of the training or rated text
     synthetic: bool = False
+    # what the run is about, for the heading of its page; "" for its metrics and sets
+    title: str = ""

@@ -10,13 +10,15 @@ from matplotlib.figure import Figure
 
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from experiments.contracts import Outcome, Run, Table
-from experiments.report.plots import scores_against_ratings
+from experiments.report.plots import plot_curves, scores_against_ratings
 from experiments.training import Trained
 from judge.agreement_tables import tabulate_agreement
-from judge.tables import MOST_NAMED, format_cell
+from judge.tables import format_cell
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
 from meta_eval.scored_set import ScoredSet
+
+LONGEST = 300  # characters of a headline
 
 
 def present(
@@ -32,19 +34,24 @@ def present(
     folders: Mapping[str, Path] | None = None,
     files: Sequence[Path] = (),
     drawn: Sequence[ScoredSet] | None = None,
+    adversaries: Sequence[ScoredSet] = (),
+    title: str = "",
     synthetic: bool = False,
 ) -> Outcome:
     """The outcome: what every experiment shows of its sets and models, and what it adds.
 
     Agreement with the ratings, beside that of cheap cues unless `cues=none`, and a plot `scores_SET` for each rated
-    set; held-out loss of each language model that was trained here, and its folder; a signature with settings, models,
-    seed and libraries.
+    set; the learning curves of all models that were trained here; held-out loss of each language model among them, and
+    its folder; a signature with settings, models, seed and libraries.
 
     `models` and `folders` are by name, trained here or not; a figure replaces that of a model; `settings` are for the
-    signature. `drawn` are the sets to plot, where these are not all rated ones with all their metrics.
+    signature. `drawn` are the sets to plot, where these are not all rated ones with all their metrics. `adversaries`
+    are damaged texts with the ratings of their originals: their scores are recorded, but agreement with these ratings
+    ought to fall, so that no table or headline of agreement has them.
     """
     models = models or {}
     learned = {name: model for name, model in models.items() if model.is_language_model}
+    curves = {model.name: model.curve for model in models.values() if model.is_trained_here}
     drawn = [each for each in sets if each.aspects] if drawn is None else drawn
     rows = [
         row
@@ -61,33 +68,62 @@ def present(
             seed=run.seed,
         ),
         tables=[*([replace(tabulate_agreement(rows), finding=name_best(rows))] if rows else []), *tables],
-        scored=sets,
-        plots={f"scores_{each.name}": scores_against_ratings(each) for each in drawn} | dict(plots or {}),
+        scored=[*sets, *adversaries],
+        plots={f"scores_{each.name}": scores_against_ratings(each) for each in drawn}
+        | dict(plots or {})
+        | ({"learning_curves": plot_curves(curves)} if curves else {}),
         models={name: each.folder for name, each in models.items() if each.is_trained_here and each.folder}
         | dict(folders or {}),
+        curves=curves,
         notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
         figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()}
         | dict(figures or {}),
         files=files,
+        title=title,
         synthetic=synthetic,
     )
 
 
 def name_best(rows: Sequence[Agreement]) -> str:
-    """Which metric agrees best with the first aspects, if its interval is above 0; "" where no agreement is defined."""
-    best: dict[tuple[str, str], Agreement] = {}
+    """Which metric agrees best with each aspect, if its interval is above 0; "" where no agreement is defined.
+
+    Where cheap cues predict the ratings better, they come first, as in the table.
+    """
+    by_aspect: dict[tuple[str, str], list[Agreement]] = {}
     for row in rows:
-        if row.metric != CHEAP_CUES and row.grouping == "global" and not math.isnan(row.spearman.value):
-            known = best.setdefault((row.set, row.aspect), row)
-            best[row.set, row.aspect] = max(known, row, key=lambda each: each.spearman.value)
-    said = []
-    for each in best.values():
-        rated, shown = f"{each.aspect} of {each.set}", f"spearman {format_cell(each.spearman)}"
-        if each.spearman.low > 0:
-            said.append(f"{each.metric} agrees best with {rated} ({shown})")
-        else:
-            said.append(f"no agreement with {rated} is shown (highest: {each.metric}, {shown})")
-    return "; ".join([*said[:MOST_NAMED], *([f"{len(said) - MOST_NAMED} more"] if said[MOST_NAMED:] else [])])
+        if row.grouping == "global" and not math.isnan(row.spearman.value):
+            by_aspect.setdefault((row.aspect, row.set), []).append(row)
+    return join_findings([found for of_aspect in by_aspect.values() if (found := _describe_best(of_aspect))])
+
+
+def _describe_best(rows: Sequence[Agreement]) -> str:
+    """Which metric agrees best with one aspect of one set; "" without a metric."""
+    metrics = [row for row in rows if row.metric != CHEAP_CUES]
+    if not metrics:
+        return ""
+    best = max(metrics, key=lambda row: row.spearman.value)
+    rated, shown = f"{best.aspect} of {best.set}", f"spearman {format_cell(best.spearman)}"
+    ahead = [row for row in rows if row.metric == CHEAP_CUES and row.spearman.value > best.spearman.value]
+    if best.spearman.low <= 0 or math.isnan(best.spearman.low):
+        return f"No agreement with {rated} is shown (highest: {best.metric}, {shown})"
+    if ahead:
+        cues = f"Cheap cues alone predict {rated} best (spearman {format_cell(ahead[0].spearman)})"
+        return f"{cues}, and of the metrics {best.metric} agrees best ({shown})"
+    return f"{best.metric} agrees best with {rated} ({shown})"
+
+
+def join_findings(findings: Sequence[str]) -> str:
+    """The findings as one headline of at most `LONGEST` characters; those that do not fit are counted.
+
+    >>> join_findings(["a agrees best", "b agrees best"])
+    'a agrees best; b agrees best'
+    """
+    for count in range(len(findings), 0, -1):
+        left = len(findings) - count
+        headline = "; ".join([*findings[:count], *([f"{left} more"] if left else [])])
+        if len(headline) <= LONGEST:
+            return headline
+    return "; ".join(findings[:1])
 
 
 def list_agreement_of_parts(parts: Sequence[ScoredSet], aspect: str, column: str) -> list[dict[str, Any]]:

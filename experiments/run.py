@@ -98,6 +98,8 @@ def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequen
         say(f"a file of --config-dir names what the run reads: {read}")
     given = [f"--config-dir={folder}" for folder in folders[1:]] + [f"--allow={name}" for name in arguments.allow]
     given += arguments.settings
+    if words.name_extra(str(OmegaConf.select(configs[0], "experiment._target_"))) == "papers":
+        say(f"{configs[0].name}: loading PyTorch and other libraries, which takes seconds")
     if arguments.multirun:
         from experiments.runner.sweep import run_sweep
 

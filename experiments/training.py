@@ -3,6 +3,8 @@
 A plan says what to build and how it trains; `find_or_train` makes a `Trained` of it.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import random
@@ -11,25 +13,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_type_hints
 
 from transformers import PreTrainedTokenizerBase
 
-import discriminators.training
-import models.training
 from core.faults import InputFaults, SettingFault
 from core.settings import Count, check, checked_dataclass
 from core.stages import fingerprint
 from discriminators.guides import new_causal_guide
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
-from experiments.contracts import Run
 from models.batching import NOT_LEARNED, Task
 from models.causal import CausalLM
 from models.loading import folder_fingerprint
 from models.masked import MaskedLM
 from models.model import LanguageModel, decode_tokens, plain_token_ids
-from models.training import LanguageModelSchedule, train_language_model
+from models.training import MOVED, LanguageModelSchedule, train_language_model
+
+if TYPE_CHECKING:  # what a run shows is no part of the code behind a trained model
+    from experiments.contracts import Run
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +69,7 @@ class Trained:
     @property
     def moved(self) -> dict[str, float]:
         """How far training moved the embedding of each new token of a pretrained model, as a share of its norm."""
-        path = Path(self.source) / models.training.MOVED
+        path = Path(self.source) / MOVED
         return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
     @property
@@ -100,7 +102,7 @@ class Lesson(NamedTuple):
 def find_or_train(
     run: Run,
     name: str,
-    plan: "LanguageModelPlan | DiscriminatorPlan | Pretrained",
+    plan: LanguageModelPlan | DiscriminatorPlan | Pretrained,
     texts: Sequence[Any],
     held_out: Sequence[Any] = (),
     *,
@@ -122,9 +124,7 @@ def find_or_train(
     if tokenizer is not None:
         depends["tokens"] = fingerprint(tokenizer.get_vocab())
     with run.timed(f"training {name}"):
-        folder = run.stages.get(
-            name, depends, lambda folder: plan.train(run, name, folder, lesson), version=plan.version, together=True
-        )
+        folder = run.stages.get(name, depends, lambda folder: plan.train(run, name, folder, lesson), together=True)
     return Trained(name, folder, tuple(json.loads((folder / "curve.json").read_text(encoding="utf-8"))))
 
 
@@ -144,7 +144,6 @@ class Objective(Protocol):
 class LanguageModelPlan:
     """A language model to train here."""
 
-    version: ClassVar[int] = models.training.VERSION
     model: Any  # the model to build; `learns.build` receives it
     schedule: LanguageModelSchedule  # the length and learning rate of the training
     learns: Objective
@@ -225,7 +224,6 @@ def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> 
 class DiscriminatorPlan:
     """A discriminator to train."""
 
-    version: ClassVar[int] = discriminators.training.VERSION
     build: partial  # what to build, a partial of `new_bilstm` or `new_bert`
     training: TrainingSettings  # how long and how fast it trains
     texts: Count | None = None  # maximum number of training texts, of all classes together; None for all

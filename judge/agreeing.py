@@ -10,12 +10,14 @@ from typing import Any
 from core.example import hint_column
 from core.faults import InputFaults, SettingFault, check_names, fault
 from core.signature import join_settings
-from judge.agreement_tables import among_table, tabulate_agreement
+from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
+from judge.cautions import note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.scoring import Metrics, add_scores, collect_notes
-from judge.tables import Result, Table, format_cell, join_names, pick, tabulate
+from judge.tables import Result, Table, bound_answer, format_cell, join_names, pick, tabulate
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
+from meta_eval.chance import widen_interval
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import (
@@ -36,6 +38,11 @@ PAIRS = (
     "metric_a minus metric_b. p_value: two-sided permutation test that swaps both metrics' scores of whole inputs, "
     "adjusted for all pairs of an aspect and a grouping (step-down of the largest statistic); better: below {level:g}."
 )
+GROUPED = {
+    "per_system": "within systems",
+    "per_input": "within inputs",
+    "system_means": "between the means of these systems",
+}
 AGAINST_CUES = (
     f"{CHEAP_CUES} predicts the ratings by counting alone. Its prediction is fitted (cross-fitted) to the ratings of "
     "this set, those of metrics are not: a metric that does not beat it may be better elsewhere."
@@ -134,7 +141,8 @@ def agree(
         for name, reason in ranking.left_out.items()
     ]
     line = join_settings("meta_eval", comparison, n=len(scored))
-    notes = (*collect_notes(scored.scores), *note_cues(rows), *note_reversed(rows), *left_out, *labels.notes)
+    cautions = [*note_repeats(scored), *note_raters(scored), *note_groupings(rows)]
+    notes = (*collect_notes(scored.scores), *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *labels.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
         scored=shown,
@@ -142,7 +150,7 @@ def agree(
         rankings=tuple(rankings),
         raters=rater_tables(scored, split, comparison, resampling),
         labels=labels,
-        notes=(*notes, answer_question(rankings, rows)),
+        notes=(*notes, *bound_answer(answer_question(rankings, rows))),
     )
 
 
@@ -170,12 +178,12 @@ def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
 
 
 def note_reversed(rows: Sequence[Agreement]) -> list[str]:
-    """A sentence for each metric that agrees with the ratings of an aspect in reverse, by its interval."""
+    """A sentence for each metric that agrees with the ratings of an aspect in reverse, by a test over all metrics."""
     return [
         f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
         f"better, set lower_is_better=[{row.metric.split('/')[0]}]"
         for row in rows
-        if row.grouping == "global" and row.spearman.high < 0 and row.metric != CHEAP_CUES
+        if row.p_chance < LEVEL and row.spearman.value < 0
     ]
 
 
@@ -192,7 +200,12 @@ def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
     statistic, agreement = ranking.comparison.statistic, ranking.agreement
     best, *others = sorted(agreement, key=lambda name: -agreement[name].value)
     found = agreement[best]
-    shown = f"({statistic} {format_cell(found)})"
+    looked_at = len(agreement)
+    grouping = ranking.comparison.one_grouping
+    where = "" if grouping == "global" else f", {GROUPED[grouping]}"
+    shown = f"({statistic} {format_cell(found)}{where})"
+    adjusted = widen_interval(found, looked_at)
+    of_many = f" adjusted for {looked_at} metrics" if others else ""
     equal = [name for name in others if math.isclose(agreement[name].value, found.value, abs_tol=1e-9)]
     own = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     open_ = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in own if pair.better != best]
@@ -210,13 +223,13 @@ def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
         said += "; the tests separate it from every other ranked metric"
     if math.isnan(found.low):
         said += "; without an interval its agreement may be chance"
-    elif found.low <= 0:
-        said += "; no agreement above 0 is shown by its interval"
+    elif adjusted.low <= 0:
+        said += f"; no agreement above 0 is shown by its interval{of_many}"
     own = (best, ranking.aspect, "global")
     beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == own)
     if math.isnan(beyond.low):
         return f"{said}; whether it agrees beyond length, repetition and overlap is unknown ({beyond.reason})"
-    is_beyond = "agrees" if beyond.low > 0 else "is not shown to agree"
+    is_beyond = "agrees" if widen_interval(beyond, looked_at).low > 0 else "is not shown to agree"
     return f"{said}; {best} {is_beyond} beyond additive effects of length, repetition and overlap"
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from judge.tables import Row, Table, collect_reasons, pick, tabulate
+from judge.tables import Row, Table, collect_reasons, format_number, join_names, pick, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout
 from meta_eval.intervals import USUAL, Resampling
-from meta_eval.labels import SingleAgreement
+from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 
+LEVEL = 0.05  # of tests against chance
 AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
 SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
+NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
 
 
 def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
@@ -36,13 +38,44 @@ def tabulate_agreement(rows: Sequence[Agreement]) -> Table:
     return Table("Agreement with ratings", caption, found, key=AGREEMENT)
 
 
-def describe_chance(found: Estimate, chance: float = 0.0) -> str:
-    """What the interval of an agreement says about chance."""
-    if math.isnan(found.low):
-        return f"not held against chance, because {found.reason}"
-    if found.low > chance:
-        return "better than chance"
-    return "worse than chance" if found.high < chance else "not shown to be better than chance"
+def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> str:
+    """What a permutation test says about an agreement and chance; `p_value` is two-sided."""
+    if math.isnan(p_value) or math.isnan(kappa.value):
+        return f"not held against chance, because {kappa.reason}"
+    if p_value >= level:
+        return "not shown to be better than chance"
+    return "better than chance" if kappa.value > 0 else "worse than chance"
+
+
+def describe_enough(single: Sequence[SingleAgreement], names: Iterable[str], is_weighted: bool = False) -> str:
+    """Whether judges agree with people as these do among themselves, in a clause with the kappas; the answer in short.
+
+    A judge cannot replace a person if the interval of its distance from people lies below 0, and can stand in for one
+    if it lies above -`NEARLY`.
+    """
+    by_name = {each.name: each for each in single}
+    known = [name for name in names if name in by_name]
+    if not known:
+        return "whether that is enough is unknown: no text has labels of two people"
+    people = _choose_kappa(by_name[PEOPLE], is_weighted)
+    verdicts: dict[str, list[str]] = {}
+    for name in known:
+        beside = by_name[name].beside_people
+        verdict = "cannot be told from a person, nor shown to be as good"
+        if math.isnan(beside.low):
+            verdict = "cannot be held against people: too few inputs have labels of several"
+        elif beside.high < 0:
+            verdict = "cannot replace a person here"
+        elif beside.low > -NEARLY:
+            verdict = "can stand in for a person here"
+        kappa = _choose_kappa(by_name[name], is_weighted)
+        verdicts.setdefault(verdict, []).append(f"{name} ({format_number(kappa.value)})")
+    said = ", ".join(f"{join_names(judges)} {verdict}" for verdict, judges in verdicts.items())
+    return f"people agree with each other by {format_number(people.value)}: {said}"
+
+
+def _choose_kappa(found: SingleAgreement, is_weighted: bool) -> Estimate:
+    return found.weighted_kappa if is_weighted else found.kappa
 
 
 def _rank(row: Agreement) -> tuple[float, str]:

@@ -20,7 +20,7 @@ from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
-from judge.engines import score_all
+from judge.engines import list_code, score_all
 from judge.inputs import Columns, Source, read
 from judge.scoring import Metrics, load_several
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
@@ -104,7 +104,8 @@ def score_perturbed(
         return {name: [score_accepted(metric, each) for each in levels] for name, levels in perturbed.items()}
     texts = [each for levels in perturbed.values() for each in levels]
     read = [[(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in texts]
-    cache = stages.open_cache("audit", {"signature": signature, "texts": fingerprint(read)}, version=1)
+    depends = {"signature": signature, "texts": fingerprint(read)}
+    cache = stages.open_cache("audit", depends, code=[score_accepted, *list_code(metric)])
     return {
         name: [cache.get(f"{name} {i}", partial(score_accepted, metric, each)) for i, each in enumerate(levels)]
         for name, levels in perturbed.items()
@@ -166,7 +167,7 @@ def audit_aspect(
             continue
         units, before, after = restrict(layout, differs), scores[differs], values[:, differs]
         if name in DAMAGES:
-            damages[name] = audit_damage(before, after, layout=units)
+            damages[name] = audit_damage(before, after, layout=units, resampling=resampling)
         else:
             edits[name] = audit_edit(before, after[0], layout=units)
     explained = None if cues is None else audit_cues(scores, cues, layout=layout, resampling=resampling)

@@ -14,7 +14,7 @@ from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
 from judge.scoring import join_signatures
-from judge.tables import Result, Table, pick, tabulate
+from judge.tables import Result, Table, bound_answer, pick, tabulate
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -169,7 +169,8 @@ class Audits(Result):
     def notes(self) -> tuple[str, ...]:
         """What the metrics say about their scores, then what fools each of them."""
         said = (note for each in self.metrics.values() for note in each.said)
-        return (*dict.fromkeys(said), " ".join(each.conclusion for each in self.metrics.values()))
+        answer = " ".join(each.conclusion for each in self.metrics.values())
+        return (*dict.fromkeys(said), *bound_answer(answer))
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
@@ -180,6 +181,7 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
             "damage": name,
             "n": each.n,
             **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
+            "p_value": each.p_value,
             "wins_over_damage": each.wins_over_damage,
             "monotone": "–" if math.isnan(each.falls[-1].low) else "yes" if each.is_monotone else "no",
             "reason": each.falls[-1].reason or "",
@@ -189,7 +191,8 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
     ]
     caption = (
         "n: texts that the damage can change and that the metric can score at every strength. monotone: the score "
-        "falls significantly, and rises significantly at no step. Intervals are over inputs: the jackknife, and for "
+        "falls significantly, and rises significantly at no step, by sign flips of the raw changes of inputs; p_value "
+        "is that of the fall at the greatest strength. Intervals are over inputs: the jackknife, and for "
         "wins_over_damage Tango's score interval."
     )
     return Table("Damage", caption, rows)

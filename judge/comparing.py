@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, combinations, product
 from typing import Literal
 
@@ -13,16 +14,29 @@ from core.faults import InputFaults, SettingFault, check_names, fault, format_va
 from core.settings import Count, Fraction, Positive, check
 from data.records import require_none
 from data.scored import place_outputs
+from judge.cautions import note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
+from judge.correcting import note_sample
 from judge.inputs import Columns, References, Source, read
+from judge.labelling import check_samples
 from judge.scoring import Metrics, add_scores, collect_notes
 from judge.tables import join_names, note_resolution
+from meta_eval.bootstrap import Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_difference, powered_mean
 from meta_eval.scored_set import ScoredSet
-from meta_eval.systems import Grid, Pairs, SystemMean, add_beyond_cues, compare_pairs, lay_grid, rank_systems
+from meta_eval.systems import (
+    Grid,
+    Pairs,
+    SystemMean,
+    add_beyond_cues,
+    compare_pairs,
+    lay_grid,
+    leave_out_incomplete,
+    rank_systems,
+)
 
 Incomplete = Literal["refuse", "drop"]
 
@@ -75,10 +89,23 @@ def compare(
     features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
+    missing: list[str] = []
+    compared: dict[str, Floats] = {}
     for name, values in grid.columns.items():
-        found = compare_pairs(grid.systems, values, resampling, permutations, margins.get(name), level)
+        compare_values = partial(
+            compare_pairs,
+            grid.systems,
+            resampling=resampling,
+            permutations=permutations,
+            margin=margins.get(name),
+            level=level,
+        )
+        values, left_out = leave_out_incomplete(grid.systems, values, compare_values, level)
+        missing += note_missing(name, grid, values, left_out)
+        found = compare_values(values)
+        compared[name] = values
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
-        pairs[name] = add_beyond_cues(found, grid, name, features) if features else found
+        pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
     powered = dict(chain.from_iterable(estimate_powered(grid, *each) for each in product(partly, grid.scores)))
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
     line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
@@ -87,10 +114,30 @@ def compare(
         f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
         for aspect in partly
     ]
+    for aspect in partly:
+        for (_, name), several in check_samples(scored, aspect, [*scored.scores]).items():
+            rated += [f"{aspect}: {note_sample(name, 'texts', each)}" for each in several]
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
-    limits = (*dropped, *collect_notes(scored.scores), *note_missing(grid), *rated, *few)
-    return SystemsCompared("|".join([line, *scored.signatures]), means, pairs, powered, level, margins, limits)
+    limits = (
+        *dropped,
+        *collect_notes(scored.scores),
+        *missing,
+        *note_raters(scored),
+        *note_tails(grid, compared),
+        *rated,
+        *few,
+    )
+    return SystemsCompared(
+        signature="|".join([line, *scored.signatures]),
+        means=means,
+        pairs=pairs,
+        powered=powered,
+        level=level,
+        margins=margins,
+        limits=limits,
+        inputs=len(grid.inputs),
+    )
 
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
@@ -101,15 +148,22 @@ def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[
     return {**given}
 
 
-def note_missing(grid: Grid) -> Iterator[str]:
-    """How many inputs each metric compares where some have no score, and which systems it leaves out."""
-    for name, values in grid.columns.items():
-        systems, inputs = find_common(values)
-        left = [system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept]
-        if left and systems.any():
-            yield f"{name} leaves {join_names(left)} out: with its scores too few inputs in common would remain"
-        if systems.any() and not inputs.all():
-            yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
+def note_missing(name: str, grid: Grid, values: Floats, left_out: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """How many inputs a metric compares where some have no score, and which systems it leaves out.
+
+    `values` are those that are compared, `left_out` the systems that would change the verdict on a pair of others.
+    """
+    systems, inputs = find_common(values, grid.systems)
+    for system, (a, b) in left_out.items():
+        lacking = int(np.isnan(grid.columns[name][grid.systems.index(system)]).sum())
+        yield f"{name} leaves {system} out: without the {lacking} inputs that it lacks, {a} and {b} compare otherwise"
+    few = [
+        system for system, is_kept in zip(grid.systems, systems, strict=True) if not is_kept and system not in left_out
+    ]
+    if few and systems.any():
+        yield f"{name} leaves {join_names(few)} out: with its scores too few inputs in common would remain"
+    if systems.any() and not inputs.all():
+        yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
 
 
 def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.tables import Result, Row, Table, format_number, join_names, pick, tabulate
+from judge.tables import Result, Row, Table, bound_answer, format_number, join_names, pick, tabulate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
@@ -15,7 +15,8 @@ from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
 Margins = Mapping[str, float]  # by metric
 MEANS = (
     "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. Clusters "
-    "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people."
+    "are of tests at {level:g} (randomisation by input, adjusted for all pairs). human: ratings by people, for "
+    "these raters."
 )
 MEAN_CELLS = ("system", "cluster", "mean", "n")
 PAIRS = (
@@ -23,7 +24,10 @@ PAIRS = (
     f"(step-down of the largest statistic; exact up to {MOST_ENUMERATED} inputs). {{equal}}win_rate has Tango's score "
     f"interval (Wilson's where nothing ties), difference Student's t interval below {FEWEST_UNITS} inputs."
 )
-EQUAL = "equal within: two one-sided t tests, adjusted for all pairs, show that the difference is below the margin. "
+EQUAL = (
+    "equal within: two one-sided tests (Student's t, Tango's score interval for rare differences), adjusted for all "
+    "pairs, show that the difference is below the margin. "
+)
 POWERED = {  # title and caption by what is estimated
     "mean": (
         "Human means from few ratings",
@@ -54,6 +58,8 @@ class SystemsCompared(Result):
     margins: Margins
     # what limits the comparison
     limits: Sequence[str]
+    # how many there are; a metric compares those for which every system that it compares has a score
+    inputs: int
 
     @property
     def tables(self) -> list[Table]:
@@ -73,9 +79,20 @@ class SystemsCompared(Result):
         by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
             answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
+            if 0 < ranked[0].n < self.inputs:
+                answer = f"on {ranked[0].n} of {self.inputs} inputs, {answer}"
             by_answer.setdefault(answer, []).append(metric)
         said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
-        return (*self.limits, f"{said[:1].upper()}{said[1:]}.")
+        return (*self.limits, *self._note_chance(), *bound_answer(f"{said[:1].upper()}{said[1:]}."))
+
+    def _note_chance(self) -> Iterator[str]:
+        """How often chance alone separates systems where several metrics are tested, each for itself."""
+        if (tested := len(self.means)) > 2:
+            often = 1 - (1 - self.level) ** tested
+            yield (
+                f"p is for each metric alone: of {tested} metrics that see nothing, one or more separate equal systems "
+                f"in up to {often:.0%} of studies"
+            )
 
     def _list_pairs(self) -> Iterator[Row]:
         """All pairs of systems by metric."""
@@ -123,7 +140,9 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
     equal = [other for other in others if against[other].is_equal]
     unsure = [other for other in others if other not in (*beaten, *alike, *equal)]
     most = format_number(max((p_values[other] for other in beaten), default=0))
-    least = format_number(min((p_values[other] for other in unsure), default=0))
+    smallest = min((p_values[other] for other in unsure), default=0.0)
+    least = format_number(smallest)
+    at_least = "at least " if unsure[1:] and smallest < 1 else ""
     within = f"within {margin or 0:g}"
     said = (
         (f"{best} scores higher than ", beaten, f" (p {'at most ' if beaten[1:] else ''}{most})"),
@@ -131,7 +150,7 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
         (f"{best} is {within} of ", [other for other in equal if other in beaten], ""),
         (f"{best} scores the same as ", alike, " on every input"),
         (f"{best} equals ", [other for other in equal if other not in beaten], f" {within}"),
-        (f"the tests do not separate {best} from ", unsure, f" (p {'at least ' if unsure[1:] else ''}{least})"),
+        (f"the tests do not separate {best} from ", unsure, f" (p {at_least}{least})"),
         ("", [each.system for each in ranked if not each.n], " cannot be compared"),
     )
     return ", and ".join(f"{before}{join_names(names)}{after}" for before, names, after in said if names)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.faults import SettingFault, fault
 from data.records import require_none
-from judge.tables import Row, Table, format_cell, pick, tabulate
+from judge.tables import Row, Table, format_cell, format_number, pick, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import share_interval
 from meta_eval.length_control import Controlled, control_length
 from meta_eval.prediction_powered import powered_rate, powered_strengths
 from meta_eval.preferences import JUDGE, Preferences
+from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 
 WINNER = "winner"  # names the preferences themselves
 EQUAL = 1e-9  # strengths that differ by less are equal
@@ -45,6 +47,8 @@ class Corrections:
     by_length: Mapping[str, Mapping[str, Controlled]]
     # by judge, or `WINNER`, the ranks of the systems by the strengths as judged
     ranks_as_judged: Mapping[str, Mapping[str, float]]
+    # by judge, how the labelled pairs differ from the others: the corrections then do not hold
+    unrepresentative: Mapping[str, Sequence[SampleDifference]] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:
@@ -65,11 +69,15 @@ class Corrections:
 
     @property
     def notes(self) -> list[str]:
-        """What the corrections change."""
-        found = []
+        """What the corrections change; no order from few labels has intervals, and such an order is not told."""
+        found = [
+            note_sample(name, "pairs", each) for name, several in self.unrepresentative.items() for each in several
+        ]
         for name, systems in self.by_labels.items():
             by_judge, by_people = (_order(systems, rank) for rank in ("rank_by_judge", "rank"))
-            if by_judge and by_people:
+            is_partly = self.labels < self.pairs
+            is_sure = not is_partly or all(not math.isnan(row["strength"].low) for row in systems)
+            if by_judge and by_people and is_sure and name not in self.unrepresentative:
                 how = "people's order" if self.labels == self.pairs else f"corrected with {self.labels} labels, it"
                 is_same = "is the same" if by_judge == by_people else f"is {by_people}"
                 found.append(f"{name} orders {by_judge}; {how} {is_same}")
@@ -77,7 +85,10 @@ class Corrections:
             systems = {system: each for system, each in all_systems.items() if not math.isnan(each.change.value)}
             moved = [each for each in systems.values() if each.change.low > 0 or each.change.high < 0]
             if moved:
-                most, each = max(systems.items(), key=lambda item: abs(item[1].change.value))
+                most, each = max(
+                    ((system, each) for system, each in systems.items() if each in moved),
+                    key=lambda item: abs(item[1].change.value),
+                )
                 changed = f"equal lengths change {len(moved)} of {len(systems)} win rates"
                 found.append(f"by {name}, {changed}, most that of {most}: {format_cell(each.change)}")
         return found
@@ -115,16 +126,22 @@ def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Pref
     return replace(given, outcomes=outcomes, judges=judges, by_model=labels.by_model)
 
 
-def correct(given: Preferences, judges: Mapping[str, Floats], lengths: Floats | None) -> Corrections:
+def correct(
+    given: Preferences,
+    judges: Mapping[str, Floats],
+    lengths: Floats | None,
+    asked_judges: Sequence[str] = (),
+) -> Corrections:
     """The corrected rankings of pairs whose outcomes are those of people, NaN where they did not judge.
 
-    `judges` are the outcomes by the name of a judge, of shape (n,), `lengths` those of both outputs, of shape (n, 2).
+    `judges` are the outcomes by the name of a judge or metric, of shape (n,), `lengths` those of both outputs, of shape
+    (n, 2). Lengths are controlled for `asked_judges` and for the judges of the file.
     """
     sources = {WINNER: given.outcomes, **judges}
     by_length = {}
     if lengths is not None:
         for name, outcomes in sources.items():
-            if name in (JUDGE, *given.judges) or (name == WINNER and not np.isnan(outcomes).any()):
+            if name in (*asked_judges, *given.judges) or (name == WINNER and not np.isnan(outcomes).any()):
                 found = control_length(replace(given, outcomes=outcomes), lengths)
                 if found:
                     order = _rank({system: each.strength for system, each in found.items()})
@@ -132,7 +149,35 @@ def correct(given: Preferences, judges: Mapping[str, Floats], lengths: Floats | 
     ranked = {*judges, *by_length}
     ranks = {name: _rank_verdicts(given, outcomes) for name, outcomes in sources.items() if name in ranked}
     by_labels = {name: correct_by_labels(given, verdicts, ranks[name]) for name, verdicts in judges.items()}
-    return Corrections(len(given), int((~np.isnan(given.outcomes)).sum()), by_labels, by_length, ranks)
+    is_labelled = ~np.isnan(given.outcomes)
+    unlike = {name: each for name, verdicts in judges.items() if (each := _check_sample(given, verdicts, is_labelled))}
+    return Corrections(len(given), int(is_labelled.sum()), by_labels, by_length, ranks, unlike)
+
+
+def _check_sample(given: Preferences, verdicts: Floats, is_labelled: NDArray[np.bool_]) -> list[SampleDifference]:
+    """How labelled pairs differ from others, in the verdicts of a judge and in the systems that are compared."""
+    pairs = [" and ".join(sorted(pair)) for pair in zip(given.systems_a, given.systems_b, strict=True)]
+    found = [
+        compare_verdicts(is_labelled, verdicts, given.layout),
+        compare_cells(is_labelled, pairs, given.layout),
+    ]
+    return [each for each in found if each is not None]
+
+
+def note_sample(judge: str, examples: str, found: SampleDifference) -> str:
+    """The sentence that corrected figures of a judge do not hold, because labels are visibly no random sample."""
+    p = format_number(found.p_value)
+    if found.what == "verdicts":
+        differ = (
+            f"the mean verdict of {judge} is {format_number(found.labelled)} on labelled {examples} and "
+            f"{format_number(found.others)} on the others"
+        )
+    else:
+        differ = (
+            f"{format_number(found.labelled)} of the {examples} of {found.what} are labelled, and "
+            f"{format_number(found.others)} of the others"
+        )
+    return f"the labels are no random sample, so figures corrected with {judge} do not hold: {differ} (p {p})"
 
 
 def correct_by_labels(given: Preferences, verdicts: Floats, ranks_by_judge: Mapping[str, float]) -> list[Row]:

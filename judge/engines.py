@@ -10,19 +10,24 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.example import Example
 from core.extras import named_extras
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Announcing, CorpusMetric, Metric, Scores
 from core.settings import Count, NonNegative, check
+from core.source import Code, hash_sources
 from data.files import InputFile, iterate_examples
 from data.scored import encode_scores
-from judge.metrics import build
+from judge.metrics import FunctionMetric, build
 from meta_eval.scored_set import ScoredSet
+
+if TYPE_CHECKING:
+    from judge.streaming import ScorableFile
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
@@ -57,14 +62,25 @@ def score_all(examples: ScoredSet, metric: Metric) -> Scores:
         raise InputFaults(fault(*examples.locate(i), what) for i, what in faults.at) from None
 
 
-def prepare(metrics: Mapping[str, Metric], file: InputFile) -> dict[str, Metric]:
-    """Prepares metrics for a file: a metric that needs a corpus uses the file as its corpus."""
+def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]) -> dict[str, Metric]:
+    """Prepares metrics for a file, whose examples `read` gives: they are the corpus of a metric that needs one."""
     return {
-        name: metric.with_corpus(example for _, example in iterate_examples(file))
-        if isinstance(metric, CorpusMetric)
-        else metric
+        name: metric.with_corpus(read()) if isinstance(metric, CorpusMetric) else metric
         for name, metric in metrics.items()
     }
+
+
+def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
+    """The examples of a file that another process has read. Raises InputFaults if it has changed since."""
+    if file.sha256() != sha256:
+        raise InputFaults([fault(file.path, 0, "the file changed while it was read: give the command again")])
+    for _, example in iterate_examples(file):
+        yield example
+
+
+def list_code(metric: Metric) -> list[Code]:
+    """The code behind the scores of a metric: its class, and a function of your own."""
+    return [type(metric), metric.function] if isinstance(metric, FunctionMetric) else [type(metric)]
 
 
 class LocalEngine:
@@ -72,19 +88,25 @@ class LocalEngine:
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:
         self.metrics = dict(metrics)
+        # by metric and file, the hash of the source behind its scores
+        self.code = {name: hash_sources(list_code(metric)) for name, metric in metrics.items()}
 
-    def prepare(self, file: InputFile) -> dict[str, str]:
+    def prepare(self, file: ScorableFile) -> dict[str, str]:
         """Prepares the metrics for a file; returns the signature of the scores of each."""
-        self.metrics = prepare(self.metrics, file)
+        return self.prepare_for(file.examples)
+
+    def prepare_for(self, read: Callable[[], Iterator[Example]]) -> dict[str, str]:
+        """As `prepare`, for the examples that `read` gives."""
+        self.metrics = prepare(self.metrics, read)
         for metric in self.metrics.values():
             if isinstance(metric, Announcing):
-                metric.announce(example for _, example in iterate_examples(file))
+                metric.announce(read())
         return {name: metric.signature for name, metric in self.metrics.items()}
 
-    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
         """By metric the scores of each part, as a line. Raises InputFaults for examples that a metric refuses."""
         for chunk, names in parts:
-            yield {name: score_chunk(self.metrics[name], file.path, chunk) for name in names}
+            yield {name: score_chunk(self.metrics[name], file.source.path, chunk) for name in names}
 
 
 class RayEngine:
@@ -118,6 +140,9 @@ class RayEngine:
         if address is not None:
             check_cluster(address)
         self.ray, self.metrics, self.workers = ray, metrics, workers
+        # by metric, once it is prepared: the signature of its scores, and its code as in LocalEngine
+        self.signatures: dict[str, str] = {}
+        self.code: Mapping[str, Mapping[str, str]] = {}
         self.resources = {"num_cpus": cpus, "num_gpus": gpus}
         own = None if address is not None else max(1, round(workers * cpus)) + 1
         ray.init(
@@ -133,19 +158,20 @@ class RayEngine:
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
 
-    def prepare(self, file: InputFile) -> dict[str, str]:
+    def prepare(self, file: ScorableFile) -> dict[str, str]:
         """As `LocalEngine.prepare`."""
-        ask = self.ray.remote(**self.resources)(_ask_signatures)
-        return self.ray.get(ask.remote(self.metrics, file.resolve()))
+        ask = self.ray.remote(**self.resources)(_prepare_local)
+        self.signatures, self.code = self.ray.get(ask.remote(self.metrics, file.source.resolve(), file.sha256))
+        return self.signatures
 
-    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
         """As `LocalEngine.score`."""
         rows = [{"part": pickle.dumps(part)} for part in parts]
         if not rows:
             return
         scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
             ScoringActor,
-            fn_constructor_args=(self.metrics, file.resolve(), str(file.path)),
+            fn_constructor_args=(self.metrics, self.signatures, file.source.resolve(), file.sha256, file.source.path),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
             max_task_retries=RETRIES,
@@ -166,10 +192,26 @@ Engine = LocalEngine | RayEngine
 
 
 class ScoringActor:
-    """Holds metrics and scores chunks of a file, which messages call `name`."""
+    """Holds metrics with these signatures and scores chunks of a file, which messages call `name`.
 
-    def __init__(self, metrics: Mapping[str, Any], file: InputFile, name: str) -> None:
-        self.metrics, self.name = prepare(_build(metrics), file), Path(name)
+    A file that has changed since the signatures were asked (a corpus, a rubric) is a fault of every chunk.
+    """
+
+    def __init__(
+        self, metrics: Mapping[str, Any], signatures: Mapping[str, str], file: InputFile, sha256: str, name: Path
+    ) -> None:
+        self.given, self.signatures, self.name = metrics, signatures, name
+        self.read = partial(read_again, file, sha256)
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics. Raises InputFaults if a file of one has changed."""
+        found = prepare(_build(self.given), self.read)
+        changed = [name for name, metric in found.items() if metric.signature != self.signatures[name]]
+        if changed:
+            rule = "its files and models must stay as they are during a run, but they changed: give the command again"
+            raise InputFaults(f"{name}: {rule}" for name in changed)
+        return found
 
     def __call__(self, row: dict[str, bytes]) -> dict[str, bytes]:
         chunk, names = pickle.loads(row["part"])
@@ -184,8 +226,12 @@ def _build(metrics: Mapping[str, Any]) -> dict[str, Metric]:
     return {name: build(config) for name, config in metrics.items()}
 
 
-def _ask_signatures(metrics: Mapping[str, Any], file: InputFile) -> dict[str, str]:
-    return LocalEngine(_build(metrics)).prepare(file)
+def _prepare_local(
+    metrics: Mapping[str, Any], file: InputFile, sha256: str
+) -> tuple[dict[str, str], Mapping[str, Mapping[str, str]]]:
+    """The signatures of the metrics and the hashes of their code."""
+    engine = LocalEngine(_build(metrics))
+    return engine.prepare_for(partial(read_again, file, sha256)), engine.code
 
 
 def check_cluster(address: str) -> None:

@@ -29,6 +29,7 @@ from meta_eval.correlation import pearson
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import grouped_estimate
 from meta_eval.labels import weigh_kappa
+from meta_eval.planning import Statistic, count_pairs
 from meta_eval.preferences import OUTCOMES, Preferences, in_both_orders
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import to_outcomes
@@ -68,6 +69,11 @@ class PlanSettings:
     differences: Several[Positive] = (0.05, 0.1, 0.2)
     # numbers of raters per output
     raters: Several[Count] = (1, 3, 5)
+    # how many metrics, and systems, are compared at once: p-values are adjusted for all pairs of them
+    compared_metrics: Annotated[int, Field(ge=2)] = 2
+    compared_systems: Annotated[int, Field(ge=2)] = 2
+    # of the two metrics with the ratings
+    statistic: Statistic = "spearman"
     # of the two-sided tests
     power: Fraction = 0.8
     level: Fraction = 0.05
@@ -106,8 +112,20 @@ def assume(given: PlanSettings) -> Iterator[Quantity]:
     rate = Variation(given.rate, one, one * (1 - told), one * told, untied=1.0)
     yield Quantity("rate", ASSUMED, rate, given.correlation)
     for each in given.differences:
-        apart = Variation(each, 2 * one, 2 * rate.rest, 2 * rate.told)
-        yield Quantity("difference", ASSUMED, apart, given.correlation, each, outputs=2)
+        yield Quantity("difference", ASSUMED, vary_rates(given.rate, each, told), given.correlation, each, outputs=2)
+
+
+def vary_rates(rate: float, difference: float, told: float) -> Variation | str:
+    """How the difference of two independent rates varies, of which one is `rate` and the other lies so far off.
+
+    `told` is the share of each variance that verdicts tell. Of the rate above and the one below, the one that varies
+    more counts; the reason why none is possible else.
+    """
+    others = [other for other in (rate + difference, rate - difference) if 0 <= other <= 1]
+    if not others:
+        return f"no rate lies {difference:g} from {rate:g}"
+    both = rate * (1 - rate) + max(other * (1 - other) for other in others)
+    return Variation(difference, both, both * (1 - told), both * told)
 
 
 def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[Quantity]:
@@ -203,7 +221,8 @@ def _find_budget(quantity: Quantity, goal: PlanSettings) -> tuple[Budget, Budget
     if quantity.difference is None:
         is_enough = is_within(variation, goal.within or 0.0)
     else:
-        is_enough = has_power(variation, quantity.difference, goal.power, goal.level)
+        level = goal.level / count_pairs(goal.compared_systems)
+        is_enough = has_power(variation, quantity.difference, goal.power, level)
     several, texts = quantity.outputs, goal.texts and goal.texts // quantity.outputs
     best, alone = (
         replace(each, labels=each.labels * several, verdicts=each.verdicts * several)

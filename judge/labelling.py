@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from core.faults import SettingFault, check_names
 from core.settings import checked_dataclass
-from judge.agreement_tables import describe_chance, single_table
+from judge.agreement_tables import describe_chance, describe_enough, single_table
+from judge.correcting import note_sample
 from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
+from meta_eval.bootstrap import FEWEST_UNITS, Floats
 from meta_eval.grouping import restrict
-from meta_eval.intervals import Resampling, mean_interval, share_interval
+from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
 from meta_eval.labels import (
     MOST_LABELS,
-    PEOPLE,
     LabelAgreement,
     SingleAgreement,
     agree_on_labels,
@@ -29,6 +29,7 @@ from meta_eval.labels import (
     find_labels,
 )
 from meta_eval.prediction_powered import powered_mean, powered_rate
+from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
 
 ALL = "all"  # of systems
@@ -66,6 +67,8 @@ class LabelStudy:
     disagreements: Sequence[Mapping[str, Any]]
     # where only some texts are labelled, a row for the mean label by aspect, judge and system
     corrected: Sequence[Row]
+    # by aspect and judge, how the labelled texts differ from the others: corrected means then do not hold
+    unrepresentative: Mapping[tuple[str, str], Sequence[SampleDifference]] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:
@@ -98,16 +101,24 @@ class LabelStudy:
     @property
     def notes(self) -> list[str]:
         """Whether each judge is better than chance, harsher than people, and as near to them as they are."""
-        return [
-            describe_labels(aspect, name, each, {other.name: other.kappa for other in self.single.get(aspect, ())})
-            for (aspect, name), each in self.agreement.items()
-        ] + [
-            f"{row['aspect']}: people would give {'' if row['system'] == ALL else row['system'] + ' '}"
-            f"{format_cell(row['corrected'])}, by {row['labels']} labels and {row['judge']}, which gives "
-            f"{format_cell(row['by_judge'])}"
-            for row in self.corrected
-            if not math.isnan(row["corrected"].value)
-        ]
+        return (
+            [
+                describe_labels(aspect, name, each, self.single.get(aspect, ()))
+                for (aspect, name), each in self.agreement.items()
+            ]
+            + [
+                f"{aspect}: {note_sample(name, 'texts', each)}"
+                for (aspect, name), several in self.unrepresentative.items()
+                for each in several
+            ]
+            + [
+                f"{row['aspect']}: people would give {'' if row['system'] == ALL else row['system'] + ' '}"
+                f"{format_cell(row['corrected'])}, by {row['labels']} labels and {row['judge']}, which gives "
+                f"{format_cell(row['by_judge'])}"
+                for row in self.corrected
+                if not math.isnan(row["corrected"].low) and (row["aspect"], row["judge"]) not in self.unrepresentative
+            ]
+        )
 
 
 AGREEMENT_CAPTION = (
@@ -149,10 +160,12 @@ def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling
     single: dict[str, Sequence[SingleAgreement]] = {}
     corrected: list[Row] = []
     disagreements: list[Mapping[str, Any]] = []
+    unlike: dict[tuple[str, str], Sequence[SampleDifference]] = {}
     for each in list_labelled(scored, labelling):
         if not each.judged:
             continue
         if len(each.rated) < len(scored):
+            unlike |= check_samples(scored, each.aspect, [*each.judged])
             for system, part in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
                 for name in each.judged:
                     cells = {"aspect": each.aspect, "judge": name, "system": system}
@@ -163,7 +176,21 @@ def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling
             disagreements += _list_disagreements(each, name)
         if len(each.people) > 1:
             single[each.aspect] = agree_with_single(each.people, each.judged, each.labels, layout, resampling)
-    return LabelStudy(agreement, single, disagreements, corrected)
+    return LabelStudy(agreement, single, disagreements, corrected, unlike)
+
+
+def check_samples(
+    scored: ScoredSet, aspect: str, names: Sequence[str]
+) -> dict[tuple[str, str], Sequence[SampleDifference]]:
+    """By aspect and metric how rated texts differ from the others, in scores and systems, where they do."""
+    is_rated = ~np.isnan(scored.ratings(aspect))
+    by_system = compare_cells(is_rated, scored.systems, scored.layout) if scored.systems else None
+    found: dict[tuple[str, str], Sequence[SampleDifference]] = {}
+    for name in names:
+        by_score = compare_verdicts(is_rated, scored.values(name, aspect), scored.layout)
+        if several := [each for each in (by_score, by_system) if each is not None]:
+            found[aspect, name] = several
+    return found
 
 
 def correct_mean(texts: ScoredSet, name: str, of: LabelledAspect, labelling: Labelling) -> Row:
@@ -175,7 +202,8 @@ def correct_mean(texts: ScoredSet, name: str, of: LabelledAspect, labelling: Lab
         by_judge = share_interval(judged[there], restrict(texts.layout, there))
         by_people = powered_rate(ratings, scores, texts.layout)
     else:
-        by_judge, by_people = mean_interval(judged[there]), powered_mean(ratings, scores)
+        by_judge = mean_over_inputs(judged[there], restrict(texts.layout, there))
+        by_people = powered_mean(ratings, scores, texts.layout)
     return {"texts": len(texts), "by_judge": by_judge, **by_people.cells}
 
 
@@ -244,14 +272,21 @@ def _list_disagreements(found: LabelledAspect, name: str) -> list[Mapping[str, A
     ]
 
 
-def describe_labels(aspect: str, name: str, found: LabelAgreement, single: Mapping[str, Estimate]) -> str:
-    """How well the judge agrees with people on labels, in a sentence; `single` holds kappas with single people."""
-    said = f"{aspect}: {name} is {describe_chance(found.kappa)} (kappa {format_cell(found.kappa)})"
+def describe_labels(aspect: str, name: str, found: LabelAgreement, single: Sequence[SingleAgreement]) -> str:
+    """How well the judge agrees with people on labels, in a sentence; `single` is the agreement with single people.
+
+    Labels in an order of more than two are held against people by distance: it is the weighted kappa that counts.
+    """
+    is_weighted = len(found.labels) > 2
+    kappa = found.weighted_kappa if is_weighted else found.kappa
+    p_value = found.p_weighted if is_weighted else found.p_chance
+    named = "weighted kappa" if is_weighted else "kappa"
+    said = f"{aspect}: {name} is {describe_chance(kappa, p_value)} ({named} {format_cell(kappa)})"
+    only = next((each for each in found.shares if each.n_judge == found.n > 0), None)
+    if only is not None:
+        said = f"{aspect}: {name} gives the label {only.label:g} to all {found.n} texts"
     if found.harshness.low > 0 or found.harshness.high < 0:
         is_mild = found.harshness.value > 0
         by = format_cell(found.harshness if is_mild else found.harshness.negate())
         said += f", {'milder' if is_mild else 'harsher'} than people by {by}"
-    if name in single:
-        said += f", and agrees with single people by kappa {format_cell(single[name])}, {PEOPLE} by "
-        said += format_cell(single[PEOPLE])
-    return said
+    return f"{said}; {describe_enough(single, [name], is_weighted)}"

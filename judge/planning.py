@@ -26,10 +26,11 @@ from meta_eval.planning import (
     SampleSize,
     Spread,
     correlation_with_raters,
+    count_pairs,
     deviation_interval,
     estimate_spread,
-    n_to_tell_metrics,
     n_to_tell_systems,
+    n_to_test_metrics,
 )
 from meta_eval.preferences import Preferences
 from meta_eval.scored_set import ScoredSet
@@ -142,17 +143,24 @@ def read_pilot(pilot: Pilot | None, data: Any = None, columns: Columns | None = 
 
 
 def plan_study(assumptions: PlanSettings, spread: Spread, seed: int = 0) -> StudyPlan:
-    """The inputs that Williams' test and the paired t-test need, for each difference and number of raters."""
+    """The inputs that the tests of metrics and of systems need, for each difference and number of raters."""
     power, level = assumptions.power, assumptions.level
     differences, raters = assumptions.differences, assumptions.raters
     of_metrics = [size_for_metrics(assumptions, *each, seed) for each in product(differences, raters)]
     of_systems: list[tuple[dict[str, Any], SampleSize]] = []
     for difference, k in product(differences, [1] if spread.raters is None else raters):
-        needed = n_to_tell_systems(difference, spread.of_mean(k), power=power, level=level)
+        needed = n_to_tell_systems(
+            difference, spread.of_mean(k), power=power, level=level / count_pairs(assumptions.compared_systems)
+        )
         of_systems.append(({"difference": difference, "raters": k, "spread": spread.of_mean(k)}, needed))
     wanted = f"power {power:g} at a level of {level:g}, two-sided"
-    paired = f"Inputs that the paired t-test needs for {wanted}. spread: {describe_spread(spread)}."
-    williams = f"Examples that Williams' test needs for {wanted}; for system-level correlations, systems."
+    paired = f"Inputs that the paired t-test of one pair of {assumptions.compared_systems} systems needs for {wanted}"
+    paired += f", adjusted for all pairs. spread: {describe_spread(spread)}."
+    williams = (
+        f"Examples that the test of one pair of {assumptions.compared_metrics} metrics ({assumptions.statistic}) "
+    )
+    williams += f"needs for {wanted}, adjusted for all pairs: Williams' test, and what the permutation test needs "
+    williams += "more. Ratings of 1 to 5 need about a tenth more. For system-level correlations, systems."
     tables = [
         tabulate(
             f"Inputs needed to compare two {what}", caption, [pick(each, SIZE_CELLS, **names) for names, each in rows]
@@ -221,7 +229,14 @@ def size_for_metrics(
         given = f" if raters correlate {between:g}" if abs(wrong) <= 1 else ""
         needed = SampleSize(math.nan, math.nan, f"a correlation of {wrong:g} with one rater is impossible{given}")
     else:
-        needed = n_to_tell_metrics(
-            a, b, assumptions.between_metrics, power=assumptions.power, level=assumptions.level, seed=seed
+        needed = n_to_test_metrics(
+            a,
+            b,
+            assumptions.between_metrics,
+            statistic=assumptions.statistic,
+            metrics=assumptions.compared_metrics,
+            power=assumptions.power,
+            level=assumptions.level,
+            seed=seed,
         )
     return {"difference": difference, "raters": raters, "metric_a": a, "metric_b": b}, needed

@@ -10,14 +10,24 @@ from itertools import pairwise
 
 import numpy as np
 
-from judge.agreement_tables import describe_chance, single_table
+from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import Corrections
-from judge.tables import Result, Row, Table, format_cell, format_number, join_names, pick, tabulate
+from judge.tables import (
+    Result,
+    Row,
+    Table,
+    bound_answer,
+    format_cell,
+    format_number,
+    join_names,
+    pick,
+    tabulate,
+)
 from meta_eval.biases import Favour
 from meta_eval.bootstrap import Estimate
-from meta_eval.labels import PEOPLE, SingleAgreement
+from meta_eval.labels import SingleAgreement
 from meta_eval.preferences import PreferenceAgreement, Verdicts, position_effect
-from meta_eval.strengths import PreferenceRanking, PreferredPair
+from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 
 ALL = "all"
 SYSTEMS = (
@@ -70,8 +80,8 @@ class PreferenceStudy(Result):
     judged_inputs: Sequence[str]
     # of the ranking, by labels and for lengths
     corrections: Corrections
-    # the file whose winners are a model's, where tables say what people prefer
-    by_model: str
+    # the sentence that the winners are a model's, or that the file does not say so; else ""
+    whose: str
     # what the number of inputs limits
     resolution: Sequence[str]
 
@@ -125,10 +135,7 @@ class PreferenceStudy(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What limits the ranking, and the answer: who wins, and whether each judge is better than chance."""
-        found: list[str] = []
-        if self.by_model:
-            whose = f"the winners in {self.by_model} are verdicts of a model"
-            found.append(f'{whose}: "people" in tables and notes is this model')
+        found: list[str] = [self.whose] if self.whose else []
         if (position := self.position) is not None and (position.low > 0 or position.high < 0):
             place = "first" if position.value > 0 else "second"
             found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
@@ -145,31 +152,84 @@ class PreferenceStudy(Result):
                     f"{name} prefers the {side} {often} often than people do: effect {format_cell(each.effect)}"
                 )
         found += note_circle(self.ranking.pairs)
-        people = [f"{PEOPLE} agree by kappa {format_cell(each.kappa)}" for each in self.single if each.name == PEOPLE]
-        answer = "; ".join([describe_ranking(self.ranking, self.level), *describe_judges(whole), *people])
-        return (*found, *self.corrections.notes, *self.resolution, answer)
+        found += note_one_answer(self.verdicts)
+        found += note_fit(self.ranking.fit, self.ranking.pairs, self.level)
+        by_chance = describe_judges(whole)
+        answer = [describe_ranking(self.ranking, self.level)]
+        if whole and self.single:
+            found += by_chance
+            answer.append(describe_enough(self.single, whole))
+        elif whole:
+            unknown = "whether that is enough is unknown: no pair has judgements of two people"
+            answer += [*by_chance, unknown]
+        return (*found, *self.corrections.notes, *self.resolution, *bound_answer("; ".join(answer)))
+
+
+def note_one_answer(verdicts: Verdicts | None) -> list[str]:
+    """A sentence for each judge that was asked and gave one answer to all questions."""
+    found = []
+    for name, first in (verdicts.by_judge if verdicts else {}).items():
+        answers = first[~np.isnan(first)]
+        if len(answers) > 1 and np.ptp(answers) == 0:
+            answer = {1.0: "the output that it read first", 0.0: "the output that it read second"}.get(
+                answers[0], "a tie"
+            )
+            found.append(f"{name} gave one answer to all {len(answers)} questions, {answer}: it tells nothing apart")
+    return found
+
+
+def note_fit(fit: Fit, pairs: Sequence[PreferredPair], level: float) -> list[str]:
+    """A sentence where the win rates of pairs do not follow the strengths by which systems are ranked."""
+    if fit.worst is None or not fit.p_value < level:
+        return []
+    a, b = fit.worst
+    rate = next(pair.win_rate for pair in pairs if (pair.system_a, pair.system_b) == fit.worst)
+    p = format_number(fit.p_value)
+    return [
+        f"win rates of pairs do not follow one order of strengths (p {p}), most those of {a} and {b}: {a} wins "
+        f"{format_cell(rate)} in place of {format_number(fit.expected)}; read the table of pairs"
+    ]
+
+
+def contradicts(pair: PreferredPair) -> bool:
+    """Whether the judgements of a pair itself lie on the other side of 1/2 than its strengths."""
+    return (pair.win_rate.value - 0.5) * pair.difference.value < 0
 
 
 def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
-    """The systems that the tests separate, in a sentence."""
+    """The systems that the tests separate, in a sentence.
+
+    A pair whose own judgements lie on the other side than its strengths is named with its win rate, and as separated
+    by strengths only.
+    """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
     better: dict[str, list[str]] = {}
     separated = [(pair, winner) for pair in ranking.pairs if (winner := find_better(pair, level))]
+    untested = sum(math.isnan(pair.p_value) for pair in ranking.pairs)
+    never = [f"{untested} pairs that were never compared are not tested"] if untested else []
     for pair, winner in separated:
         better.setdefault(winner, []).append(pair.system_b if winner == pair.system_a else pair.system_a)
     if not better:
         names = [each.system for each in ranking.systems]
-        p = format_number(min(pair.p_value for pair in ranking.pairs))
-        return f"the tests do not separate {join_names(names)} (p {'at least ' if names[2:] else ''}{p})"
+        least = min(pair.p_value for pair in ranking.pairs if not math.isnan(pair.p_value))
+        p = format_number(least)
+        at_least = "at least " if names[2:] and least < 1 else ""
+        return "; ".join([f"the tests do not separate {join_names(names)} (p {at_least}{p})", *never])
     order = [each.system for each in ranking.systems]
     parts = [
         f"{name} is preferred to {join_names(sorted(better[name], key=order.index))}"
         for name in order
         if name in better
     ]
-    rest = ["the tests do not separate the others"] if len(separated) < len(ranking.pairs) else []
-    return ", ".join([*parts, *rest])
+    rest = ["the tests do not separate the others"] if len(separated) + untested < len(ranking.pairs) else []
+    against = [
+        f"{pair.system_a} and {pair.system_b} are separated by strengths alone: in their own judgements "
+        f"{pair.system_a} wins {format_cell(pair.win_rate)}"
+        for pair, _ in separated
+        if contradicts(pair)
+    ]
+    return "; ".join([*parts, *rest, *against[:1], *never])
 
 
 def find_better(pair: PreferredPair, level: float) -> str | None:
@@ -200,14 +260,12 @@ def note_circle(pairs: Sequence[PreferredPair]) -> list[str]:
 
 
 def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
-    """Which judges and metrics agree with people better than by chance, in sentences.
-
-    By the interval of kappa, or, below its fewest inputs, by that of the share of judgements without ties.
-    """
+    """Whether judges and metrics agree with people by more than chance, in sentences."""
     verdicts: dict[str, list[str]] = {}
     for name, each in found.items():
-        shown, chance, estimate = "kappa", 0.0, each.kappa
+        verdict = describe_chance(each.kappa, each.p_chance)
+        shown = f"kappa {format_cell(each.kappa)}"
         if math.isnan(each.kappa.low):
-            shown, chance, estimate = "without ties", 0.5, each.untied
-        verdicts.setdefault(describe_chance(estimate, chance), []).append(f"{name} ({shown} {format_cell(estimate)})")
+            shown = f"without ties {format_cell(each.untied)}"
+        verdicts.setdefault(verdict, []).append(f"{name} ({shown})")
     return [f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in verdicts.items()]

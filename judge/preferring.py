@@ -143,7 +143,6 @@ def prefer(
         raise InputFaults([fault(asked.name, 0, why)])
     lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
     people = ranked.by_rater()
-    by_model = asked.by_model and bool(found or len(people) > 1)
     line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
     line += "" if margin is None else f"|margin={margin:g}"
     line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
@@ -166,10 +165,20 @@ def prefer(
         },
         verdicts=verdicts,
         judged_inputs=asked.inputs,
-        corrections=correct(asked, found, lengths),
-        by_model=asked.name if by_model else "",
+        corrections=correct(asked, found, lengths, asked_judges=[name for name in first if name not in asked.judges]),
+        whose=describe_winners(asked if given is None else given, has_people=bool(found or len(people) > 1)),
         resolution=note_resolution(ranked.layout.input_count, resamples, "resamples", level),
     )
+
+
+def describe_winners(given: Preferences, has_people: bool) -> str:
+    """Whose the winners of a file are, where they are not those of people; `has_people`: whether tables say people."""
+    if given.by_model is None:
+        return f"{given.name} does not say whether people or a model chose the winners"
+    if not given.by_model:
+        return ""
+    named = ': "people" in tables and notes is this model' if has_people else ", not of people"
+    return f"the winners in {given.name} are verdicts of a model{named}"
 
 
 def read_given(source: Any, columns: Columns) -> Preferences | None:
@@ -192,13 +201,14 @@ def list_single(
         return []
     columns, twice = in_both_orders(np.stack([*found.values(), *people]), asked.layout)
     by_name = dict(zip(found, columns, strict=False))
-    single = agree_with_single(columns[len(found) :], by_name, OUTCOMES, twice, resampling)
+    people_columns = columns[len(found) :]
+    single = agree_with_single(people_columns, by_name, OUTCOMES, twice, resampling, is_ordered=False)
     return [replace(each, n=each.n // 2) for each in single]
 
 
 def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tuple[str, str]]:
-    """The pairs whose win rates are within `margin` of 1/2: Schuirmann's two one-sided tests of the means of inputs, at
-    `level` divided by the number of pairs.
+    """The pairs whose win rates are within `margin` of 1/2: two one-sided tests of the means of inputs, at `level`
+    divided by the number of pairs.
     """
     pairs, found = [*combinations(given.systems, 2)], set[tuple[str, str]]()
     for pair in pairs:
@@ -206,7 +216,7 @@ def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tup
         known = ~np.isnan(outcomes)
         inputs = restrict(given.layout, known).inputs
         means = np.bincount(inputs, outcomes[known]) / np.bincount(inputs)
-        if len(means) > 1 and is_within_margin(means, margin, level, len(pairs)):
+        if is_within_margin(means, margin, level, len(pairs), largest=0.5):
             found.add(pair)
     return frozenset(found)
 
@@ -256,7 +266,7 @@ def ask_judge(
 
     reasons = dict.fromkeys(range(len(rows)), "an output is missing") | dict(zip(there, found.reasons, strict=True))
     panel = {name: spread(first) for name, first in found.panel.items()}
-    return Verdicts(spread(found.first), [*reasons.values()], found.signature, panel)
+    return Verdicts(spread(found.first), [*reasons.values()], found.signature, panel, found.name)
 
 
 def _split(given: Preferences) -> dict[tuple[str, str], np.ndarray[Any, np.dtype[np.bool_]]]:

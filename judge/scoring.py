@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
-from core.stages import Stages
+from core.stages import Stages, check_writable
 from data.files import InputFile
 from data.scored import ScoredFile, join_name, list_rows, score_records
 from data.text_files import open_atomically
@@ -164,6 +164,8 @@ def score(
     >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
     {'quality': [0.86, 0.5]}
     """
+    if stages is not None:
+        check_writable("stages", Path(stages))
     if not (metrics := load_several(metric, settings)):
         raise SettingFault("at least one metric is needed, found none")
     if output is not None:
@@ -174,7 +176,7 @@ def score(
         file = check_scorable(given, metrics, chunk)
         with TemporaryDirectory() as folder:
             kept = Stages(Path(folder if stages is None else stages))
-            found = score_file(file, engine, engine.prepare(given), path, kept, lambda *_: nullcontext(lambda _: None))
+            found = score_file(file, engine, engine.prepare(file), path, kept, lambda *_: nullcontext(lambda _: None))
         write_meta(found, path)
         return found
     examples = read(source, references=references, columns=columns, refuse_scores=True)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from oumg.guidance import GuidanceRule
 
 CAPTION = (
-    "`attribute` is the guide's own probability of its attribute, so it rises by construction; `unguided` has the same "
-    "draws."
+    "attribute: the guide's own probability of its attribute, which rises by construction. unguided: the text that the "
+    "same draws give without guidance."
 )
 STEPS_CAPTION = (
     "before: the generator's probability among its k likeliest tokens. attribute: the guide's "
     "probability that the text with the candidate has the attribute. after: the probability under guidance, from which "
-    "the token marked in `chosen` was drawn. Candidates that are among the first before or after are shown."
+    "the token marked in the column chosen was drawn. Candidates that are among the first before or after are shown."
 )
 ATTRIBUTES = ("attribute", "attribute_unguided")
 TAIL = 30  # characters of the text so far
@@ -75,7 +75,20 @@ class SteeredTexts(Result):
             for each in self.texts
         ]
         steps = list_steps(self.texts[0].prompt, self.texts[0].guided)
-        return [Table("Steered texts", CAPTION, rows), Table("Step by step", f"The first text. {STEPS_CAPTION}", steps)]
+        return [
+            Table("Steered texts", CAPTION, rows, finding=self.finding),
+            Table("Step by step", f"The first text. {STEPS_CAPTION}", steps),
+        ]
+
+    @property
+    def finding(self) -> str:
+        """The mean probabilities of the attribute with guidance and without, in words."""
+        guided = np.mean([each.attribute for each in self.texts])
+        unguided = np.mean([each.attribute_unguided for each in self.texts])
+        return (
+            f"The guide finds its attribute with probability {guided:.2f} in the guided texts and {unguided:.2f} in "
+            f"the unguided ones (mean of {len(self.texts)}; its own judgement)"
+        )
 
 
 def steer(

@@ -18,19 +18,20 @@ from typing import IO, Any
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.scores import CorpusMetric, Field, Metric, Scores, required_fields
+from core.scores import LOST, CorpusMetric, Field, Metric, Scores, required_fields
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages
-from data.files import InputFile, Source, iterate_examples, to_record
+from data.files import InputFile, Source, iterate_examples, iterate_rows, to_record
 from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
-from judge.engines import Chunk, Engine, score_all
+from judge.engines import Chunk, Engine, list_code, score_all
 
 log = logging.getLogger(__name__)
 
 STAGE, KEPT = "scores", "scores.jsonl"  # a stage has the scores of one metric on one file, a line per chunk
-VERSION = 7
+LACKS = "lost.txt"  # a file of a stage in which answers are lost
+FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric that a stage of scores depends on
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
@@ -156,7 +157,8 @@ def keep_scores(
     """Scores a file in order, chunk by chunk; returns the stage of each metric.
 
     After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
-    one. Raises InputFaults, by file and line, for examples that a metric refuses.
+    one. Chunks in which answers were lost are scored again. Raises InputFaults, by file and line, for examples that a
+    metric refuses.
     """
     names = list(signatures)
 
@@ -164,7 +166,10 @@ def keep_scores(
         score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()}, progress)
 
     depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
-    return dict(zip(names, stages.get_several(STAGE, depends, build, version=VERSION), strict=True))
+    code = [[*FRAME, engine.code[name]] for name in names]
+    for kept, used in zip(depends, code, strict=True):
+        stages.reopen(STAGE, kept, code=used, mark=LACKS)
+    return dict(zip(names, stages.get_several(STAGE, depends, build, code=code), strict=True))
 
 
 def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
@@ -178,10 +183,14 @@ def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Sta
         prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
 
         def build(folder: Path, prepared: Metric = prepared) -> None:
-            (folder / KEPT).write_text(encode_scores(score_all(file, prepared)), encoding="utf-8", newline="\n")
+            line = encode_scores(score_all(file, prepared))
+            (folder / KEPT).write_text(line, encoding="utf-8", newline="\n")
+            mark_lost(folder, LOST in line)
 
         depends = {"input": sha256, "signature": prepared.signature}
-        kept = stages.get(STAGE, depends, build, version=VERSION)
+        code = [*FRAME, *list_code(metric)]
+        stages.reopen(STAGE, depends, code=code, mark=LACKS)
+        kept = stages.get(STAGE, depends, build, code=code)
         found[name] = Scores.join(list(read_kept(kept)), prepared.signature)
     return replace(file, scores=found)
 
@@ -226,6 +235,7 @@ def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]
     with ExitStack() as held, progress("scoring", total) as advance:
         rows = {name: held.enter_context((folder / KEPT).open("ab+")) for name, folder in folders.items()}
         done = {name: keep_finished(each, file.ends) for name, each in rows.items()}
+        lost = dict.fromkeys(rows, False)
         start = min(done.values())
         before = file.ends[start - 1] if start else 0
         if before:
@@ -235,26 +245,40 @@ def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]
         parts = (
             (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
         )
-        scored = engine.score(file.source, parts)
+        scored = engine.score(file, parts)
         for (begin, end), found in zip(pairwise((before, *file.ends[start:])), scored, strict=True):
             for name, line in found.items():
                 rows[name].write(line.encode())
                 rows[name].flush()
+                lost[name] = lost[name] or LOST in line
             advance(end - begin)
             now = time.monotonic()
             if now - synced > SYNC_INTERVAL or end == total:
                 synced = now
                 for each in rows.values():
                     os.fsync(each.fileno())
+        for name, folder in folders.items():
+            mark_lost(folder, lost[name])
+
+
+def mark_lost(folder: Path, is_lost: bool) -> None:
+    """Marks a stage whose scores lack answers that the next run asks for, or takes the mark away."""
+    if is_lost:
+        (folder / LACKS).touch()
+    else:
+        (folder / LACKS).unlink(missing_ok=True)
 
 
 def keep_finished(kept: IO[bytes], ends: Sequence[int]) -> int:
-    """Cuts a file of kept scores after its last finished chunk; returns how many chunks are finished."""
+    """Cuts a file of kept scores before its first chunk that is unfinished or lacks lost answers; returns their number.
+
+    That is the number of chunks before it.
+    """
     kept.seek(0)
     chunks = {end: number for number, end in enumerate(ends, start=1)}
     done = size = at = rows = 0
     for line in kept:
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") or LOST.encode() in line:
             break
         at += len(line)
         rows += len(decode_scores(line.decode()))

@@ -17,6 +17,7 @@ from typing import IO, Any, TypeAlias
 from rich import box, markup
 from rich.cells import cell_len
 from rich.console import Group
+from rich.constrain import Constrain
 from rich.table import Table as TerminalTable
 
 from core.extras import named_extras
@@ -24,9 +25,11 @@ from core.faults import SettingFault, printable
 from meta_eval.bootstrap import Estimate
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 
+HEADLINE = 300  # characters of the answer that stands on top of a page
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 # what the tables decide: first on pages, and kept by a narrow terminal
 VERDICT = ("better", "agreement", "difference", "p_value", "spearman", "beyond_cues", "mean", "kappa", "win_rate")
+VERDICT += ("ur",)  # of OUMG
 NAME_CELL = 30  # characters of a name, which stands before the verdict on a page
 LONGEST_CELL = 60  # characters of a text on the terminal
 PAPER, GAP = 100, 3  # characters of a LaTeX table across both columns of a paper, and between its columns
@@ -215,13 +218,14 @@ class Table:
         if more := [name for name in names if name not in (*fitting, *constant)]:
             below.append(f"on the page: {', '.join(more)}")
         title = "\n".join(map(literal, filter(None, [self.title, self.finding])))
-        shown = TerminalTable(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        shown = TerminalTable(box=box.SIMPLE_HEAD)
         for name in fitting:
             shown.add_column(literal(name), overflow="fold")
         for line in zip(*(cells[name] for name in fitting), strict=True):
             shown.add_row(*(literal(shorten(cell, LONGEST_CELL)) for cell in line))
-        head = shown if fitting else f"[bold]{title}[/]"
-        return Group(head, *(f"[dim italic]{literal(line)}[/]" for line in below), *([""] if below else []))
+        # a title of the table itself would be broken at the table's width
+        head = [f"[bold]{title}[/]", *([Constrain(shown, width)] if fitting else [])]
+        return Group(*head, *(f"[dim italic]{literal(line)}[/]" for line in below), *([""] if below else []))
 
     def _choose_fitting(self, cells: Mapping[str, Sequence[str]], constant: Sequence[str], width: int) -> list[str]:
         """The columns that fit into `width` characters; texts can be squeezed, numbers not.
@@ -345,6 +349,33 @@ def join_names(names: Sequence[str]) -> str:
     if len(names) > MOST_NAMED:
         return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} others"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def bound_answer(answer: str) -> list[str]:
+    """The answer as a headline of at most `HEADLINE` characters; if it is longer, the whole of it stands before.
+
+    The headline keeps the first clauses and, where it is short, the last one, which is a verdict.
+
+    >>> bound_answer("a is better")
+    ['a is better']
+    >>> whole, headline = bound_answer("; ".join(["x" * 99] * 9 + ["no judge is good enough"]))
+    >>> len(whole), headline.partition("; and")[2]
+    (932, ' 7 more; no judge is good enough')
+    """
+    if len(answer) <= HEADLINE:
+        return [answer]
+    room = HEADLINE - len("; and 9999 more")
+    mark = "; " if len(answer.split("; ")[0]) <= room else ", "
+    clauses = answer.split(mark)
+    last = clauses[-1:] if len(clauses[-1]) <= HEADLINE // 2 else []
+    middle = clauses[: len(clauses) - len(last)]
+    room -= sum(len(mark) + len(clause) for clause in last)
+    kept = 1
+    while kept < len(middle) and len(mark.join(middle[: kept + 1])) <= room:
+        kept += 1
+    first = shorten(mark.join(middle[:kept]), room - 1)
+    left = [f"and {len(middle) - kept} more"] if kept < len(middle) else []
+    return [answer, mark.join([first, *left, *last])]
 
 
 def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:

@@ -20,7 +20,7 @@ from core.faults import ExampleFaults
 from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
 from mars.masking import Blank, Kept, Template
 from mars.references import Augmentation, Augmented, Fill, Job
-from mars.slots import check_model, get_output_embeddings
+from mars.slots import check_model, count_readable, get_output_embeddings
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, halve_when_out_of_memory
 from models.causal import CausalLM
@@ -94,6 +94,7 @@ def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) 
     templates = [_separate_from_context(job.template, context) for job, context in zip(jobs, contexts, strict=True)]
     texts = list(dict.fromkeys([*contexts, *(text for template in templates for text in _list_kept_texts(template))]))
     ids = dict(zip(texts, _encode(filler, texts), strict=True))
+    readable = count_readable(lm)
     found: list[TokenJob] = []
     faults: list[tuple[int, str]] = []
     for i, context, template in zip(indices, contexts, templates, strict=True):
@@ -109,9 +110,9 @@ def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) 
             else:
                 opening = ids[part.text]
         job = TokenJob((lm.start,), opening, tuple(blanks), dropped=0)
-        if (needed := 1 + job.max_length) > lm.max_length:
-            faults.append((i, f"the model reads {lm.max_length} tokens at once, but the reference alone has {needed}"))
-        fitting, dropped = cut_end(ids[context], min(lm.max_length - needed, settings.max_context))
+        if (needed := 1 + job.max_length) > readable:
+            faults.append((i, f"the model reads {readable} tokens at once, but the reference alone has {needed}"))
+        fitting, dropped = cut_end(ids[context], min(readable - needed, settings.max_context))
         found.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
     if faults:
         raise ExampleFaults(faults)

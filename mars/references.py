@@ -17,7 +17,6 @@ from mars.masking import Blank, Template, make_templates
 
 log = logging.getLogger(__name__)
 
-VERSION = 6  # raised whenever the same job and settings would give another text
 AT_ONCE = 512  # jobs between two writes; a killed run loses no more
 
 ReferenceKey: TypeAlias = tuple[str, str]  # context and reference
@@ -190,7 +189,8 @@ def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None
     wanted = dict(zip(keys, jobs, strict=True))
     cache = None
     if kept is not None:
-        cache = Stages(kept).open_cache("augmented_references", augmenter.depends, version=VERSION)
+        code = [load_or_augment, type(augmenter)]
+        cache = Stages(kept).open_cache("augmented_references", augmenter.depends, code=code)
     known = {} if cache is None else cache.values
     found: dict[str, Augmented | str] = {key: _read_augmented(known[key]) for key in wanted if key in known}
     missing = [key for key in wanted if key not in found]

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from transformers import DynamicCache
-from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
+from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer, DynamicSlidingWindowLayer
 
 from core.faults import SettingFault
 from models.batching import pad
@@ -206,15 +206,25 @@ def _exact(numbers: Tensor) -> Tensor:
     return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
+SEEING = (DynamicLayer, DynamicSlidingWindowLayer)  # layers that see all tokens before, the second in a window
+
+
+def count_readable(lm: CausalLM) -> int:
+    """How many tokens MARS reads at once: in a layer of a sliding window every token must see all tokens before it."""
+    layers = DynamicCache(config=lm.model.config).layers
+    windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
+    return min([lm.max_length, *windows])
+
+
 @torch.inference_mode()
 def check_model(lm: CausalLM) -> None:
     """Raises SettingFault for a model that cannot be read in slots or whose logits are not h E^T.
 
     It has to place tokens by `position_ids`, to respect a 4-D attention mask and to see all the tokens before (GPT-2,
-    GPT-NeoX, OPT, Llama, Qwen2 do). Four tokens are read at once and in slots with a rejected branch between them.
+    GPT-NeoX, OPT, Llama, Qwen2, Gemma 3 do). Four tokens are read at once and in slots with a rejected branch between.
     """
     name = type(lm.model).__name__
-    if any(type(layer) is not DynamicLayer for layer in DynamicCache(config=lm.model.config).layers):
+    if any(type(layer) not in SEEING for layer in DynamicCache(config=lm.model.config).layers):
         raise SettingFault(f"MARS needs a model in which every layer sees all tokens before, but {name} has others")
     if "position_ids" not in inspect.signature(type(lm.model).forward).parameters:
         raise SettingFault(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")

@@ -10,6 +10,7 @@ import numpy as np
 
 from core.scores import Scores
 from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.chance import measure_correlation_chance, widen_interval
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.cues import FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Grouping, restrict
@@ -47,6 +48,9 @@ class Agreement:
     grouping: Grouping = "global"
     # number of groups whose correlations are averaged; 0 for one in which the metric is constant
     groups: int = 1
+    # two-sided, that scores and ratings of all examples are independent, adjusted for all metrics of the aspect
+    # (`meta_eval.chance`); NaN in other groupings and for cheap cues
+    p_chance: float = math.nan
 
 
 def agree(
@@ -73,7 +77,9 @@ def agree(
         set=scored.name,
         aspect=aspect,
         n=int(kept.sum()),
-        **estimates,
+        pearson=estimates["pearson"],
+        spearman=estimates["spearman"],
+        kendall=estimates["kendall"],
         beyond_cues=NOT_MEASURED,
         unscored=int((~kept).sum()),
         truncated=rated.scores[metric].truncated,
@@ -114,12 +120,16 @@ def measure_aspect(
         metrics = {name: rated.values(name, aspect) for name in rated.scores if name != CHEAP_CUES}
         beyond = agreement_beyond_cues(metrics, rated.ratings(aspect), rated.cues, rated.groups, resampling)
         beyond[CHEAP_CUES] = Estimate.undefined("these are the cues")
+    compared = [name for name, found in rated.scores.items() if _is_compared(found, aspect)]
+    columns = {name: rated.values(name, aspect) for name in compared if name != CHEAP_CUES}
+    by_chance = measure_correlation_chance(columns, rated.ratings(aspect), rated.layout, resampling.seed)
     for grouping in groupings:
-        for metric, found in rated.scores.items():
-            if _is_compared(found, aspect):
-                row = agree(rated, metric, aspect, grouping=grouping, resampling=resampling)
-                own = beyond.get(metric, NOT_MEASURED) if grouping == "global" else NOT_MEASURED
-                rows.append(replace(row, beyond_cues=own))
+        for metric in compared:
+            row = agree(rated, metric, aspect, grouping=grouping, resampling=resampling)
+            if grouping == "global":
+                own = beyond.get(metric, NOT_MEASURED)
+                row = replace(row, beyond_cues=own, p_chance=by_chance.get(metric, math.nan))
+            rows.append(row)
     return rows
 
 
@@ -146,15 +156,23 @@ def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
     return replace(scored, scores={**scored.scores, CHEAP_CUES: Scores(values, line, reasons)}) if values else scored
 
 
+def count_metrics(rows: Sequence[Agreement], among: Agreement) -> int:
+    """How many metrics beside cheap cues are held against the same ratings in the same grouping."""
+    where = (among.set, among.aspect, among.grouping)
+    return sum((row.set, row.aspect, row.grouping) == where and row.metric != CHEAP_CUES for row in rows)
+
+
 def note_cues(rows: Sequence[Agreement]) -> list[str]:
     """A sentence for each set whose ratings some metric agrees with only as far as cheap cues do.
 
-    The metric's correlation with the ratings is above 0, that beyond the cues is not; both by their intervals.
-    A sentence names at most `NAMED` metrics; the table has them all.
+    The metric's correlation with the ratings is above 0, that beyond the cues is not; both by intervals that are
+    widened for the number of metrics. A sentence names at most `NAMED` metrics; the table has them all.
     """
     only: dict[str, list[str]] = {}
     for row in rows:
-        if row.spearman.low > 0 and row.beyond_cues.low <= 0 and row.metric != CHEAP_CUES:
+        looked_at = count_metrics(rows, row)
+        agrees = widen_interval(row.spearman, looked_at).low > 0
+        if agrees and widen_interval(row.beyond_cues, looked_at).low <= 0 and row.metric != CHEAP_CUES:
             only.setdefault(row.set, []).append(f"{row.metric} ({row.aspect})")
     return [
         f"{name}: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for "

@@ -1,7 +1,8 @@
 """Audits of what fools a metric: cheap cues, damage that it misses, and edits that should change nothing.
 
 Intervals are over inputs: correlations draw them, mean changes in standard deviations leave out one at a time, and
-shares have Tango's score interval (see `meta_eval.intervals`).
+shares have Tango's score interval (see `meta_eval.intervals`). Whether scores fall is decided by sign flips of the raw
+changes.
 """
 
 import math
@@ -16,8 +17,11 @@ from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Layout, explain_undefined, lay_out, restrict
 from meta_eval.intervals import USUAL, Resampling, grouped_estimate, jackknife_interval, share_interval
-from meta_eval.ties import settle_ties, to_outcomes
+from meta_eval.step_down import randomisation_p
+from meta_eval.ties import subtract, to_outcomes
 
+LEVEL = 0.05  # of the tests of falls and rises
+PERMUTATIONS = 10_000  # of the signs of inputs
 MAIN = 0.9  # of what all cues explain, by the main ones
 MOST_NAMED = 3
 
@@ -48,6 +52,8 @@ class DamageAudit:
     steps: tuple[Estimate, ...]
     # the share of texts that score higher undamaged than at the greatest strength; ties count half, so .5 is chance
     wins_over_damage: Estimate
+    # of the fall at the greatest strength: two-sided, by sign flips of the raw falls of inputs; NaN for too few texts
+    p_value: float
     # whether the score falls significantly at the greatest strength and rises significantly at no step
     is_monotone: bool
 
@@ -102,7 +108,9 @@ def _square(rho: float) -> float:
     return rho if math.isnan(rho) else max(rho, 0.0) ** 2
 
 
-def audit_damage(undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | None = None) -> DamageAudit:
+def audit_damage(
+    undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | None = None, resampling: Resampling = USUAL
+) -> DamageAudit:
     """How the scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
     Texts without a score at some strength are left out. Without a `layout` each text is an input.
@@ -116,13 +124,28 @@ def audit_damage(undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | N
     n, reason = len(before), _too_few(before)
     if reason is not None:
         none = Estimate.undefined(reason)
-        return DamageAudit(n, (none,) * len(after), (none,) * (len(after) - 1), none, False)
+        return DamageAudit(n, (none,) * len(after), (none,) * (len(after) - 1), none, math.nan, False)
     units = restrict(layout or lay_out(len(kept)), kept)
     falls = [_standardised(before - level, before, units) for level in after]
     steps = [_standardised(weaker - stronger, before, units) for weaker, stronger in pairwise(after)]
-    wins = share_interval(to_outcomes(settle_ties(before - after[-1], before)), units)
-    is_monotone = bool(falls[-1].low > 0 and all(not step.high < 0 for step in steps))
-    return DamageAudit(n, tuple(falls), tuple(steps), wins, is_monotone)
+    wins = share_interval(to_outcomes(subtract(before, after[-1])), units)
+    p_value = _test_mean(before - after[-1], units, resampling)
+    rises = [
+        float((weaker - stronger).sum()) < 0 and _test_mean(weaker - stronger, units, resampling) < LEVEL
+        for weaker, stronger in pairwise(after)
+    ]
+    is_monotone = bool(falls[-1].value > 0 and p_value < LEVEL and not any(rises))
+    return DamageAudit(n, tuple(falls), tuple(steps), wins, p_value, is_monotone)
+
+
+def _test_mean(changes: Floats, layout: Layout, resampling: Resampling) -> float:
+    """The p-value that changes of shape (n,) are symmetric around 0, by sign flips of their sums over inputs.
+
+    The scale of `_standardised` varies with the mean where scores are skewed, and made falls of metrics that see
+    nothing; the raw changes do not have it.
+    """
+    sums = np.bincount(layout.inputs, subtract(changes, np.zeros(len(changes)))).astype(np.float64)
+    return float(randomisation_p(sums[:, None], PERMUTATIONS, resampling.seed)[0])
 
 
 def audit_edit(before: ArrayLike, after: ArrayLike, *, layout: Layout | None = None) -> EditAudit:

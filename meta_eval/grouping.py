@@ -119,19 +119,43 @@ def restrict(layout: Layout, kept: NDArray[np.bool_]) -> Layout:
     return Layout(*(np.unique(v[kept], return_inverse=True)[1] for v in (layout.systems, layout.inputs)))
 
 
-def find_common(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def find_common(values: Floats, names: Sequence[str] | None = None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which rows and which columns of `values` (NaN where one is missing) are compared with one another.
 
-    A row is left out if the columns in common would be fewer than `LEAST_COMMON` of those that the fullest row has
-    values for. Rows with more values come first.
+    The columns in common are at least `LEAST_COMMON` of those that the fullest row has values for. Of the sets that
+    grow from each row, by the one that keeps most columns, the largest counts: most rows, then most columns. Rows of
+    equal worth come in the order of their `names`, so that the order of rows decides nothing.
     """
     known = ~np.isnan(values)
-    counts = known.sum(axis=1)
-    rows, columns = np.zeros(len(values), dtype=np.bool_), np.ones(values.shape[1], dtype=np.bool_)
-    for i in np.argsort(-counts, kind="stable"):
-        common = columns & known[i]
-        if common.sum() >= max(1, LEAST_COMMON * counts.max()):
-            rows[i], columns = True, common
+    least = max(1, LEAST_COMMON * known.sum(axis=1).max(initial=0))
+    order = sorted(range(len(values)), key=lambda row: names[row] if names else row)
+    best = (np.zeros(len(values), dtype=np.bool_), np.ones(values.shape[1], dtype=np.bool_))
+    largest = (0, 0)
+    for first in order:
+        rows, columns = _grow(known, first, order, least)
+        size = (int(rows.sum()), int(columns.sum()))
+        if size > largest:
+            best, largest = (rows, columns), size
+        if rows.all():
+            break
+    return best
+
+
+def _grow(
+    known: NDArray[np.bool_], first: int, order: Sequence[int], least: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The rows that can be compared with the row `first`, each time the one that keeps most columns."""
+    rows = np.zeros(len(known), dtype=np.bool_)
+    columns = np.ones(known.shape[1], dtype=np.bool_)
+    candidates = [first]
+    while candidates:
+        kept = {row: int((columns & known[row]).sum()) for row in candidates}
+        chosen = max(candidates, key=lambda row: kept[row])
+        if kept[chosen] < least:
+            break
+        rows[chosen] = True
+        columns = columns & known[chosen]
+        candidates = [row for row in order if not rows[row]]
     return rows, columns
 
 

@@ -159,12 +159,41 @@ def mean_interval(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
     return t_interval(mean, float(values.var(ddof=1)) / inputs, inputs - 1, confidence)
 
 
-def is_within_margin(values: Floats, margin: float, level: float, tests: int) -> bool:
-    """Whether the mean of `values` lies within the margin of 0: Schuirmann's two one-sided t tests, at `level` over
-    the number of tests.
+def mean_over_inputs(values: Floats, layout: Layout) -> Estimate:
+    """The mean of `values`, of shape (n,), and Student's interval by its variance over inputs."""
+    inputs = layout.input_count
+    if inputs == len(values):
+        return mean_interval(values)
+    mean = float(values.mean())
+    if inputs < FEWEST_FOR_MEAN:
+        return Estimate.undefined(explain_few("inputs", inputs, FEWEST_FOR_MEAN), mean)
+    sums = np.bincount(layout.inputs, values - mean) / len(values)
+    return t_interval(mean, float((sums**2).sum()) * inputs / (inputs - 1), inputs - 1)
+
+
+def is_within_margin(values: Floats, margin: float, level: float, tests: int, largest: float = 0.0) -> bool:
+    """Whether the mean of `values`, of shape (inputs,), lies within the margin of 0, at `level` over the tests.
+
+    Schuirmann's two one-sided tests: by Student's t where values are above 0 and below 0 and of many sizes; by Tango's
+    score interval where values have one size or one sign, because t tests of rare differences call too much equal.
+    `largest` is the size that one difference has at most, where that is known: else the largest that was found. Values
+    that are all 0 are equal where nothing bounds them.
     """
-    interval = mean_interval(values, 1 - 2 * level / tests)
-    return bool(-margin < interval.low and interval.high < margin)
+    inputs = len(values)
+    sizes = np.abs(values)
+    most = max(largest, float(sizes.max(initial=0.0)))
+    if inputs < FEWEST_FOR_MEAN:
+        return False
+    if most == 0:
+        return True
+    confidence = 1 - 2 * level / tests
+    is_graded = len(np.unique(np.round(sizes[sizes > 0] / most, 9))) > 2
+    if is_graded and values.min() < 0 < values.max():
+        interval = mean_interval(values, confidence)
+        return bool(-margin < interval.low and interval.high < margin)
+    share = (1 + float(values.mean()) / most) / 2
+    low, high = score_interval(share, float(sizes.mean()) / most, inputs, confidence=confidence)
+    return bool(-margin < (2 * low - 1) * most and (2 * high - 1) * most < margin)
 
 
 def share_interval(wins: Floats, layout: Layout) -> Estimate:
@@ -179,7 +208,8 @@ def share_interval(wins: Floats, layout: Layout) -> Estimate:
         return Estimate.undefined(explain_few("inputs", inputs, FEWEST_FOR_MEAN), share)
     if not np.isin(wins, (0.0, 0.5, 1.0)).all():
         sums = np.bincount(layout.inputs, wins - share) / n
-        return t_interval(share, float((sums**2).sum()) * inputs / (inputs - 1), inputs - 1)
+        found = t_interval(share, float((sums**2).sum()) * inputs / (inputs - 1), inputs - 1)
+        return keep_share(found)
     untied, freedom = float((wins != 0.5).mean()), math.inf
     if inputs < n:
         sums = np.bincount(layout.inputs, wins - share)  # linearised where inputs differ in size
@@ -191,14 +221,21 @@ def share_interval(wins: Floats, layout: Layout) -> Estimate:
     return Estimate(share, *score_interval(share, untied, n, freedom))
 
 
-def score_interval(share: float, untied: float, n: float, freedom: float = math.inf) -> tuple[float, float]:
+def keep_share(estimate: Estimate) -> Estimate:
+    """The estimate of a share, with the ends of its interval in [0, 1]."""
+    return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
+
+
+def score_interval(
+    share: float, untied: float, n: float, freedom: float = math.inf, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
     """Tango's score interval (1998) of a share of n values that counts ties half; without ties it is Wilson's (1927).
 
     The share is (1 + d)/2, where d is the share of wins minus that of losses. The interval holds every d0 whose
     distance from d is below the quantile of standard errors, (q - d0²)/n with the q, the share without ties, that is
     likeliest under d0. `untied` is the q of the values. The quantile is Student's, by default the normal one.
     """
-    d, quantile = 2 * share - 1, t_quantile(freedom)
+    d, quantile = 2 * share - 1, t_quantile(freedom, confidence)
     untied = max(untied, abs(d))
 
     def is_inside(d0: float) -> bool:

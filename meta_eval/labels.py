@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.chance import measure_label_chance
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import Resampling, Weighted, draw_grouped, share_interval
 
 MOST_LABELS = 10
 NEAR = 1e-9  # a score that is so near a threshold is on it
 CHANCE = "all labels are the same: kappa is not defined"
+FEWEST_ALIKE = 5  # labels that both give beside the most frequent one, for an interval by resamples
 PEOPLE, CEILING = "people among themselves", "what most people say (ceiling)"
 
 
@@ -48,6 +50,10 @@ class LabelAgreement:
     accuracy: Estimate
     kappa: Estimate
     weighted_kappa: Estimate
+    # two-sided, that labels of judge and people are independent (`meta_eval.chance`); NaN without labels of both, and
+    # for weighted kappa the same by distances
+    p_chance: float
+    p_weighted: float
     # the mean label of the judge minus that of people; below 0 the judge is harsher
     harshness: Estimate
     # the texts by label of people and label of the judge, of shape (labels, labels)
@@ -65,6 +71,9 @@ class SingleAgreement:
     accuracy: float
     kappa: Estimate
     weighted_kappa: Estimate
+    # kappa, of more than two labels in an order the weighted one, minus that of people among themselves, on the same
+    # resamples; NaN for people themselves
+    beside_people: Estimate
 
 
 def find_labels(ratings: Floats) -> Floats | None:
@@ -107,6 +116,15 @@ def agree_on_labels(
     x, y, own, k = people[kept], judge[kept], restrict(layout, kept), len(labels)
     i, j = np.searchsorted(labels, x), np.searchsorted(labels, y)
     pairs, same = [(x, y)], (x == y).astype(np.float64)
+    seed = resampling.seed
+    harshness = draw_grouped(weigh_mean(y - x, own), own, resampling).estimate
+    if k == 2 and len(x):
+        unit = float(labels[1] - labels[0])
+        share = share_interval(
+            (1 + (y - x) / unit) / 2, own
+        )  # a score interval: resamples of rare labels are too alike
+        ends = [unit * (2 * each - 1) for each in (share.value, share.low, share.high)]
+        harshness = Estimate(*ends, reason=share.reason)
     return LabelAgreement(
         labels=labels,
         n=len(x),
@@ -114,7 +132,9 @@ def agree_on_labels(
         accuracy=_share(same, own, np.ones(len(x), dtype=np.bool_)),
         kappa=estimate_kappa(pairs, labels, own, resampling),
         weighted_kappa=estimate_kappa(pairs, labels, own, resampling, is_weighted=True),
-        harshness=draw_grouped(weigh_mean(y - x, own), own, resampling).estimate,
+        p_chance=measure_label_chance(x, y, own, seed=seed) if len(x) else math.nan,
+        p_weighted=measure_label_chance(x, y, own, is_weighted=True, seed=seed) if len(x) else math.nan,
+        harshness=harshness,
         confusion=np.bincount(i * k + j, minlength=k * k).reshape(k, k),
         shares=tuple(
             LabelShares(
@@ -130,7 +150,13 @@ def agree_on_labels(
 
 
 def agree_with_single(
-    table: Floats, judges: Mapping[str, Floats], labels: Floats, layout: Layout, resampling: Resampling
+    table: Floats,
+    judges: Mapping[str, Floats],
+    labels: Floats,
+    layout: Layout,
+    resampling: Resampling,
+    *,
+    is_ordered: bool = True,
 ) -> list[SingleAgreement]:
     """How well each of `judges` agrees with each person, people among themselves, and what most people say.
 
@@ -140,13 +166,22 @@ def agree_with_single(
     values = np.array([(table == label).sum(axis=0) for label in labels])
     most = np.where(values.any(axis=0), labels[values.argmax(axis=0)], np.nan)
     rated, found = (~np.isnan(table)).sum(axis=0), []
+    by_distance = is_ordered and len(labels) > 2
+    among = weigh_kappa([*combinations(table, 2)], labels, layout, is_weighted=by_distance)
+    among_people = draw_grouped(among, layout, resampling)
     for name, each in {PEOPLE: None, **judges, CEILING: most}.items():
         kept = rated > 1 if each is None else (rated > 0) & ~np.isnan(each)
         people, own = table[:, kept], restrict(layout, kept)
         pairs = [*combinations(people, 2)] if each is None else [(person, each[kept]) for person in people]
         same, n = (sum(int(counted(x, y).sum()) for x, y in pairs) for counted in (np.equal, _both))
-        kappas = [estimate_kappa(pairs, labels, own, resampling, is_weighted=weighted) for weighted in (False, True)]
-        found.append(SingleAgreement(name, n, same / n if n else math.nan, *kappas))
+        kappa = estimate_kappa(pairs, labels, own, resampling)
+        weighted = estimate_kappa(pairs, labels, own, resampling, is_weighted=True)
+        beside = Estimate.undefined("these are the people")
+        if each is not None:
+            whole = [(person, each) for person in table]
+            with_judge = weigh_kappa(whole, labels, layout, is_weighted=by_distance)
+            beside = (draw_grouped(with_judge, layout, resampling) - among_people).estimate
+        found.append(SingleAgreement(name, n, same / n if n else math.nan, kappa, weighted, beside))
     return found
 
 
@@ -162,9 +197,48 @@ def estimate_kappa(
     *,
     is_weighted: bool = False,
 ) -> Estimate:
-    """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN where there is none."""
+    """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN where there is none.
+
+    The interval is that of resamples, or where they are too alike (`FEWEST_ALIKE`) that of `estimate_rare_kappa`.
+    """
     found = draw_grouped(weigh_kappa(pairs, labels, layout, is_weighted=is_weighted), layout, resampling).estimate
-    return replace(found, reason=CHANCE) if math.isnan(found.value) else found
+    if math.isnan(found.value):
+        return replace(found, reason=CHANCE)
+    table = count_confusion(pairs, labels)
+    alike = np.diag(table)
+    if (math.isnan(found.low) and found.reason is not None) or alike.sum() - alike.max() >= FEWEST_ALIKE:
+        return found
+    return estimate_rare_kappa(found.value, table, labels, layout.input_count, resampling, is_weighted=is_weighted)
+
+
+def count_confusion(pairs: Sequence[tuple[Floats, Floats]], labels: Floats) -> Floats:
+    """How often each pair of labels is given, of shape (labels, labels), by all pairs of columns with NaN."""
+    k = len(labels)
+    table = np.zeros(k * k)
+    for x, y in pairs:
+        both = _both(x, y)
+        cells = np.searchsorted(labels, x[both]) * k + np.searchsorted(labels, y[both])
+        table += np.bincount(cells, minlength=k * k)
+    return table.reshape(k, k)
+
+
+def estimate_rare_kappa(
+    value: float, table: Floats, labels: Floats, inputs: int, resampling: Resampling, *, is_weighted: bool = False
+) -> Estimate:
+    """The interval of a kappa of a confusion table where few texts have the rarer labels from both.
+
+    All resamples of such labels are below 0 or nearly alike. Tables are drawn from the Dirichlet distribution with 2
+    labels more in all, spread over the cells (for two labels Jeffreys' prior). The table counts as one label an input.
+    """
+    k = len(labels)
+    apart = np.subtract.outer(labels, labels) ** 2 if is_weighted else 1.0 - np.eye(k)
+    counts = table * min(1.0, inputs / max(float(table.sum()), 1.0))
+    rng = np.random.default_rng(resampling.seed)
+    drawn = rng.dirichlet((counts + 2 / k**2).ravel(), resampling.resamples).reshape(-1, k, k)
+    observed = (drawn * apart).sum(axis=(1, 2))
+    by_chance = np.einsum("ri,ij,rj->r", drawn.sum(axis=2), apart, drawn.sum(axis=1))
+    low, high = np.quantile(1 - observed / by_chance, [0.025, 0.975])
+    return Estimate(value, min(float(low), value), max(float(high), value))
 
 
 def weigh_kappa(

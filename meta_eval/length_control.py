@@ -31,6 +31,7 @@ from scipy.sparse import csr_array, diags_array, hstack
 from scipy.special import expit
 
 from meta_eval.bootstrap import FEWEST_UNITS, NO_SPREAD, Estimate, Floats, explain_few, t_interval
+from meta_eval.intervals import keep_share
 from meta_eval.preferences import Preferences
 
 PENALTY = 1.0  # half of it is the weight of the squares of phi, psi and gamma
@@ -111,7 +112,8 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
             odds, slope = math.log(controlled / (1 - controlled)), controlled * (1 - controlled)
             strengths[i], by_input[:, i] = (0.0, 0.0) if i in baselines else (odds, of_equal / slope)
         change = estimate(controlled - rate, of_equal - of_raw)
-        found[name] = (number, estimate(rate, of_raw), estimate(controlled, of_equal), change)
+        as_judged = keep_share(estimate(rate, of_raw))
+        found[name] = (number, as_judged, keep_share(estimate(controlled, of_equal)), change)
     known = np.array([reason is None for reason in reasons])
     shares = known / max(known.sum(), 1)
     strengths -= strengths @ shares

@@ -24,12 +24,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval, to_columns
-from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import score_interval, share_interval
+from meta_eval.grouping import Layout, lay_out, restrict
+from meta_eval.intervals import mean_over_inputs, score_interval, share_interval
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import count_wins, find_information, fit_strengths
 
@@ -62,14 +62,19 @@ class PoweredEstimate:
         return self.effective_n - self.rated
 
 
-def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
+def powered_mean(ratings: ArrayLike, scores: ArrayLike, layout: Layout | None = None) -> PoweredEstimate:
     """The mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
-    An example without a score is left out. Raises ValueError for wrong shapes and infinities.
+    An example without a score is left out. Examples of one input of the `layout` may depend on each other: an input
+    counts once, with all that is known of it. Raises ValueError for wrong shapes and infinities.
     """
     y, f = to_columns(ratings=ratings, scores=scores)
-    is_rated = ~np.isnan(y) & ~np.isnan(f)
-    y, f_rated, f_unrated = y[is_rated], f[is_rated], f[np.isnan(y) & ~np.isnan(f)]
+    is_scored = ~np.isnan(f)
+    is_rated = ~np.isnan(y) & is_scored
+    units = layout or lay_out(len(y))
+    if units.input_count < len(y):
+        return _power_inputs(y[is_scored], f[is_scored], restrict(units, is_scored))
+    y, f_rated, f_unrated = y[is_rated], f[is_rated], f[np.isnan(y) & is_scored]
     n, rest = len(y), len(f_unrated)
     if n < FEWEST_RATED:
         return _undefined(
@@ -88,6 +93,45 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike) -> PoweredEstimate:
     effective = max(float(n), float(y.var()) / variance) if variance > 0 else math.inf
     estimate = _floor(t_interval(value, rectified * n / (n - 2) + imputed, n - 2), n)
     return PoweredEstimate(n, rest, estimate, classical, effective)
+
+
+def _power_inputs(y: Floats, f: Floats, layout: Layout) -> PoweredEstimate:
+    """`powered_mean` of scored examples of which several answer one input: both variances are sums over inputs."""
+    known = ~np.isnan(y)
+    n = int(known.sum())
+    rest = len(y) - n
+    own = restrict(layout, known)
+    rated_inputs = own.input_count
+    if rated_inputs < FEWEST_RATED:
+        few = f"this needs at least {FEWEST_RATED} inputs with a rating and a score, but has {rated_inputs}"
+        return _undefined(n, rest, few)
+    ratings = y[known]
+    if np.ptp(ratings) == 0:
+        reason = f"all {n} ratings are {ratings[0]:g}: without variation there is no interval"
+        return _undefined(n, rest, reason, float(ratings[0]))
+    mean = float(ratings.mean())
+    classical = mean_over_inputs(ratings, own)
+    alone = _vary_over_inputs((ratings - mean) / n, own.inputs)
+    if rest < 2:
+        return PoweredEstimate(n, rest, classical, classical, float(n))
+    f_rated = f[known]
+    f_unrated = f[~known]
+    weight = tune_weight(ratings, f_rated, f_unrated)
+    shift = float(f_unrated.mean() - f_rated.mean())
+    parts = np.zeros(len(y))
+    parts[known] = (ratings - mean - weight * (f_rated - f_rated.mean())) / n
+    parts[~known] = weight * (f_unrated - f_unrated.mean()) / rest
+    variance = _vary_over_inputs(parts, layout.inputs) * rated_inputs / (rated_inputs - 2)
+    effective = n * alone / variance if variance > 0 else math.inf
+    estimate = _floor(t_interval(mean + weight * shift, variance, rated_inputs - 2), rated_inputs)
+    return PoweredEstimate(n, rest, estimate, classical, effective)
+
+
+def _vary_over_inputs(parts: Floats, inputs: NDArray[np.intp]) -> float:
+    """The variance of a sum of parts, of shape (n,), whose sums over inputs are independent and have the mean 0."""
+    sums = np.bincount(inputs, parts)
+    count = len(np.unique(inputs))
+    return float((sums**2).sum()) * count / (count - 1)
 
 
 def powered_difference(
@@ -203,6 +247,8 @@ def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Esti
     if min(wins.sum(axis=0).min(), wins.sum(axis=1).min()) <= 0:
         return dict.fromkeys(given.systems, Estimate.undefined("too few labels: a system has no wins or no losses"))
     strengths = fit_strengths(wins[None])
+    if np.isnan(strengths).any():
+        return dict.fromkeys(given.systems, Estimate.undefined("too few labels: no strengths fit the corrected wins"))
     expected = expit(strengths[:, :, None] - strengths[:, None, :])
     bread = np.linalg.inv(find_information(wins + wins.T, expected) + 1 / k)[0]
     a, b = given.numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.chance import measure_preference_chance
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import Resampling, draw_grouped, share_interval
 from meta_eval.labels import estimate_kappa, weigh_macro_f1
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
-from meta_eval.ties import settle_ties, to_outcomes
+from meta_eval.ties import subtract, to_outcomes
 
 OUTCOMES = np.array([0.0, 0.5, 1.0])
 JUDGE, PANEL = "judge", "panel"  # of verdicts that nobody named, and of what most judges say
@@ -40,8 +42,8 @@ class Preferences:
     judges: Mapping[str, Floats] = field(default_factory=dict)
     # the lengths of both outputs, of shape (n, 2), where the texts are not there
     lengths: Floats | None = None
-    # whether the outcomes are those of a model, not of people
-    by_model: bool = False
+    # whether the outcomes are those of a model, not of people; None where another tool's file does not say
+    by_model: bool | None = False
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -152,6 +154,8 @@ class PreferenceAgreement:
     # Cohen's kappa (1960) of win, tie and loss. Each judgement counts in both orders, so that kappa does not depend on
     # which system is called a.
     kappa: Estimate
+    # two-sided, that the outcomes of both are independent (`meta_eval.chance`); NaN without a preference of both
+    p_chance: float = math.nan
 
 
 def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resampling) -> PreferenceAgreement:
@@ -173,7 +177,9 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resa
     macro_f1 = draw_grouped(weigh_macro_f1(human, found, OUTCOMES, layout), layout, resampling).estimate
     (x, y), twice = in_both_orders(np.stack([human, found]), layout)
     kappa = estimate_kappa([(x, y)], OUTCOMES, twice, resampling)
-    return PreferenceAgreement(len(human), missing, share_interval(same, layout), macro_f1, untied, kappa)
+    p_chance = measure_preference_chance(human, found, layout, resampling.seed)
+    accuracy = share_interval(same, layout)
+    return PreferenceAgreement(len(human), missing, accuracy, macro_f1, untied, kappa, p_chance)
 
 
 def agree_among(table: Floats, layout: Layout, resampling: Resampling) -> Estimate:
@@ -222,7 +228,7 @@ def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int],
         padded[[outputs.get(key, -1) for key in zip(systems, asked.inputs, strict=True)]]
         for systems in (asked.systems_a, asked.systems_b)
     )
-    return to_outcomes(settle_ties(a - b, scores))
+    return to_outcomes(subtract(a, b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,17 +243,21 @@ class Verdicts:
     signature: str
     # of a panel, `first` of each judge, by name; `first` is then what most of them say
     panel: Mapping[str, Floats] = field(default_factory=dict)
+    # of a judge alone, such as that of its model
+    name: str = JUDGE
 
     @classmethod
     def of_panel(cls, panel: Mapping[str, Floats], reasons: Sequence[str | None], signature: str) -> Verdicts:
         """What most judges say in each order; a judge alone is no panel."""
         first = find_majority(np.stack([*panel.values()]).reshape(len(panel), -1)).reshape(-1, 2)
-        return cls(first, reasons, signature, panel if len(panel) > 1 else {})
+        if len(panel) == 1:
+            return cls(first, reasons, signature, name=next(iter(panel)))
+        return cls(first, reasons, signature, panel)
 
     @property
     def by_judge(self) -> dict[str, Floats]:
         """`first` of the judge, or of the panel and each of its judges."""
-        return {PANEL: self.first, **self.panel} if self.panel else {JUDGE: self.first}
+        return {PANEL: self.first, **self.panel} if self.panel else {self.name: self.first}
 
     @property
     def outcomes(self) -> Floats:

@@ -127,7 +127,7 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
             left_out[name] = reason
         else:
             usable.append(name)
-    is_ranked, kept = find_common(np.reshape([columns[name] for name in usable], (-1, len(scored))))
+    is_ranked, kept = find_common(np.reshape([columns[name] for name in usable], (-1, len(scored))), usable)
     for name, is_kept in zip(usable, is_ranked, strict=True):
         if not is_kept:
             left_out[name] = "with it, too few examples would have scores of all ranked metrics"

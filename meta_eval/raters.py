@@ -26,6 +26,11 @@ from meta_eval.intervals import USUAL, Draws, Resampling, Weighted, draw_grouped
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
 ROUNDING = 1e-9  # of the range of ratings; less disagreement is none
+FEWEST_ALIKE = 5  # units whose raters agree on another label than the most frequent one
+TOO_ALIKE = (
+    f"resamples are too alike: an interval needs at least {FEWEST_ALIKE} texts whose raters agree on another label "
+    "than the most frequent one"
+)
 FEWEST_SHARED = 3  # units of two raters, for a correlation
 NO_PAIR = "no two raters have 3 or more units in common and ratings that vary"
 DISAGREE = "the raters do not agree more than by chance, so that nothing can be said about a ceiling"
@@ -87,7 +92,11 @@ def krippendorff_alpha(
         defined = (pairs > 0) & (expected > ROUNDING)
         return 1 - np.divide(observed * pairs, number * expected, out=np.full(len(pairs), np.nan), where=defined)
 
-    return draw_grouped(alpha, layout, resampling).estimate
+    found = draw_grouped(alpha, layout, resampling).estimate
+    alike = np.sort((counts > 1).sum(axis=0))
+    if scale == "nominal" and alike[:-1].sum() < FEWEST_ALIKE and found.value < 1:
+        return Estimate.undefined(f"{TOO_ALIKE}, but there are {int(alike[:-1].sum())}", found.value)
+    return found
 
 
 def _place_values(values: Floats, totals: Floats, scale: Scale) -> list[Floats]:

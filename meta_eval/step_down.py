@@ -94,7 +94,9 @@ def clusters(
     """The cluster of each metric (or system), "1" for the best; "1-2" is in both, between what they tell apart.
 
     A cluster is a longest run of the order in which the tests separate no pair, so that no cluster ever holds a pair
-    that they separate (the compact letter display of Piepho 2004, with numbers).
+    that they separate. This departs from the compact letter display of Piepho (2004), where two without a common letter
+    are separated: here a pair that no test separates lies in two clusters where one between them is separated from
+    either, because numbers of clusters follow the order.
 
     Higher values are better. `p_values` hold all pairs, each in one order; NaN separates nothing.
     """

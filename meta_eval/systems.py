@@ -11,7 +11,7 @@ Wilson's where nothing ties. Simulated coverage is in tests/meta_eval/test_small
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -24,7 +24,7 @@ from meta_eval.grouping import find_common, lay_out
 from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
-from meta_eval.ties import settle_ties, to_outcomes
+from meta_eval.ties import subtract, to_outcomes
 
 HUMAN = "human "  # before the name of an aspect that people rated
 UNCOUNTED = Estimate.undefined("cheap cues are not counted")
@@ -86,12 +86,18 @@ class Grid:
 
 
 def lay_grid(scored: ScoredSet) -> Grid:
-    """Scores and ratings as matrices; every example names its system and its input."""
+    """Scores and ratings as matrices; every example names its system and its input.
+
+    Inputs are in the order of their names: the same random swaps meet the same inputs in any order of rows.
+    """
     layout = scored.layout
-    systems, inputs = (tuple(dict.fromkeys(names or ())) for names in (scored.systems, scored.groups))
-    scores = {name: layout.to_grid(scored.values(name, "")) for name in scored.scores}
-    ratings = {aspect: layout.to_grid(scored.ratings(aspect)) for aspect in scored.aspects}
-    places = np.nan_to_num(layout.to_grid(np.arange(len(scored), dtype=np.float64)), nan=-1).astype(np.intp)
+    systems, given = (tuple(dict.fromkeys(names or ())) for names in (scored.systems, scored.groups))
+    order = sorted(range(len(given)), key=lambda i: given[i])
+    inputs = tuple(given[i] for i in order)
+    scores = {name: layout.to_grid(scored.values(name, ""))[:, order] for name in scored.scores}
+    ratings = {aspect: layout.to_grid(scored.ratings(aspect))[:, order] for aspect in scored.aspects}
+    numbers = layout.to_grid(np.arange(len(scored), dtype=np.float64))[:, order]
+    places = np.nan_to_num(numbers, nan=-1).astype(np.intp)
     return Grid(systems, inputs, scores, ratings, places)
 
 
@@ -106,11 +112,11 @@ def compare_pairs(
     """Compares every pair of systems; `values` have the shape (systems, inputs), NaN where one is missing.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
-    `margin`, two systems are equal within it at `level`, divided by the number of pairs, where Student's t interval
-    lies inside (Schuirmann's two one-sided tests). Raises ValueError for infinite or too large scores.
+    `margin`, two systems are equal within it at `level`, divided by the number of pairs, where the interval of their
+    difference lies inside (`is_within_margin`). Raises ValueError for infinite or too large scores.
     """
     refuse_large("scores", values)
-    kept, at = find_common(values)
+    kept, at = find_common(values, systems)
     scores, n = values[np.ix_(kept, at)], int(at.sum())
     places = [*combinations(np.flatnonzero(kept).tolist(), 2)]
     nothing = _compare_nothing("a system has scores for too few inputs in common with the others")
@@ -120,9 +126,11 @@ def compare_pairs(
         found |= dict.fromkeys(places, _compare_nothing(reason, n))
     elif places:
         first, second = np.triu_indices(len(scores), 1)
-        gaps = settle_ties(scores[first] - scores[second], scores)
+        gaps = subtract(scores[first], scores[second])
         p_values = randomisation_p(gaps.T, permutations, resampling.seed)
-        for place, gap, p, gain in zip(places, gaps, p_values, _estimate_means(gaps, resampling), strict=True):
+        largest = [_bound_difference(pair) for pair in zip(scores[first], scores[second], strict=True)]
+        gains = _estimate_means(gaps, resampling)
+        for place, gap, p, gain, most in zip(places, gaps, p_values, gains, largest, strict=True):
             found[place] = SystemComparison(
                 n,
                 difference=gain,
@@ -131,20 +139,58 @@ def compare_pairs(
                 ties=int((gap == 0).sum()),
                 losses=int((gap < 0).sum()),
                 p_value=float(p),
-                is_equal=None if margin is None else is_within_margin(gap, margin, level, len(places)),
+                is_equal=None if margin is None else is_within_margin(gap, margin, level, len(places), most),
                 reason=gain.reason,
             )
     return {(systems[i], systems[j]): each for (i, j), each in found.items()}
 
 
-def add_beyond_cues(pairs: Pairs, grid: Grid, name: str, cues: Cues) -> Pairs:
-    """The comparisons by one column of the grid, with the part of each difference that cheap cues do not explain.
+def leave_out_incomplete(
+    systems: Sequence[str], values: Floats, compare: Callable[[Floats], Pairs], level: float = 0.05
+) -> tuple[Floats, dict[str, tuple[str, str]]]:
+    """The values without systems whose missing scores change the verdict on others, and a pair on which it changes.
+
+    A system that lacks scores takes inputs from all comparisons. It stays only if the others have the same verdicts on
+    the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values; those
+    of a system that is left out are NaN.
+    """
+    left_out: dict[str, tuple[str, str]] = {}
+    while True:
+        rows, columns = find_common(values, systems)
+        changed = None
+        for row in sorted(np.flatnonzero(rows).tolist(), key=lambda row: systems[row]):
+            without = values.copy()
+            without[row] = np.nan
+            rest, wider = find_common(without, systems)
+            if rest.sum() < 2 or wider.sum() == columns.sum():
+                continue
+            on_all = compare(without)
+            on_common = compare(np.where(columns, without, np.nan))
+            changed = next(
+                (pair for pair in on_all if _verdict(on_all, pair, level) != _verdict(on_common, pair, level)), None
+            )
+            if changed is not None:
+                left_out[systems[row]] = changed
+                values = without
+                break
+        if changed is None:
+            return values, left_out
+
+
+def _verdict(pairs: Pairs, pair: tuple[str, str], level: float) -> float:
+    """1 or -1 where the tests separate a pair, else 0."""
+    found = pairs[pair]
+    return float(np.sign(found.difference.value)) if found.p_value < level else 0.0
+
+
+def add_beyond_cues(pairs: Pairs, grid: Grid, scores: Floats, cues: Cues) -> Pairs:
+    """The comparisons by scores in the form of the grid, with the part of each difference that cues do not explain.
 
     `cues` are those of the examples that the grid was laid from, as `add_normal_scores` gives them.
     """
-    values = dict(zip(grid.systems, grid.columns[name], strict=True))
+    values = dict(zip(grid.systems, scores, strict=True))
     cells = dict(zip(grid.systems, cues.values[grid.places], strict=True))
-    _, kept = find_common(grid.columns[name])
+    _, kept = find_common(scores, grid.systems)
 
     def measure(a: str, b: str) -> Estimate:
         first, second = (Cues(cues.names, cells[system][kept]) for system in (a, b))
@@ -161,7 +207,7 @@ def rank_systems(
     Means are over the inputs that `find_common` keeps, so that a system that could not be scored on hard inputs gains
     nothing.
     """
-    kept, at = find_common(values)
+    kept, at = find_common(values, systems)
     names = [name for name, is_kept in zip(systems, kept, strict=True) if is_kept]
     means = dict(zip(names, _estimate_means(values[np.ix_(kept, at)], resampling) if names else (), strict=True))
     by_name = {name: mean.value for name, mean in means.items()}
@@ -169,6 +215,17 @@ def rank_systems(
     found = [SystemMean(name, int(at.sum()), means[name], number) for name, number in cluster.items()]
     nothing = Estimate.undefined("too few inputs have a score of this system and of the others")
     return found + [SystemMean(name, 0, nothing, "–") for name in systems if name not in means]
+
+
+def _bound_difference(pair: tuple[Floats, Floats]) -> float:
+    """The largest difference of scores that are only two numbers, such as 0 and 1; 0 for others.
+
+    A constant may be one of two numbers, of which the other one is 0.
+    """
+    values = np.unique(np.stack(pair))
+    if len(values) == 1:
+        return abs(float(values[0]))
+    return float(np.ptp(values)) if len(values) == 2 else 0.0
 
 
 def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:

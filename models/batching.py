@@ -152,15 +152,15 @@ def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]],
     return list(places), which
 
 
-def join_ids(sequences: Sequence[Sequence[int]], separator: int) -> list[int]:
+def join_ids(sequences: Sequence[Sequence[int]], separator: Sequence[int]) -> list[int]:
     """The sequences as one, with a separator between neighbours.
 
-    >>> join_ids([[5, 6], [7]], separator=1)
+    >>> join_ids([[5, 6], [7]], separator=[1])
     [5, 6, 1, 7]
     """
     joined: list[int] = []
     for i, sequence in enumerate(sequences):
-        joined += [separator, *sequence] if i else sequence
+        joined += [*separator, *sequence] if i else sequence
     return joined
 
 

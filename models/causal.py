@@ -11,13 +11,29 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 
-from models.batching import NOT_LEARNED, Batch, Task, batches_by_budget, distinct_rows, pad, pad_with_mask
+from models.batching import NOT_LEARNED, Batch, Task, batches_of_pairs, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, Reader, get_layers, last_hidden_states
+from models.shared_prefixes import LARGEST, Tree, can_branch, plant_trees, tree_inputs
 from models.windows import Pair
 
-WITH_MLP = {"gpt2", "gpt_neox", "llama", "mistral", "qwen2"}  # types whose layers have a feed-forward part `mlp`
+# types whose layers have a feed-forward part `mlp`
+WITH_MLP = {"gemma3_text", "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3"}
+
+
+def find_start(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The token that a causal model starts from: bos, or eos (GPT-2's `<|endoftext|>` is both).
+
+    Raises ValueError for a tokenizer without either.
+    """
+    start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    if not isinstance(start, int):
+        raise ValueError(
+            "a text without context starts from a bos or eos token, but "
+            f"{type(tokenizer).__name__} of {tokenizer.name_or_path!r} has neither: give a context"
+        )
+    return start
 
 
 @dataclass(frozen=True)
@@ -29,17 +45,8 @@ class CausalLM(ConditionalLM):
 
     @property
     def start(self) -> int:
-        """The token that the model starts from without a context: bos, or eos (GPT-2's `<|endoftext|>` is both).
-
-        Raises ValueError for a tokenizer without either.
-        """
-        start = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else self.tokenizer.eos_token_id
-        if not isinstance(start, int):
-            raise ValueError(
-                "a text without context starts from a bos or eos token, but "
-                f"{type(self.tokenizer).__name__} of {self.tokenizer.name_or_path!r} has neither: give a context"
-            )
-        return start
+        """The token that the model starts from without a context; raises as `find_start`."""
+        return find_start(self.tokenizer)
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
         """The sources, equal ones once, padded on the left."""
@@ -47,24 +54,42 @@ class CausalLM(ConditionalLM):
         ids, mask = (each.flip(1) for each in pad_with_mask([row[::-1] for row in unique], 0, self.device).values())
         return CausalReader(self.model, ids, mask, torch.tensor(copies, device=self.device))
 
-    def inputs(self, pairs: Sequence[Pair]) -> dict[str, Tensor]:
-        """What the model is called with to read sources and targets."""
-        return pad_with_mask([[*source, *target] for source, target in pairs], 0, self.device)
-
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
         """The last hidden states; the model starts from its start token where there is no source."""
-        started = [(source or (self.start,), target) for source, target in pairs]
-        ends = [
-            (len(source) - 1 + n, len(source) + len(target)) for (source, target), n in zip(started, given, strict=True)
-        ]
-        with last_layer_at(self.model, [(row, place) for row, own in enumerate(ends) for place in range(*own)]):
-            hidden = last_hidden_states(self.model, **self.inputs(started), use_cache=False)
-        return [row[start:stop].clone() for row, (start, stop) in zip(hidden, ends, strict=True)]
+        sequences = [self._sequence(pair) for pair in pairs]
+        trees = self._plant(sequences, LARGEST)
+        rows: dict[int, int] = {}  # by pair, and the slots of what is asked for
+        slots: dict[int, list[int]] = {}
+        places: dict[tuple[int, int], None] = {}  # each once, in their order
+        for row, tree in enumerate(trees):
+            for i, path in tree.paths.items():
+                first = len(sequences[i]) - len(pairs[i][1]) - 1 + given[i]
+                rows[i] = row
+                slots[i] = path[first:]
+                places |= dict.fromkeys((row, slot) for slot in slots[i])
+        with last_layer_at(self.model, list(places)):
+            inputs = tree_inputs(trees, self.model.dtype, self.device)
+            hidden = last_hidden_states(self.model, **inputs, use_cache=False)
+        return [hidden[rows[i], slots[i]] for i in range(len(pairs))]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
-        """By the tokens of source and target together."""
-        return batches_by_budget([max(1, len(source)) + len(target) for source, target in pairs], token_budget)
+        """Of whole trees (`models.shared_prefixes`), by their padded tokens."""
+        trees = self._plant([self._sequence(pair) for pair in pairs], min(LARGEST, token_budget))
+        batches: list[list[int]] = []
+        for batch in batches_of_pairs([(len(tree.ids), 0) for tree in trees], token_budget):
+            batches.append([])
+            for place in batch:
+                batches[-1] += trees[place].paths
+        return batches
+
+    def _sequence(self, pair: Pair) -> Sequence[int]:
+        source, target = pair
+        return (*(source or (self.start,)), *target)
+
+    def _plant(self, sequences: Sequence[Sequence[int]], room: int) -> list[Tree]:
+        longest = max(map(len, sequences), default=0)
+        return plant_trees(sequences, room, can_branch(self.model.config, longest))
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Labels are the tokens after each one that is read; every task needs a source of at least one token."""
@@ -77,7 +102,7 @@ class CausalLM(ConditionalLM):
         }
 
     def dummy_inputs(self) -> dict[str, Any]:
-        return self.inputs([((0,), ())])
+        return {"input_ids": torch.zeros(1, 1, dtype=torch.long, device=self.device)}
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import torch
 from transformers import AutoConfig
 
 from models.causal import CausalLM
+from models.families import LEFT_TO_RIGHT, SMALL, find_family
 from models.loading import load_pretrained
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
@@ -17,6 +18,12 @@ def load_conditional(name: str | Path, device: str = "cpu", dtype: str = "float3
     """Loads an encoder-decoder or a causal model, as its configuration says."""
     kind = Seq2SeqLM if load_pretrained(AutoConfig.from_pretrained, name).is_encoder_decoder else CausalLM
     return kind.from_pretrained(name, device, dtype)
+
+
+class ConditionalLoader:
+    """Loads as a class of models does: `from_pretrained`."""
+
+    from_pretrained = staticmethod(load_conditional)
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,11 @@ class PretrainedLM:
         """The model; its tokenizer knows the `additional` special tokens.
 
         Their embeddings are rows of the checkpoint that no token had (T5 and Pythia have such), else new and random.
+        A causal model that fills in the middle has its own tokens for it and gets no others.
         """
         lm = load_conditional(self.name, self.device, self.dtype)
+        if not lm.model.config.is_encoder_decoder and find_family(lm.model.config, lm.tokenizer) != LEFT_TO_RIGHT:
+            additional = tuple(token for token in additional if token not in SMALL.marks)
         lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
         if len(lm.tokenizer) > lm.model.config.vocab_size:
             with torch.random.fork_rng(devices=[]):

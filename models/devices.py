@@ -16,6 +16,7 @@ from core.faults import MissingModel, SettingFault
 from models.folders import find_weights
 
 DTYPES = ("float32", "bfloat16", "float16")
+AUTO = "auto"  # bfloat16 where the device multiplies it fast, else float32
 LONGEST_HEADER = 100_000_000  # bytes, by the format
 MEMORY, GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")  # Linux; the second within a container
 
@@ -26,8 +27,8 @@ def check_device(device: str, dtype: str = "float32") -> None:
         asked = torch.device(device)
     except RuntimeError:
         raise SettingFault(f"device must be cpu, cuda, cuda:NUMBER or mps, but is {device!r}") from None
-    if dtype not in DTYPES:
-        raise SettingFault(f"dtype must be one of {', '.join(DTYPES)}, but is {dtype!r}")
+    if dtype not in (*DTYPES, AUTO):
+        raise SettingFault(f"dtype must be one of {', '.join((*DTYPES, AUTO))}, but is {dtype!r}")
     if asked.type == "cpu":
         return
     there = torch.accelerator.current_accelerator(check_available=True)
@@ -39,6 +40,21 @@ def check_device(device: str, dtype: str = "float32") -> None:
         )
     if asked.type == "cuda" and dtype == "bfloat16" and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise SettingFault(f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} lacks it: set float16 or float32")
+
+
+def choose_dtype(device: str, dtype: str) -> str:
+    """The dtype; for `auto` bfloat16 on a device that multiplies it fast, and float32 on others.
+
+    A CPU does with AVX512-BF16 or AMX. Without them it takes bfloat16 apart, which is slower than float32.
+    """
+    if dtype != AUTO:
+        return dtype
+    if torch.device(device).type == "cuda":
+        is_fast = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        known = torch.cpu.get_capabilities()
+        is_fast = torch.device(device).type == "cpu" and bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+    return "bfloat16" if is_fast else "float32"
 
 
 def check_memory(name: str | Path, dtype: str, *devices: str) -> None:

@@ -243,6 +243,7 @@ class Batches(pl.LightningDataModule):
 class LearningCurve(pl.Callback):
     """Points with `step` (batches seen) and `train/loss`, averaged over EVERY batches, or the metrics of a validation.
 
+    Before a validation stands the loss of the batches that no point has yet, so that a short training has a curve.
     Its state is part of the checkpoint, so a resumed run continues the curve.
     """
 
@@ -259,10 +260,15 @@ class LearningCurve(pl.Callback):
             return
         self.waiting.append(float(trainer.callback_metrics["train/loss"]))
         if len(self.waiting) == EVERY:
-            self.points.append({"step": self.seen, "train/loss": sum(self.waiting) / EVERY})
+            self._add_waiting()
+
+    def _add_waiting(self) -> None:
+        if self.waiting:
+            self.points.append({"step": self.seen, "train/loss": sum(self.waiting) / len(self.waiting)})
             self.waiting = []
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._add_waiting()
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("val/")}
         self.points.append({"step": self.seen, **metrics})
 

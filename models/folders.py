@@ -4,9 +4,8 @@ A model's folder may come from a stranger. It holds tensors, JSON and vocabulary
 """
 
 import json
-import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,16 @@ LARGEST_SETTINGS = 2**24  # bytes of such a file
 MOST_FILES = 100_000
 # LED numbers what its encoder and its decoder read apart.
 POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
-LENGTHS = ("model_max_length", "max_seq_length", "n_positions", *POSITIONS)
-SHORTEST = 8  # tokens, special ones included, that a model must read at once
-UNBOUNDED = ("time_step_limit",)  # Mamba's, which ends at infinity
-ALWAYS_FOUND = ("tokenizer_file", "special_tokens_map_file")  # transformers replaces what the settings say of these
+MODULES, ENCODER = "modules.json", "sentence_"  # the modules of a sentence encoder, and the settings of the first one
+MODULE_TYPES = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout")
+ENCODER_KEYS = (
+    *("max_seq_length", "do_lower_case", "transformer_task", "modality_config", "module_output_name"),
+    *("processing_kwargs", "unpad_inputs", "query_length", "document_length", "query_expansion"),
+)
+ARGUMENTS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
+PASSED_ON = ("model_max_length", "padding_side", "add_pooling_layer", "dtype", "torch_dtype")
+NEVER_READ = ("tokenizer_file", "special_tokens_map_file", "name_or_path")  # transformers finds the files itself
+LONGEST_NAME = 4096  # bytes of a path
 
 
 def find_folder(name: str | Path) -> Path | None:
@@ -70,13 +75,14 @@ def check_folder(folder: Path) -> None:
     """Raises InputFaults with file and key for what a model's folder must not hold; weights are checked when loaded.
 
     That is a link out of the folder (the cache of the hub links its own files), what is no file, an adapter, an index
-    of other files than its folder's, and absurd settings.
+    of other files than its folder's, and arguments for loaders that are not among those that are allowed. What else
+    is wrong shows when the model is tried (`models.loading`).
     """
     faults = list(_find_foreign(folder))
     if not faults:
         for pattern in SETTINGS:
             for file in sorted(folder.rglob(pattern)):
-                faults += [fault(file, 0, what) for what in _find_absurd(file)]
+                faults += [fault(file, 0, what) for what in _find_absurd(file, folder)]
     if faults:
         raise InputFaults(faults)
 
@@ -99,52 +105,78 @@ def _find_foreign(folder: Path) -> Iterator[str]:
                 yield fault(path, 0, "must be a file or a folder")
 
 
-def _find_absurd(file: Path) -> Iterator[str]:
-    """What is wrong in a file of settings."""
+def _find_absurd(file: Path, folder: Path) -> Iterator[str]:
+    """What is wrong in a file of settings of a folder."""
     with blame_file(file):
         if (size := file.stat().st_size) > LARGEST_SETTINGS:
             raise SettingFault(f"must have at most {LARGEST_SETTINGS} bytes, but has {size}")
         content = json.loads(file.read_text(encoding="utf-8"))
     if file.name == ADAPTER:
         yield "an adapter reads the weights of another model: merge it into that one and save the result"
-    for key, value in _leaves(content):
-        if isinstance(value, float) and not math.isfinite(value) and not key.startswith(UNBOUNDED):
-            yield f"{key} must be finite, but is {value}"
-    if not isinstance(content, dict):
-        if file.name in FILES[:-1] or file.name.endswith(INDEX):
+    if file.name == MODULES:
+        yield from _find_other_modules(content)
+    elif not isinstance(content, dict):
+        if file.name in FILES or file.name.endswith(INDEX):
             yield f"must hold an object, but holds {format_value(content)}"
-        return
-    for key in LENGTHS:
-        value = content.get(key)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (is_number and value >= SHORTEST):
-            yield f"{key} must be a number of tokens from {SHORTEST} on, but is {format_value(value)}"
-    if file.name == TOKENIZER:
-        for key, value in content.items():
-            named = key.endswith("_file") and key not in ALWAYS_FOUND and isinstance(value, str)
-            if named and Path(value).name != value and Path(value).exists():
-                yield f"{key} must name a file of this folder, but is {format_value(value)}"
-        if content.get("init_inputs"):
-            yield f"init_inputs must be empty, but is {format_value(content['init_inputs'])}"
-    if file.name.endswith(INDEX):
-        shards = content.get("weight_map")
-        if not isinstance(shards, dict) or not shards:
-            yield f"weight_map must say which file has which weight, but is {format_value(shards)}"
-        elif strange := [each for each in shards.values() if not isinstance(each, str) or Path(each).name != each]:
-            yield f"weight_map must name files of this folder, but names {format_value(strange[0])}"
+    elif file.name.startswith(ENCODER):
+        yield from _find_other_arguments(content)
+    elif file.name.endswith(INDEX):
+        yield from _find_strange_shards(content.get("weight_map"))
+    elif file.name == TOKENIZER:
+        yield from _find_files_outside(content, folder)
 
 
-def _leaves(node: Any) -> Iterator[tuple[str, Any]]:
-    """Each value that is no object or array, with its place such as `rope.factors[3]`."""
-    waiting = [("", node)]
+def _find_other_modules(content: Any) -> Iterator[str]:
+    """Modules of a sentence encoder by the names of other objects of its library, which would call them."""
+    for entry in content if isinstance(content, list) else ():
+        kind = str(entry.get("type")) if isinstance(entry, dict) else ""
+        if kind.startswith("sentence_transformers.") and kind.rpartition(".")[2] not in MODULE_TYPES:
+            yield f"a module must be one of {', '.join(MODULE_TYPES)}, but is {format_value(kind)}"
+
+
+def _find_other_arguments(content: Mapping[str, Any]) -> Iterator[str]:
+    """What a sentence encoder would pass on to its loaders, which read other files and change weights."""
+    for key, value in content.items():
+        if key in ARGUMENTS and isinstance(value, dict):
+            others = sorted(name for name, given in value.items() if name not in PASSED_ON and given)
+            if others:
+                yield f"{key} must hold only {', '.join(PASSED_ON)}, but holds {others[0]}"
+        elif key not in ENCODER_KEYS and value:
+            yield f"{key} must not be set: {', '.join(ENCODER_KEYS)} can be"
+
+
+def _find_strange_shards(shards: Any) -> Iterator[str]:
+    """What an index of weights must not name."""
+    if not isinstance(shards, dict) or not shards:
+        yield f"weight_map must say which file has which weight, but is {format_value(shards)}"
+    elif strange := [each for each in shards.values() if not isinstance(each, str) or Path(each).name != each]:
+        yield f"weight_map must name files of this folder, but names {format_value(strange[0])}"
+
+
+def _find_files_outside(content: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Texts that name a file which is there and not in the folder: some argument of a tokenizer may read it."""
+    root = Path(os.path.realpath(folder))
+    for key, value in content.items():
+        if key in NEVER_READ:
+            continue
+        for text in _texts_in(value):
+            is_path = Path(text).name != text and len(text) < LONGEST_NAME and "\0" not in text
+            places = [Path(os.path.realpath(base / text)) for base in (folder, Path.cwd())] if is_path else []
+            if any(place.is_file() and not place.is_relative_to(root) for place in places):
+                yield f"{key} must name a file of this folder, but is {format_value(text)}"
+
+
+def _texts_in(node: Any) -> Iterator[str]:
+    """Every text in a JSON value, keys of objects too."""
+    waiting = [node]
     while waiting:
-        place, value = waiting.pop()
+        value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [(f"{place}.{key}" if place else str(key), each) for key, each in value.items()]
+            waiting += [*value.keys(), *value.values()]
         elif isinstance(value, list):
-            waiting += [(f"{place}[{i}]", each) for i, each in enumerate(value)]
-        else:
-            yield place, value
+            waiting += value
+        elif isinstance(value, str):
+            yield value
 
 
 def find_weight(folder: Path, name: str) -> Path:

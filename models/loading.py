@@ -3,14 +3,16 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import huggingface_hub.constants
+import numpy as np
 import torch
 import transformers.dynamic_module_utils
 from huggingface_hub.errors import HFValidationError
@@ -27,6 +29,8 @@ from models.folders import check_model_folder, find_folder, find_weight
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
 LARGEST = 1e15  # of a weight: products of larger ones overflow
+SHORTEST = 8  # tokens, special ones included, that a model must read at once
+TRIAL = "Yes: 3 cats, 天 \U0010fffd"  # a text that every tokenizer must read; no vocabulary has its last character
 UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
 
@@ -40,8 +44,11 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
 
+    What is loaded is tried with one text. A tokenizer's dropout, which draws other tokens in each run, is off.
+
     Raises MissingModel where neither a folder nor a reachable hub has it, for a model that needs its own code, for a
-    folder with broken files, and for weights that are missing, too large or no numbers; InputFaults as `check_folder`.
+    folder with broken files, for weights that are missing, too large or no numbers, and for what fails when it is
+    tried; InputFaults as `check_folder`.
     """
     if Path(name).is_file():
         raise MissingModel(str(name), "a model is a folder or a name of the model hub, but this is a file")
@@ -52,23 +59,27 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
             found = load(str(name), trust_remote_code=False, **settings)
         if folder is None and (fetched := find_folder(name)) is not None:
             check_model_folder(fetched)
-        for model, missing in loaded:
-            _check_model(model, missing)
+        for tokenizer in loaded.tokenizers:
+            _try_tokenizer(tokenizer)
+        for model, info in loaded.models:
+            _check_model(model, info)
         if isinstance(found, nn.Module) and not isinstance(found, PreTrainedModel):  # what lies behind an encoder
             _check_weights(found.named_parameters())
+        if isinstance(found, _Encoder):
+            _try_encoder(found)
         return found
     except OSError as error:
         raise _missing(str(name), error) from error
     except _WeightError as error:
         place = find_folder(name)
         raise MissingModel(str(find_weight(place, error.name) if place else name), str(error)) from error
-    except (InputFaults, MemoryError, torch.OutOfMemoryError):
+    except (InputFaults, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:  # for a broken file the libraries raise any class
+    except BaseException as error:  # for a broken file the libraries raise any class; a panic of Rust is no Exception
         if "trust_remote_code" in str(error):
             what = "this model needs Python code that comes with it, and such code is never run"
             raise MissingModel(str(name), what) from error
-        if not Path(name).is_dir():
+        if find_folder(name) is None:
             raise
         raise _missing(str(name), error) from error
 
@@ -98,35 +109,74 @@ class _WeightError(ValueError):
 _patching = RLock()
 
 
+@dataclass
+class _Loaded:
+    """What transformers has loaded, for any library."""
+
+    models: list[tuple[PreTrainedModel, Mapping[str, Any]]] = field(default_factory=list)
+    tokenizers: list[PreTrainedTokenizerBase] = field(default_factory=list)
+
+
 @contextmanager
-def _recording() -> Iterator[list[tuple[PreTrainedModel, list[str]]]]:
-    """Collects the models that transformers loads in the block, for any library, with the weights that no file has.
+def _recording() -> Iterator[_Loaded]:
+    """Collects the models and tokenizers that are loaded in the block; of models, what transformers says of loading.
 
-    transformers draws these at random and warns. Weights that are tied to others are not among them.
+    It draws weights at random that no file has, or has in another shape, and warns. Those that are tied to others are
+    not among them.
     """
-    loaded: list[tuple[PreTrainedModel, list[str]]] = []
-    original = PreTrainedModel.__dict__["from_pretrained"].__func__
+    loaded = _Loaded()
+    load_model = PreTrainedModel.__dict__["from_pretrained"].__func__
+    load_tokens = PreTrainedTokenizerBase.__dict__["from_pretrained"].__func__
 
-    @wraps(original)
+    @wraps(load_model)
     def record(cls: type, *args: Any, output_loading_info: bool = False, **kwargs: Any) -> Any:
-        model, info = original(cls, *args, output_loading_info=True, **kwargs)
-        loaded.append((model, sorted(info["missing_keys"])))
+        settings = {**kwargs, "output_loading_info": True, "ignore_mismatched_sizes": True}  # `_check_model` names them
+        model, info = load_model(cls, *args, **settings)
+        loaded.models.append((model, info))
         return (model, info) if output_loading_info else model
+
+    @wraps(load_tokens)
+    def record_tokenizer(cls: type, *args: Any, **kwargs: Any) -> Any:
+        tokenizer = load_tokens(cls, *args, **kwargs)
+        loaded.tokenizers.append(tokenizer)
+        return tokenizer
 
     with _patching:
         PreTrainedModel.from_pretrained = classmethod(record)  # pyright: ignore[reportAttributeAccessIssue]
+        PreTrainedTokenizerBase.from_pretrained = classmethod(record_tokenizer)  # pyright: ignore[reportAttributeAccessIssue]
         try:
             yield loaded
         finally:
-            PreTrainedModel.from_pretrained = classmethod(original)  # pyright: ignore[reportAttributeAccessIssue]
+            PreTrainedModel.from_pretrained = classmethod(load_model)  # pyright: ignore[reportAttributeAccessIssue]
+            PreTrainedTokenizerBase.from_pretrained = classmethod(load_tokens)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _try_tokenizer(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Turns dropout off. Raises ValueError for a tokenizer that reads too few tokens, and any error of its own."""
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    if getattr(getattr(backend, "model", None), "dropout", None) is not None:
+        backend.model.dropout = None
+    most: Any = tokenizer.model_max_length
+    if isinstance(most, bool) or not isinstance(most, int | float) or not most >= SHORTEST:
+        raise ValueError(f"tokenizer_config.json: model_max_length must be {SHORTEST} or more tokens, but is {most!r}")
+    try:
+        ids = tokenizer(TRIAL, add_special_tokens=False)["input_ids"]
+    except Exception as error:
+        raise ValueError(f"tokenizer.json: no text can be read: {error}") from error
+    if not ids:
+        raise ValueError(f"tokenizer.json: there is no token for any part of {TRIAL!r}")
 
 
 @torch.no_grad()
-def _check_model(model: PreTrainedModel, missing: Iterable[str]) -> None:
-    """Raises ValueError for a model with missing or absurd weights, or whose output for one token is no number."""
-    for name in missing:
+def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
+    """Raises ValueError for a model with missing or absurd weights, or whose output for some tokens is no number."""
+    drawn = dict.fromkeys(info["missing_keys"], "is in none of the model's files")
+    drawn |= {
+        name: "has another shape in the model's files than in config.json" for name, *_ in info["mismatched_keys"]
+    }
+    for name, what in sorted(drawn.items()):
         if not name.startswith(UNREAD):
-            raise _WeightError(name, "is in none of the model's files")
+            raise _WeightError(name, what)
     _check_weights(model.named_parameters())
     embeddings: Any = model.get_input_embeddings()
     count = len(embeddings.weight)
@@ -135,12 +185,34 @@ def _check_model(model: PreTrainedModel, missing: Iterable[str]) -> None:
         value = getattr(model.config, key, None)
         if value is not None and not 0 <= value < count:
             raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
-    token = torch.zeros(1, 1, dtype=torch.long, device=model.device)
-    given = {"input_ids": token, "attention_mask": torch.ones_like(token), "decoder_input_ids": token}
+    if getattr(model.config, "num_hidden_layers", 1) < 1:
+        raise ValueError(f"config.json: a model needs a layer, but has {model.config.num_hidden_layers}")
+    tokens = torch.zeros(1, SHORTEST, dtype=torch.long, device=model.device)
+    given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "decoder_input_ids": tokens}
     reads = inspect.signature(model.forward).parameters
-    output = model(**{name: value for name, value in given.items() if name in reads})[0]
+    try:
+        output = model(**{name: value for name, value in given.items() if name in reads})[0]
+    except Exception as error:
+        raise ValueError(f"config.json: the model cannot read {SHORTEST} tokens: {error}") from error
     if bool(output.isnan().any() | output.isposinf().any()):
-        raise ValueError("what it makes of a token is not finite")
+        raise ValueError("config.json: what the model makes of tokens is not finite")
+
+
+@runtime_checkable
+class _Encoder(Protocol):
+    """A sentence encoder of sentence-transformers."""
+
+    def encode(self, inputs: list[str]) -> Any: ...
+
+    def get_embedding_dimension(self) -> int | None: ...
+
+
+def _try_encoder(encoder: _Encoder) -> None:
+    """Raises ValueError for an encoder whose vector of a text is not finite, or not as long as it says."""
+    (vector,) = encoder.encode([TRIAL])
+    width = encoder.get_embedding_dimension()
+    if vector.shape != (width,) or not np.isfinite(vector).all():
+        raise ValueError(f"modules.json: a text must have {width} finite numbers, but has the shape {vector.shape}")
 
 
 def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
@@ -183,7 +255,7 @@ def load_weights(build: Callable[[], Module], path: Path) -> Module:
     return module
 
 
-def _missing(name: str, error: Exception) -> MissingModel:
+def _missing(name: str, error: BaseException) -> MissingModel:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if Path(name).is_dir():
         return MissingModel(name, f"the model in this folder cannot be loaded: {said}")

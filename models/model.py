@@ -1,10 +1,11 @@
 """LanguageModel: a model of transformers with its tokenizer. ConditionalLM: log-probabilities of given tokens."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,21 +13,31 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
 from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from core.notes import read_note
 from models.batching import Batch, Task, halve_when_out_of_memory
-from models.devices import check_device, check_memory
+from models.devices import check_device, check_memory, choose_dtype
 from models.folders import POSITIONS
-from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
+from models.loading import (
+    check_tokens,
+    copy_backend,
+    load_pretrained,
+    load_tokenizer,
+    model_fingerprint,
+    weights_fingerprint,
+)
 from models.windows import Pair
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
 OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm"}
 OFFSET_POSITIONS |= {"longformer", "mpnet"}
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
+COPIED = 4096  # rows of an output matrix that are in float32 at once
+UNSPELT = "\0"  # begins what no text spells
 READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, which no memory holds in one row
 
 
@@ -35,7 +46,36 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
     if not texts:
         return []
     encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
-    return encoded["input_ids"]
+    rows: list[list[int]] = encoded["input_ids"]
+    spelled = [i for i, row in enumerate(rows) if not _special_ids(tokenizer).isdisjoint(row)]
+    for i in spelled:
+        rows[i] = encode_plainly(tokenizer, texts[i]).ids
+    return rows
+
+
+def encode_plainly(tokenizer: Any, text: str) -> Encoding:
+    """The ids of a text, with the characters of each, where no token is special.
+
+    A vocabulary of SentencePiece's unigrams has its special tokens among its pieces, and `split_special_tokens` does
+    not hide them from a text that spells one.
+    """
+    return _plain_backend(tokenizer).encode(text, add_special_tokens=False)
+
+
+def _special_ids(tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    special: list[int] = tokenizer.all_special_ids
+    return {token for token in special if token != tokenizer.unk_token_id}
+
+
+@lru_cache(maxsize=4)
+def _plain_backend(tokenizer: Any) -> Tokenizer:
+    content = json.loads(copy_backend(tokenizer).to_str())
+    special = {token["content"] for token in content["added_tokens"]}
+    content["added_tokens"] = []
+    if content["model"]["type"] == "Unigram":
+        pieces: list[tuple[str, float]] = content["model"]["vocab"]
+        content["model"]["vocab"] = [(UNSPELT + piece if piece in special else piece, score) for piece, score in pieces]
+    return Tokenizer.from_str(json.dumps(content))
 
 
 def decode_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], keep_special: bool = False) -> str:
@@ -72,20 +112,17 @@ def get_layers(model: Any) -> nn.ModuleList:
 class Float32Linear(nn.Linear):
     """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads."""
 
-    # of the matrix in float32, made again when it changes, and which state of it this is
-    _copy: tuple[tuple[int, int], Tensor] | None = None
-
     def forward(self, input: Tensor) -> Tensor:
         bias = None if self.bias is None else self.bias.float()
-        return nn.functional.linear(input.float(), self._to_float32(self.weight), bias)
-
-    def _to_float32(self, weight: Tensor) -> Tensor:
-        if weight.dtype == torch.float32 or torch.is_grad_enabled() or weight.is_inference():
-            return weight.float()
-        state = weight.data_ptr(), weight._version
-        if self._copy is None or self._copy[0] != state:
-            self._copy = state, weight.float()
-        return self._copy[1]
+        if self.weight.dtype == torch.float32 or torch.is_grad_enabled():
+            return nn.functional.linear(input.float(), self.weight.float(), bias)
+        # a copy of the whole matrix in float32 would be the largest part of a small model
+        states = input.float()
+        logits = states.new_empty(*input.shape[:-1], self.out_features)
+        for first in range(0, self.out_features, COPIED):
+            block = self.weight[first : first + COPIED].float()
+            logits[..., first : first + COPIED] = states @ block.T
+        return logits if bias is None else logits.add_(bias)
 
 
 @dataclass(frozen=True)
@@ -107,6 +144,7 @@ class LanguageModel:
         that this machine lacks and for weights that do not fit into memory.
         """
         check_device(device, dtype)
+        dtype = choose_dtype(device, dtype)
         check_memory(name, dtype, "cpu", device)  # weights are loaded by the CPU first
         tokenizer = load_tokenizer(name)
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)

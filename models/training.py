@@ -27,7 +27,6 @@ from models.fit import Batches, MakeBatch, Schedule, Training, fit
 from models.model import LanguageModel, output_layer_given
 from models.muon import Muon
 
-VERSION = 4  # of trained language models: raised whenever the same model, tasks and schedule would give other weights
 MOVED = "new_tokens.json"  # beside a trained model: how far the embeddings of its new tokens moved
 
 

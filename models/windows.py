@@ -62,8 +62,10 @@ def find_near(length: int, at: int, room: int, centred: bool = True) -> range:
     return range(first, min(length, first + room))
 
 
-def find_turns_near(lengths: Sequence[int], at: int, room: int) -> range:
-    """The turn `at` and whole turns around it that fit into `room`, separators counted: before, after, in turn.
+def find_turns_near(lengths: Sequence[int], at: int, room: int, separator: int = 1) -> range:
+    """The turn `at` and whole turns around it that fit into `room`: before, after, in turn.
+
+    A separator between two turns takes `separator` tokens.
 
     >>> find_turns_near([1, 3, 2, 1], at=2, room=7)
     range(1, 3)
@@ -73,18 +75,21 @@ def find_turns_near(lengths: Sequence[int], at: int, room: int) -> range:
     while True:
         grown = False
         for candidate in (low - 1, high + 1):
-            if 0 <= candidate < len(lengths) and used + lengths[candidate] + 1 <= room:
-                used += lengths[candidate] + 1
+            if 0 <= candidate < len(lengths) and used + lengths[candidate] + separator <= room:
+                used += lengths[candidate] + separator
                 low, high = min(low, candidate), max(high, candidate)
                 grown = True
         if not grown:
             return range(low, high + 1)
 
 
-def pack_turns(lengths: Sequence[int], room: int, first: int | None = None, most: int | None = None) -> list[range]:
-    """All turns in consecutive windows of as many whole turns as fit into `room`, separators counted, but at least one.
+def pack_turns(
+    lengths: Sequence[int], room: int, first: int | None = None, most: int | None = None, separator: int = 1
+) -> list[range]:
+    """All turns in consecutive windows of as many whole turns as fit into `room`, but at least one.
 
-    The first window has `first` tokens of room, and none has more than `most` turns.
+    The first window has `first` tokens of room, and none has more than `most` turns. A separator between two turns
+    takes `separator` tokens.
 
     >>> pack_turns([1, 2, 1], room=4, first=2)
     [range(0, 1), range(1, 3)]
@@ -93,10 +98,10 @@ def pack_turns(lengths: Sequence[int], room: int, first: int | None = None, most
     begin = used = 0
     limit = room if first is None else first
     for t, length in enumerate(lengths):
-        if t > begin and (used + 1 + length > limit or t - begin == most):
+        if t > begin and (used + separator + length > limit or t - begin == most):
             packed.append(range(begin, t))
             begin, used, limit = t, 0, room
-        used += length + (t > begin)
+        used += length + separator * (t > begin)
     return [*packed, range(begin, len(lengths))] if lengths else []
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
-from meta_eval.ties import settle_ties
+from meta_eval.ties import subtract
 
 SCORES = ("accuracy", "hsr_1", "hsr_2", "hsrd", "ur", "ties")
 
@@ -70,7 +70,7 @@ def accuracy(
 def _compare(first: ArrayLike, second: ArrayLike) -> Floats:
     """The differences of paired logits; 0 for those that are rounding."""
     both = np.stack(check_paired(first, second))
-    return settle_ties(both[0] - both[1], both)
+    return subtract(both[0], both[1])
 
 
 def _share(hits: NDArray[np.bool_], weights: Floats | None) -> Floats:

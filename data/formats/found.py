@@ -17,6 +17,7 @@ Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
 SHOWN = 4  # names in a line
 BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
+UNSAID = ("arena battles", "chosen and rejected answers")  # who chose, people or a model, stands in no file
 
 
 def _refuse_other(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """Pairs of outputs with verdicts of judges: PandaLM (Wang et al. 2024), AlpacaEval 2 (Dubois et al. 2024)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -90,4 +91,5 @@ def load_alpaca_eval(root: Path | str, download: bool = False) -> tuple[Preferen
     path = require_file(root, VERDICTS, download)
     faults: list[str] = []
     rows = ((line, row) for line, row in read_objects(InputFile(path), faults) if row["model"] != row["baseline"])
-    return check_preferences(path, rows, faults, freeze_columns(COLUMNS)), None
+    given = check_preferences(path, rows, faults, freeze_columns(COLUMNS))
+    return replace(given, by_model=True), None

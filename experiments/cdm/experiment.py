@@ -37,11 +37,11 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
-from models import training
 from models.devices import set_aside
 
 LoadMetric: TypeAlias = partial[DiscriminatorScore]
 MACHINE = Sampling(gamma=-0.5)  # of the turns that check a pooler
+GENERATIVE = "cdm_generative"  # begins the rows of Generative CDM, whatever gamma is
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
 
 
@@ -58,17 +58,18 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     trained = train_pair(run, data, plan)
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [trained.pair.tokenise(get_turns(each.examples)) for each in data.rated]
-    sampled = get_negatives(run, trained, data, plan)
-    ruled = make_ruled(run, trained, data, plan)
+    sampled = get_negatives(run, trained, data, plan.negatives)
+    resampled = get_resampled(run, trained, data, plan)
+    learned = {GENERATIVE: sampled, **resampled, **make_ruled(run, trained, data, plan)}
     with set_aside(trained.pair.amateur.model, trained.pair.expert.model):
-        discriminators = train_discriminators(run, sampled, ruled, plan)
+        discriminators = train_discriminators(run, learned, plan)
     pooler = get_pooler(run, trained, data, plan.pooler)
     fitted = ClassifierPooler.load(pooler / "pooler.json")
     find = keep_steps(run, trained)
-    metrics = {**list_generative(discriminators, plan), **make_discriminative(trained.pair, fitted, find)}
+    metrics = {**list_generative(discriminators, plan.device), **make_discriminative(trained.pair, fitted, find)}
     steps = [find(trained.pair, each) for each in tokenised]
     scored = [score_dialogues(run, *each, metrics, trained.pair) for each in zip(data.rated, steps, strict=True)]
-    cues = tables.tabulate_cues({plan.negatives.row: sampled, **ruled}, get_turns(data.held_out))
+    cues = tables.tabulate_cues(learned, get_turns(data.held_out))
     contrasts = [row for each in zip(scored, steps, strict=True) for row in tables.list_contrasts(*each)]
     return present(
         run,
@@ -81,6 +82,7 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         ],
         notes=[
             f"How the default settings were chosen: {plan.chosen}",
+            *tables.list_baselines(plan),
             *tables.list_warnings(trained.order, sampled, cues, fitted),
             *tables.list_unlearned((trained.amateur, trained.expert)),
             *explain_pooler(data, plan.pooler),
@@ -134,6 +136,7 @@ class TrainedPair:
             "max_length": self.pair.max_length,
             "given": self.pair.given,
             "spelling": self.pair.spelling,
+            "infilling": self.pair.infilling,
             "dtype": self.pair.expert.dtype,
         }
 
@@ -146,7 +149,7 @@ def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
         expert = find_or_train(run, "expert", plan.expert, train, choosing)
     else:
         amateur, expert = train_by_discrepancy(run, plan, train, choosing)
-    pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype)
+    pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype, plan.untrained)
     with run.timed("partial order"):
         order = pair.compare(pair.tokenise(checking).tasks(run.seed))
     return TrainedPair(amateur, expert, pair, order)
@@ -168,13 +171,13 @@ def train_by_discrepancy(
         (folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n", "utf-8")
 
     depends = {"epochs": every.identity, "expert": expert.identity}
-    folder = run.stages.get("amateur", depends, build, version=training.VERSION)
+    folder = run.stages.get("amateur", depends, build)
     return Trained("amateur", folder, tuple(curve)), expert
 
 
-def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> Negatives:
+def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: NegativesPlan) -> Negatives:
     """The negatives of the chosen training dialogues. Raises SettingFault where there are none."""
-    settings, pair = plan.negatives, trained.pair
+    pair = trained.pair
     chosen, graphs = choose_dialogues(data, settings, run.seed), settings.read_graphs()
 
     def build(folder: Path) -> None:
@@ -199,8 +202,15 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -
         "seed": run.seed,
     }
     with run.timed("sampling negatives"):
-        folder = run.stages.get("negatives", depends, build, version=negatives.VERSION)
+        folder = run.stages.get("negatives", depends, build)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
+
+
+def get_resampled(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> dict[str, Negatives]:
+    """The negatives of the paper's baseline under their name; none where the plan has no baseline."""
+    if plan.baseline is None:
+        return {}
+    return {tables.BASELINE: get_negatives(run, trained, data, plan.negatives.without_contrast())}
 
 
 def refuse_unchanged(found: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, given: int) -> None:
@@ -221,16 +231,20 @@ def make_ruled(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> d
     return ruled
 
 
-def train_discriminators(
-    run: Run, sampled: Negatives, ruled: Mapping[str, Negatives], plan: CdmPlan
-) -> dict[str, Trained]:
-    """The discriminators by name; those that learn the negatives of a rule by rule and name."""
-    learned = {"": sampled, **{f"{rule}_": found for rule, found in ruled.items()}}
-    return {
-        f"{kind}{name}": find_or_train(run, f"discriminator_{kind}{name}", each, negatives.to_labelled(found))
-        for kind, found in learned.items()
-        for name, each in plan.discriminators.items()
-    }
+def train_discriminators(run: Run, learned: Mapping[str, Negatives], plan: CdmPlan) -> dict[str, Trained]:
+    """The discriminators by row, which the kind of their negatives begins, as in `cdm_generative_bert`.
+
+    Only those that the plan names learn the negatives of the baseline.
+    """
+    discriminators: dict[str, Trained] = {}
+    for kind, found in learned.items():
+        texts = negatives.to_labelled(found)
+        chosen = plan.baseline or () if kind == tables.BASELINE else plan.discriminators
+        for name in chosen:
+            row = f"{kind}_{name}"
+            model = f"discriminator_{name}" if kind == GENERATIVE else f"discriminator_{row}"
+            discriminators[row] = find_or_train(run, model, plan.discriminators[name], texts)
+    return discriminators
 
 
 def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -> Path:
@@ -261,12 +275,11 @@ def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -
     depends = {
         **trained.identity,
         "plan": plan,
-        "negatives version": negatives.VERSION,
         "held_out": fingerprint([*learned, *others]),
         "seed": run.seed,
     }
     with run.timed("fitting the pooler"):
-        return run.stages.get("pooler", depends, build, version=discriminative.VERSION)
+        return run.stages.get("pooler", depends, build)
 
 
 def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[str, ...]]:
@@ -286,16 +299,11 @@ def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
     ]
 
 
-def list_generative(discriminators: Mapping[str, Trained], plan: CdmPlan) -> dict[str, LoadMetric]:
-    """Generative CDM by row name: the discriminators, with the row of the plan where they learn its negatives.
-
-    Each is loaded when it scores, so that the device holds one at a time.
-    """
+def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[str, LoadMetric]:
+    """Generative CDM, its baseline and the rules, by row. Each is loaded when it scores: the device holds one."""
     return {
-        f"{plan.negatives.row}_{name}" if name in plan.discriminators else name: partial(
-            DiscriminatorScore.from_pretrained, judge.source, plan.device, dialogues=True
-        )
-        for name, judge in discriminators.items()
+        row: partial(DiscriminatorScore.from_pretrained, judge.source, device, dialogues=True)
+        for row, judge in discriminators.items()
     }
 
 
@@ -308,7 +316,7 @@ def keep_steps(run: Run, trained: TrainedPair) -> Callable[..., list[Steps]]:
 
         depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
         with run.timed("momentum"):
-            folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
+            folder = run.stages.get("momentum", depends, build)
             return discriminative.load_steps(folder / "steps.npz")
 
     return find

@@ -1,19 +1,20 @@
 """Plans of CDM: the pair, what its negatives are, and what learns them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from cdm.amr import Graphs
+from cdm.infilling import Untrained
 from cdm.rules import Rule
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
 from core.faults import InputFaults, SettingFault
-from core.settings import Count, Positive, check, checked_dataclass, one_of
-from experiments.training import DiscriminatorPlan, LanguageModelPlan
+from core.settings import Count, Positive, Several, check, checked_dataclass, one_of
+from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretrained
 
 
 @checked_dataclass
@@ -47,9 +48,14 @@ class NegativesPlan:
         return Graphs.read(Path(self.graphs))
 
     @property
-    def row(self) -> str:
-        """Row name of the discriminators: at gamma 0 and -1 their negatives come from one model (CDM, Table 5)."""
-        return {-1.0: "cdm_resampled_expert", 0.0: "cdm_resampled_amateur"}.get(self.sampling.gamma, "cdm_generative")
+    def writer(self) -> str:
+        """Who draws the segments: the contrast of both models, or one of them alone (CDM, Table 5)."""
+        return {-1.0: "expert alone", 0.0: "amateur alone"}.get(self.sampling.gamma, "contrast")
+
+    def without_contrast(self) -> "NegativesPlan":
+        """The same negatives, drawn by the amateur alone: the paper's baseline (CDM, Table 5)."""
+        sampling = replace(self.sampling, gamma=0.0, plausibility=0.0)
+        return replace(self, sampling=sampling)
 
 
 @checked_dataclass
@@ -80,10 +86,11 @@ class DiscrepancyPlan(LanguageModelPlan):
 class CdmPlan:
     """The models of CDM and what they learn from."""
 
-    amateur: LanguageModelPlan  # the pair, which learns `cdm.infilling.Gaps`; both must have one vocabulary
-    expert: LanguageModelPlan
+    # the pair, which learns `cdm.infilling.Gaps`, or a pretrained one; both must have one vocabulary
+    amateur: LanguageModelPlan | Pretrained
+    expert: LanguageModelPlan | Pretrained
     negatives: NegativesPlan  # what the discriminators learn from
-    discriminators: Mapping[str, DiscriminatorPlan]  # by name; each gives a row, whose name `NegativesPlan.row` begins
+    discriminators: Mapping[str, DiscriminatorPlan]  # by name; each gives the row `cdm_generative_NAME`
     pooler: PoolerPlan  # what the classifier pooler learns from
     # earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too
     rules: Sequence[Rule]
@@ -93,11 +100,20 @@ class CdmPlan:
     # which epoch of the pair is kept: that of the lowest held-out loss of each model, or of both that of the largest
     # discrepancy (`DiscrepancyPlan`)
     keep: Literal["loss", "discrepancy"] = "loss"
+    # which of the discriminators also learn negatives of the amateur alone, the paper's baseline (Table 5); None for
+    # no baseline
+    baseline: Sequence[str] | None = None
+    # how a pretrained pair reads dialogues; None for a pair that learned gaps
+    untrained: Untrained | None = None
 
     def __post_init__(self) -> None:
+        if self.baseline is not None:
+            check(Several[one_of(tuple(self.discriminators))], baseline=self.baseline)
         check(one_of(("loss", "discrepancy")), keep=self.keep)
         check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":
+            if isinstance(self.amateur, Pretrained) or isinstance(self.expert, Pretrained):
+                raise SettingFault("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
             amateur, expert = self.amateur.schedule, self.expert.schedule
             if amateur.epochs != expert.epochs or amateur.lora is not None:
                 raise SettingFault(

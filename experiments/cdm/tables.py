@@ -22,6 +22,7 @@ from meta_eval.bootstrap import Estimate, bootstrap, estimate_ratio, number_grou
 from meta_eval.scored_set import ScoredSet
 
 LEARNED = 0.1  # of its norm: a new token whose embedding moves less is hardly learned
+BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
 BETAS = (0.0, 0.5, 0.75, 1.0)
 CONTRASTED: tuple[MomentumPooling, ...] = ("average", "sum")
 CONTRAST_CAPTION = (
@@ -37,7 +38,7 @@ CUES_CAPTION = (
     "How well one surface feature alone tells positives from negatives: AUC, 0.5 is chance, above it positives have "
     "more of it. Unseen words are in no held-out dialogue."
 )
-IMPLAUSIBLE = f"share of drawn tokens that the amateur ranks below {PLAUSIBLE:,}"
+IMPLAUSIBLE = f"share of drawn tokens beyond the likeliest {PLAUSIBLE:.0%} of the amateur's vocabulary"
 
 
 def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
@@ -101,7 +102,8 @@ def list_figures(
 ) -> dict[str, float]:
     """Held-out losses, sizes, what the models read, and what negatives give away, by name."""
     text = pair.tokenise(get_turns(data.train))
-    plans = {"amateur": plan.amateur, "expert": plan.expert}
+    both = {"amateur": plan.amateur, "expert": plan.expert}
+    plans = {name: each for name, each in both.items() if isinstance(each, LanguageModelPlan)}
     are_sentences = pair.given == 1 and all(len(turns) == 2 for turns in negatives.positives)  # after their concepts
     lost = {"share of negatives that lose a concept": share_that_lose_concepts(negatives)} if are_sentences else {}
     drawn = {} if negatives.implausible is None else {IMPLAUSIBLE: negatives.implausible}
@@ -119,6 +121,18 @@ def list_figures(
         **lost,
         **drawn,
     }
+
+
+def list_baselines(plan: CdmPlan) -> list[str]:
+    """Which rows are a baseline of the paper, not its method."""
+    said = []
+    writer = plan.negatives.writer
+    if plan.baseline is not None:
+        said.append(f"{BASELINE}_*: a baseline of the paper (Table 5), not CDM: the amateur draws alone (gamma 0).")
+    if writer != "contrast":
+        gamma = f"model.negatives.sampling.gamma is {plan.negatives.sampling.gamma:g}"
+        said.append(f"{gamma}: cdm_generative_* is a baseline of the paper (Table 5) here: negatives of the {writer}.")
+    return said
 
 
 def tabulate_cues(learned: Mapping[str, Negatives], reference: Sequence[Sequence[str]]) -> Table:

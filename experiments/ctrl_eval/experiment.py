@@ -19,7 +19,7 @@ from core.scores import Metric, Scores
 from core.settings import Count, Several, check
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights
-from ctrl_eval.frequency import FILE_NAME, VERSION, WordFrequencies, count_frequencies
+from ctrl_eval.frequency import FILE_NAME, WordFrequencies, count_frequencies
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
 from data.sentences import make_splitter, split_english
@@ -142,7 +142,7 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
 
     with run.timed("word frequencies"):
         depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
-        return run.stages.get("iwf", depends, build, version=VERSION)
+        return run.stages.get("iwf", depends, build)
 
 
 def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:
@@ -200,14 +200,12 @@ def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[La
 def make_metrics(plan: CtrlEvalPlan, backbone: Trained, table: str | None) -> dict[str, CTRLEval]:
     """The metric, and with other pattern functions if they are asked for."""
     usual = plan.metric(backbone.source, iwf=table, iwf_tokenizer=plan.iwf_tokenizer)
-    conventions = {"ctrleval": usual.infiller.convention}
+    family = usual.infiller.family
+    families = {"ctrleval": family}
     if plan.pattern_functions:
-        conventions["ctrleval_bartscore_pf"] = usual.infiller.convention.without_mask()
-        conventions["ctrleval_ppl_pf"] = usual.infiller.convention.with_source_first()
-    return {
-        name: replace(usual, infiller=replace(usual.infiller, convention=convention))
-        for name, convention in conventions.items()
-    }
+        families["ctrleval_bartscore_pf"] = family.without_mask()
+        families["ctrleval_ppl_pf"] = family.with_source_first()
+    return {name: replace(usual, infiller=replace(usual.infiller, family=each)) for name, each in families.items()}
 
 
 def make_baselines(

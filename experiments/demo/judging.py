@@ -1,9 +1,10 @@
 """Judge: the scores of one text by the metrics of a folder of models, what explains them, and outputs to compare."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from baselines.rouge import Rouge
 from baselines.sacrebleu_metrics import Bleu
@@ -92,7 +93,14 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
         return Judgement(name, None, scores.reasons[0])
     known = scores.explanations[0] if scores.explanations else {}
     score = int(value) if isinstance(metric, WordCount) else float(value)
-    return Judgement(name, score, None, tuple(read_explanation(known, aspect)), scores.notes)
+    remarks = (f"{name}: {remark}" for remark in list_remarks(known, aspect))
+    return Judgement(name, score, None, tuple(read_explanation(known, aspect)), (*scores.notes, *remarks))
+
+
+def list_remarks(explanation: Mapping[str, Any], aspect: str) -> Sequence[str]:
+    """What a metric says about this text beside its score of an aspect (`ctrl_eval.metric`)."""
+    of_aspect = explanation.get(aspect)
+    return of_aspect.get("remarks", ()) if isinstance(of_aspect, Mapping) else ()
 
 
 def make_example(

@@ -1,7 +1,7 @@
 """A tiny model of each kind on built-in text (`judge models`, `make models`): what the examples and the demo use."""
 
 from data.corpus import Corpus
-from experiments.cdm.experiment import get_negatives, get_pooler, train_discriminators, train_pair
+from experiments.cdm.experiment import GENERATIVE, get_negatives, get_pooler, train_discriminators, train_pair
 from experiments.cdm.plans import CdmPlan
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
@@ -31,7 +31,8 @@ def models(
     as labels, for further guides and judges. The stories are for the language model of MARS.
     """
     pair = train_pair(run, dialogues, cdm)
-    discriminators = train_discriminators(run, get_negatives(run, pair, dialogues, cdm), {}, cdm)
+    negatives = get_negatives(run, pair, dialogues, cdm.negatives)
+    discriminators = train_discriminators(run, {GENERATIVE: negatives}, cdm)
     pooler = get_pooler(run, pair, dialogues, cdm.pooler)
     texts, held_out = ([example.full_text for example in part] for part in (remarks.train, remarks.held_out))
     backbone = find_or_train(run, "infiller", infiller, texts, held_out)

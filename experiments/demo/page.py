@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 from gradio import themes
 
+from core.example import Example
 from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
 from experiments.demo.judging import check_length, judge_by, make_example, read_outputs
@@ -169,7 +170,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
         [e.full_text, bool(e.turns), e.prefix or "", e.label or "", "\n".join(e.references or ()), e.context or ""]
         for _, e in examples
     ]
-    named = [f"{name}: {shorten(' '.join(e.full_text.split()), BEGINNING)}" for name, e in examples]
+    named = [name_example(name, example) for name, example in examples]
     gr.Examples(clicked, fields, example_labels=named, label="examples to click")
     chosen = gr.CheckboxGroup(list(models.metrics), value=list(models.metrics), label="metrics")
     if len(models.metrics) <= 3:
@@ -189,6 +190,11 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
         return answer(show)
 
     score.click(on_score, [*fields, chosen], shown)
+
+
+def name_example(source: str, example: Example) -> str:
+    """The button of an example; its id tells it from one that begins alike."""
+    return f"{source} {example.id}: {shorten(' '.join(example.full_text.split()), BEGINNING)}"
 
 
 def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:

@@ -30,6 +30,9 @@ class DemoSettings:
     outputs: Count = 2000  # of a file, at most
     people: Count = 2  # requests that are answered at once; further ones wait
     device: Text = "cpu"  # of the models
+    # the model that guides steer, by folder or hub name; None for `generator` in the folder of models
+    generator: Text | None = None
+    dtype: Text = "float32"  # of the generator's weights
 
     def __post_init__(self) -> None:
         if self.host in EVERYWHERE and not self.hosts:
@@ -59,8 +62,9 @@ class DemoModels:
         folder = Path(settings.models)
         guides = {path.name.removeprefix(GUIDE): path for path in sorted(folder.glob(f"{GUIDE}*"))}
         generator = None
-        if guides and (folder / GENERATOR).is_dir():
-            generator = CausalLM.from_pretrained(str(folder / GENERATOR), settings.device)
+        source = settings.generator or str(folder / GENERATOR)
+        if guides and (settings.generator is not None or Path(source).is_dir()):
+            generator = CausalLM.from_pretrained(source, settings.device, settings.dtype)
         loaded = {} if generator is None else {name: load_guide(path, settings.device) for name, path in guides.items()}
         names = sorted(folder.iterdir()) if folder.is_dir() else []
         notes = tuple(dict.fromkeys(note for name in names for note in read_note(name)))

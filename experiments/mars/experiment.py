@@ -7,9 +7,11 @@ aspects, as in the paper.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from core.example import Example
 from core.scores import Metric, Scores
@@ -74,7 +76,7 @@ def mars_story(
     found = [score_set(run, each, variants, others, largest_ratios) for each in rated]
     return present(
         run,
-        [texts for one in found for texts in (one.originals, *one.adversaries.values())],
+        [one.originals for one in found],
         models,
         make_tables(found),
         [note for one in found for note in list_notes(one)],
@@ -85,6 +87,7 @@ def mars_story(
             for one in found
             if (kl := mean_kl(reference.augmented for reference in one.references)) is not None
         },
+        adversaries=[texts for one in found for texts in one.adversaries.values()],
         synthetic=data.synthetic,
     )
 
@@ -163,5 +166,14 @@ def list_notes(found: MarsScores) -> Iterator[str]:
     if shares := [f"{100 * found.altered[r]:.0f} % at {f'{r:g}'.lstrip('0')}" for r in found.ratios if r > 0]:
         yield f"{name}: references with a blank: {', '.join(shares)}"
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
+    yield from (f"{name}: {first} and {second} rank all texts alike" for first, second in list_equal(found.originals))
     if "retrieve" not in found.adversaries:
         yield f"no Retrieve for {name}: not every text has a context"
+
+
+def list_equal(texts: ScoredSet) -> Iterator[tuple[str, str]]:
+    """Pairs of metrics that rank all texts of a set alike by its first aspect: rows of one figure."""
+    ranks = {name: rankdata(texts.values(name, texts.aspects[0])) for name in texts.scores}
+    for first, second in combinations(ranks, 2):
+        if np.array_equal(ranks[first], ranks[second]):
+            yield first, second

@@ -18,6 +18,7 @@ from discriminators.discriminator import Discriminator
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
+from judge.tables import format_cell
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import JudgedPairs, OutputPair, PairedOutputs, judge_pairs, label_pairs
 from oumg.relative import SCORES, RelativeScores, relative_scores
@@ -180,6 +181,22 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
     return [f"{contest.about.format(*contest.systems)}{note}" for note in notes]
 
 
+def describe_verdict(found: Findings) -> str:
+    """Which system's outputs look more human to the discriminators of one kind, on more than half of the inputs."""
+    first, second = found.contest.systems
+    ur, ties, accuracy = found.scores.ur, found.scores.ties, found.scores.accuracy
+    if math.isnan(ur.low) or math.isnan(accuracy.low):
+        return f"By {found.kind}, no verdict: {ur.reason or accuracy.reason}"
+    if accuracy.low <= 0.5:
+        return f"By {found.kind}, no verdict: it is not shown to tell human texts from outputs"
+    shown = f"ur {format_cell(ur)}"
+    if ur.low > 0.5:
+        return f"By {found.kind}, the outputs of {first} look more human than those of {second} ({shown})"
+    if ur.high + ties.value < 0.5:
+        return f"By {found.kind}, the outputs of {second} look more human than those of {first} ({shown})"
+    return f"By {found.kind}, neither {first} nor {second} is shown to look more human ({shown})"
+
+
 def compare_systems(
     run: Run,
     plan: JudgesPlan,
@@ -205,14 +222,17 @@ def compare_systems(
         for each in first
         for seed, trained in each.discriminators.items()
     }
+    rows = [relative_row(each) for of_contest in found for each in of_contest]
+    finding = "; ".join(describe_verdict(each) for each in first)
     return present(
         run,
         score_origins(first, synthetic),
         {**(models or {}), **judges},
-        [Table(title, caption, [relative_row(each) for of_contest in found for each in of_contest]), *further],
+        [Table(title, caption, rows, finding=finding), *further],
         [*notes, *(note for each in found for note in comparison_notes(each))],
         settings=settings,
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
+        title=" against ".join(contests[0].systems),
         synthetic=synthetic,
     )
 

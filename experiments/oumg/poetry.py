@@ -31,7 +31,6 @@ from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, frequent_characters, poem_nll, spell_poems, tune_of
 
-VERSION = 1  # of generated poems; raise it whenever the same generator, forms and decoder would give other poems
 LARGEST_SHARE = 0.1  # of all poems in one input, beyond which an interval over inputs depends on that input
 PERPLEXITY = (
     "perplexity: of a character of all guided poems, given tune and form, under the unguided generator and its whole "
@@ -240,7 +239,7 @@ def write_poems(
             "seed": seed,
             "batch_size": plan.batch_size,
         }
-        folder = run.stages.get("poems", depends, build, version=VERSION)
+        folder = run.stages.get("poems", depends, build, code=[build, decoder.make])
     return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
 
 

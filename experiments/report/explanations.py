@@ -47,6 +47,8 @@ def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
             lines = _shade((label.format(**each), [(each["text"], each["cosine"])]) for each in rows)
         case {"parts": parts}:  # discriminators and Generative CDM: every sentence or turn adds to the score
             lines = _shade(((f"adds {value:.3f}", [(text, value)]) for text, value in parts), center=0.0)
+        case {"guided": tokens}:  # a steered text: guidance moved the log-probability of every token
+            lines = _shade([("likelier (blue) or less likely (orange) by guidance", tokens)], center=0.0)
         case _:
             chosen = {aspect: explanation[aspect]} if aspect in explanation else explanation
             lines = [line for name, each in chosen.items() for line in _read_aspect(name, each)]

@@ -14,6 +14,7 @@ from data.text_files import open_atomically
 from experiments.contracts import Outcome
 from experiments.report.plots import draw_svg
 from experiments.report.texts import list_texts
+from judge.agreement_tables import AGREEMENT
 from judge.tables import format_interval, format_number
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
@@ -35,7 +36,7 @@ def render(outcome: Outcome, run: Mapping[str, Any], config: str) -> str:
     environment.filters["breakable"] = break_names
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     tables = [table for table in outcome.tables if table.rows]
-    found = tables[0].finding if tables and tables[0].key else ""  # of a paper; tools end their notes with a sentence
+    found = tables[0].finding if tables else ""  # of an experiment; tools end their notes with a sentence
     defined, columns = define_columns(), {name for table in outcome.tables for name in table.columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
@@ -70,8 +71,12 @@ def break_names(text: str) -> Markup:
 
 
 def name_run(outcome: Outcome, called: str) -> str:
-    """The verb or experiment with its metrics, where these are few, and its sets."""
+    """The verb or experiment with its title, or with its metrics, where these are few, and its sets."""
+    if outcome.title:
+        return f"{called}: {outcome.title}"
+    rated = {row["set"] for table in outcome.tables if table.key == AGREEMENT for row in table.rows}
     sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
+    sets = [scored for scored in sets if scored.name in rated] if rated else sets  # without adversaries
     metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
     named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
     about = f"{named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}" if sets else ""

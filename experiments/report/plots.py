@@ -1,6 +1,7 @@
 """Plots that several experiments share, as matplotlib figures for one column of a paper (8 cm)."""
 
 import io
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,13 +30,19 @@ def make_figure(height: float) -> Figure:
     return Figure(figsize=(WIDTH, height / 2.54), layout="constrained")
 
 
+class NameWrapper(textwrap.TextWrapper):
+    """Wraps between words, and inside a name behind an underscore, a slash or a hyphen."""
+
+    wordsep_re = re.compile(r"(\s+)|(?<=[_/-])(?=\w)")
+
+
 def wrap(text: str, width: int = NAME) -> str:
-    """The text in lines of at most `width` characters.
+    """The text in lines of at most `width` characters; only a longer word without an underscore is cut.
 
     >>> wrap("cdm_discriminative_classifier", 20)
-    'cdm_discriminative_c\\nlassifier'
+    'cdm_discriminative_\\nclassifier'
     """
-    return textwrap.fill(text, width)
+    return NameWrapper(width).fill(text)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
@@ -95,11 +102,11 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     return figure
 
 
-def make_panels(names: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each name, two beside each other."""
+def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel of this height in cm for each name, two beside each other."""
     columns = min(2, len(names))
     rows = -(-len(names) // columns)
-    figure = make_figure(1.5 + 3.3 * rows)
+    figure = make_figure(1.5 + height * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for panel, name in zip(panels, names, strict=False):
         panel.set_title(wrap(name, PANEL))
@@ -136,3 +143,49 @@ def plot_intervals(found: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> d
         figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
         figure.supxlabel(wrap(title, TITLE))
     return figures
+
+
+@styled
+def plot_settings(
+    panels: Mapping[str, Sequence[Estimate | None]], labels: Sequence[str], named: str, title: str
+) -> Figure:
+    """A panel for each metric with a line for each job of a sweep: its estimate and, where there is one, its interval.
+
+    `labels` are the values of the settings of each job, `named` the names of these settings.
+    """
+    figure, axes = make_panels([*panels], height=1.5 + 0.35 * len(labels))
+    for number, (panel, estimates) in enumerate(zip(axes, panels.values(), strict=True)):
+        for place, estimate in enumerate(estimates):
+            if estimate is None:
+                continue
+            panel.plot([estimate.low, estimate.high], [place, place], color="C0")
+            panel.plot(estimate.value, place, marker="o", color="C0")
+        if number % 2 == 0:
+            panel.set_yticks(range(len(labels)), [wrap(label) for label in labels])
+        else:
+            panel.set_yticks([])
+        panel.set_ylim(len(labels) - 0.5, -0.5)
+        panel.locator_params(axis="x", nbins=4)
+        panel.grid(axis="x", linewidth=0.3, alpha=0.5)
+    figure.supylabel(wrap(named, TITLE))
+    figure.supxlabel(wrap(title, TITLE))
+    figure.set_label(f"{title}, for each job of the sweep.")
+    return figure
+
+
+@styled
+def plot_curves(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
+    """A panel for each training: its loss by the batches that it has seen, and its held-out loss."""
+    figure, panels = make_panels([*curves], height=2.8)
+    for panel, points in zip(panels, curves.values(), strict=True):
+        for name, color, marker in (("train/loss", "C0", "."), ("val/loss", "C1", "o")):
+            steps = [point["step"] for point in points if name in point]
+            losses = [point[name] for point in points if name in point]
+            panel.plot(steps, losses, color=color, marker=marker)
+        panel.set_xlim(left=0)
+        panel.locator_params(axis="x", nbins=4, integer=True)
+        panel.locator_params(axis="y", nbins=5)
+    figure.supxlabel("batches")
+    figure.supylabel("loss (nats)")
+    figure.set_label("Learning curves: the loss of the training texts (blue) and of the held-out texts (orange).")
+    return figure

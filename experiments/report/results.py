@@ -84,12 +84,18 @@ def name_machine() -> str:
 
 
 def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    """One record per set and example: ratings, scores by metric and aspect, and the reasons for null scores."""
+    """One record per set and example: ratings, scores by metric and aspect, and the reasons for null scores.
+
+    The hash of the text tells whether two runs scored the same texts.
+    """
     for scored in outcome.scored:
         for i, example in enumerate(scored.examples):
             yield {
                 "set": scored.name,
                 "id": example.id,
+                "system": example.system,
+                "group": example.group,
+                "text_hash": fingerprint(example.full_text),
                 "ratings": dict(example.ratings),
                 "scores": {m: {a: v[i] for a, v in s.values.items()} for m, s in scored.scores.items()},
                 "dropped_tokens": {m: s.dropped_tokens[i] for m, s in scored.scores.items() if s.dropped_tokens[i]},

@@ -17,36 +17,45 @@ from typing import Any
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 
 from core.extras import named_extras
 from core.faults import InputFaults, MissingModel, SettingFault, printable
 from core.settings import Seed, Several, check, one_of
-from core.stages import Stages
+from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
 from experiments.report import page, results
 from experiments.runner import hardware, terminal
 from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.journal import Journal, journal, quiet_libraries
-from experiments.runner.redaction import redact_leaves
-from experiments.runner.tracking import NoTracking, is_first_process
+from experiments.runner.redaction import redact, redact_leaves
+from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import COPIES, check_trusted, leaves
-from experiments.runner.words import find_verb
+from experiments.runner.words import find_verb, name_extra
 from judge.metrics import importable
 from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 CUES = ("ridge", "none")
-REDACTED = ("signature", "tables", "notes", "figures", "files")  # of an outcome; scored texts, plots and models stay
+REDACTED = (
+    "signature",
+    "title",
+    "tables",
+    "notes",
+    "figures",
+    "files",
+)  # of an outcome; scored texts, plots and models stay
 
 log = logging.getLogger(__name__)
 
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 
 
-def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str] = ()) -> int:
+def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str] = (), job: str = "") -> int:
     """Runs the experiment of a resolved configuration; returns the exit code.
 
-    `allow` holds the packages that targets may name besides the objects in configs/ (see `trust`).
+    `allow` holds the packages that targets may name besides the objects in configs/ (see `trust`). `job` names a job of
+    a sweep by the settings that vary; it prints one line, because the sweep shows the results of all jobs.
 
     0: success. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
     2: bad input or settings; nothing is written.
@@ -58,22 +67,12 @@ def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str]
     with ExitStack() as held, journal() as kept:
         held.callback(importable.reset, importable.set(frozenset(allow)))
         try:
+            hardware.ignore_ranks(config)
             with named_extras(name_extra(str(OmegaConf.select(config, "experiment._target_")))):
-                _run(config, folder, tuple(overrides), allow, kept, held)
+                _run(config, folder, tuple(overrides), allow, kept, held, job=job)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             return _report_end(error, config, folder, kept, held)
     return FINE
-
-
-def name_extra(target: str) -> str | None:
-    """The extra that an experiment of this project needs as a whole; a tool needs what its metrics do.
-
-    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.demo.models.models")
-    (None, 'papers')
-    """
-    if not target.startswith("experiments.") or target.startswith("experiments.tools."):
-        return None
-    return "demo" if target == "experiments.demo.demo.demo" else "papers"
 
 
 def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Journal, held: ExitStack) -> int:
@@ -93,7 +92,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
         return BAD_INPUT
     where = f"the traceback is in {_short(folder)}/run.log"
-    if is_first_process() and not kept.writes:  # the run failed before it began
+    if hardware.is_first_process(config) and not kept.writes:  # the run failed before it began
         if folder.is_dir() and any(folder.iterdir()):
             where = f"{_short(folder)} is as it was\n{trace}"
         else:
@@ -132,13 +131,20 @@ def set_library_defaults(network: bool) -> None:
 
 
 def _run(
-    config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Collection[str], kept: Journal, held: ExitStack
+    config: DictConfig,
+    folder: Path,
+    overrides: tuple[str, ...],
+    allow: Collection[str],
+    kept: Journal,
+    held: ExitStack,
+    *,
+    job: str,
 ) -> None:
     started, clock = datetime.now().astimezone(), time.perf_counter()
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     experiment, tracking = _build(config, plain, folder, allow)
 
-    redacted, first = redact_leaves(plain), is_first_process()
+    redacted, first = redact_leaves(plain), hardware.is_first_process(config)
     written = OmegaConf.to_yaml(OmegaConf.create(redacted))
     if first:
         _begin(folder, kept, held)
@@ -146,7 +152,7 @@ def _run(
     verb = find_verb(config.name)
     log.info("%s, seed %d, in %s", verb or config.name, config.seed, _short(folder))
     exit_code = FAILED
-    tracking.open(folder, config.name, redacted)
+    tracking.open(folder, config.name, redacted, first=first, job=redact(job))
     try:
         with terminal.show_steps() as progress:
             run = Run(
@@ -179,7 +185,7 @@ def _run(
             }
             _deliver(outcome, results.results(outcome, about), written, folder, config.plots)
             tracking.publish(outcome, folder)
-            _summarise(outcome, about["seconds"], folder)
+            _summarise(outcome, about["seconds"], folder, job)
         exit_code = FINE
     finally:
         tracking.close(exit_code)
@@ -205,6 +211,7 @@ def _build(
     check_trusted(plain, allow)
     results.check_run_folder(folder)
     results.check_place("stages_dir", Path(config.stages_dir))
+    check_writable("stages_dir", Path(config.stages_dir))
     _check_paths(plain, folder)
     completed = complete_experiment(plain)  # imports the targets
     check_targets(plain["logger"], "logger")
@@ -254,18 +261,25 @@ def _begin(folder: Path, kept: Journal, held: ExitStack) -> None:
     kept.write_to(folder / "run.log")
 
 
-def _summarise(outcome: Outcome, seconds: float, folder: Path) -> None:
+def _summarise(outcome: Outcome, seconds: float, folder: Path, job: str) -> None:
     out = terminal.console(stderr=outcome.printed is not None)
+    if job:
+        out.print(literal(redact(f"{job}: {seconds:.1f} s, {_short(folder)}/report.html")))
+    else:
+        _print_results(outcome, out)
+        out.print(literal(f"{seconds:.1f} s, {_short(folder)}/report.html"))
+    if outcome.printed is not None:
+        terminal.print_file(outcome.printed)
+
+
+def _print_results(outcome: Outcome, out: Console) -> None:
     figures = Table("Figures", "", [{"figure": name, "value": value} for name, value in outcome.figures.items()])
     for table in [*outcome.tables, *([figures] if figures.rows else [])]:
-        out.print(table.to_terminal(out.width))
+        out.print(table.to_terminal(terminal.table_width(out)))
     for note in outcome.notes:
         out.print(f"[bold yellow]![/] {literal(note)}")
     for file in outcome.files:
         out.print(literal(f"wrote {_short(file)}"))
-    out.print(literal(f"{seconds:.1f} s, {_short(folder)}/report.html"))
-    if outcome.printed is not None:
-        terminal.print_file(outcome.printed)
 
 
 def _short(path: Path) -> str:

@@ -11,12 +11,13 @@ import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from core.faults import SettingFault
 from experiments.contracts import Progress
@@ -26,6 +27,75 @@ if TYPE_CHECKING:
     import pytorch_lightning
     import torch
     from pytorch_lightning.callbacks import Callback
+
+LOGGED = 5  # batches between points in a logger; with Lightning's 50, a small model has no curve
+TOOLS = "experiments.tools."  # beginning of the targets that train nothing
+
+RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
+
+
+def is_first_process(config: DictConfig) -> bool:
+    """Whether this is the first process of a distributed run, the only one that writes.
+
+    A rank in the environment counts only where the trainer has several devices or nodes. A job array and `srun` give
+    ranks to many runs that do not belong together.
+
+    Raises SettingFault for a rank that is not a number.
+    """
+    lightning = sys.modules.get("lightning_utilities.core.rank_zero")  # sets `rank` once Lightning is imported
+    rank = getattr(lightning and lightning.rank_zero_only, "rank", None)
+    first = rank == 0 if rank is not None else read_rank() == 0
+    return first or not has_several_processes(config)
+
+
+def read_rank() -> int:
+    """The rank of this process in the environment; 0 without one. Raises SettingFault for what is not a number."""
+    name = next((name for name in RANKS if name in os.environ), None)
+    if name is None:
+        return 0
+    value = os.environ[name]
+    if not value.isdecimal():
+        raise SettingFault(f"{name} must be the rank of a process, a number from 0 on, but is {value!r}: unset it")
+    return int(value)
+
+
+def ignore_ranks(config: DictConfig) -> None:
+    """Sets a rank in the environment that does not count to 0, before Lightning reads it."""
+    given = {name: "0" for name in RANKS if name in os.environ}
+    if given and not has_several_processes(config):
+        os.environ.update(given)
+
+
+def has_several_processes(config: DictConfig) -> bool:
+    """Whether this run trains, and its trainer has several devices or nodes."""
+    return count_processes(config) > 1
+
+
+def count_processes(config: DictConfig) -> int:
+    """The processes of a training of this run; 1 for an experiment that trains nothing."""
+    if str(OmegaConf.select(config, "experiment._target_")).startswith(TOOLS):
+        return 1
+    return count_devices(config.trainer) * int(config.trainer.get("num_nodes", 1))
+
+
+def count_devices(trainer: DictConfig) -> int:
+    """The devices of one node: as they are set, or all GPUs where they are `auto` or -1."""
+    devices = trainer.get("devices", 1)
+    if str(devices) in ("auto", "-1"):
+        return 1 if trainer.accelerator == "cpu" else count_gpus()
+    if str(devices).isdecimal():
+        return int(devices)
+    named = devices.split(",") if isinstance(devices, str) else devices
+    return len([name for name in named if str(name).strip()])
+
+
+def count_gpus() -> int:
+    """The GPUs of this machine that CUDA shows, or 1 if there are none; without torch nothing trains."""
+    if find_spec("torch") is None:
+        return 1
+    import torch
+
+    return max(1, torch.cuda.device_count())
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
@@ -46,8 +116,10 @@ def build_trainer(
     config: DictConfig, folder: Path, progress: Progress, callbacks: Sequence[Callback] = (), **arguments: Any
 ) -> pytorch_lightning.Trainer:
     """Builds the configured trainer with the further `arguments` of one training; the first call imports Lightning."""
-    shown = {"enable_progress_bar": False, "enable_model_summary": False}
-    settings = {"default_root_dir": folder, "logger": False, **shown, **arguments}
+    usual: dict[str, Any] = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
+    if "log_every_n_steps" not in config:
+        usual["log_every_n_steps"] = LOGGED
+    settings = {"default_root_dir": folder, **usual, **arguments}
     return instantiate(config)(callbacks=[*callbacks, count_steps(progress)], **settings)
 
 
@@ -70,6 +142,20 @@ def count_steps(progress: Progress) -> Callback:
         on_train_end=lambda *_: shown.close(),
         on_exception=lambda *_: shown.close(),
     )
+
+
+def refuse_processes(config: DictConfig) -> None:
+    """Raises SettingFault for a job of a sweep whose trainings take several processes of this machine.
+
+    Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`.
+    """
+    processes = count_processes(config)
+    if processes > 1:
+        asked = f"trainer.devices={config.trainer.devices} and trainer.num_nodes={config.trainer.get('num_nodes', 1)}"
+        raise SettingFault(
+            f"with -m every job trains in one process, but {asked} ask for {processes}: set trainer.devices=1 "
+            "(hydra/launcher=joblib runs jobs at the same time), or start a single run for each setting"
+        )
 
 
 def check_trainer(config: DictConfig) -> torch.device:

@@ -66,6 +66,7 @@ def journal() -> Iterator[Journal]:
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     kept, shown = Journal(), Terminal()
+    found = FirstFinding()
     shown.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     root.handlers = [kept.waiting, shown]
     root.setLevel(logging.INFO)
@@ -75,14 +76,30 @@ def journal() -> Iterator[Journal]:
         library.handlers.clear()
         library.propagate = True
     logging.captureWarnings(True)
+    logging.getLogger("core.stages").addFilter(found)
     try:
         yield kept
     finally:
+        logging.getLogger("core.stages").removeFilter(found)
         logging.captureWarnings(False)
         for handler in root.handlers:
             handler.close()
         root.handlers = before
         root.setLevel(level)
+
+
+class FirstFinding(logging.Filter):
+    """Lets a message about a stage pass once in a run: several steps may need the same stage."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        is_new = message not in self.seen
+        self.seen.add(message)
+        return is_new
 
 
 class Terminal(logging.Handler):

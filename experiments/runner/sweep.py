@@ -3,6 +3,7 @@
 import json
 import os
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,16 +17,18 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.joint import joint_rows, seed_rows, varied_settings
+from experiments.report.joint import Job, join_jobs, name_job, varied_settings
 from experiments.report.results import claim_folder, write_json
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, search_path
 from experiments.runner.execution import FAILED, FINE, execute
+from experiments.runner.hardware import refuse_processes
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.terminal import open_streams
 from experiments.runner.words import quote
-from judge.tables import Table, literal
+from judge.tables import literal
 
+CLUSTER = ("hydra/launcher=slurm", "hydra/launcher=submitit_slurm")  # start the processes of a training themselves
 KEPT = ("signature", "notes", "figures", "table", "seconds")  # of a job's results.json
 
 
@@ -41,9 +44,16 @@ def run_sweep(
 
     `jobs` holds the settings of each, `configs` their checked configurations, `settings` those of the sweep with its
     launcher, and `words` the command line without `-m`.
+
+    Raises SettingFault for a job whose trainings take several processes on this machine.
     """
+    if not any(setting.startswith(CLUSTER) for setting in settings):
+        for config in configs:
+            refuse_processes(config)
     folder = Path(os.path.realpath(configs[0].run_dir))
-    job = partial(run_job, options=[word for word in words if word.startswith("--")], allow=allow)
+    options = [word for word in words if word.startswith("--")]
+    varied = varied_settings([split_settings(job) for job in jobs])
+    job = partial(run_job, options=options, allow=allow, varied=varied)
     places = [folder / str(number) for number in range(len(jobs))]
     codes: list[int | None] = []
     lost: Exception | None = None
@@ -89,38 +99,61 @@ def launch(
         return [done.return_value for done in launcher.launch(jobs, initial_job_idx=0)]
 
 
-def run_job(config: DictConfig, options: Sequence[str], allow: Sequence[str]) -> int:
-    """Runs one job; a Hydra launcher calls it, perhaps in another process."""
+def run_job(config: DictConfig, options: Sequence[str], allow: Sequence[str], varied: Sequence[str]) -> int:
+    """Runs one job, which is named by the settings that vary; a Hydra launcher calls it, perhaps in another process."""
     open_streams()  # in another process
     hydra = HydraConfig.get()
     OmegaConf.resolve(config)
     OmegaConf.update(config, "run_dir", hydra.runtime.output_dir)
     own = [setting for setting in hydra.overrides.task if not setting.startswith("run_dir=")]
-    return execute(config, [*options, *own], allow)
+    name = name_job(split_settings(own), varied) or f"job {hydra.job.num}"
+    return execute(config, [*options, *own], allow, job=name)
+
+
+def split_settings(settings: Sequence[str]) -> dict[str, str]:
+    """Settings of a command line by name.
+
+    >>> split_settings(["+exp=toy", "gamma=0.5"])
+    {'exp': 'toy', 'gamma': '0.5'}
+    """
+    pairs = (setting.lstrip("+").partition("=") for setting in settings)
+    return {name: value for name, _, value in pairs}
 
 
 def read_job(number: int, settings: Sequence[str], folder: Path, exit_code: int) -> dict[str, Any]:
     """What sweep.json says of a job."""
-    pairs = (setting.lstrip("+").partition("=") for setting in settings)
-    job = {"number": number, "settings": {key: value for key, _, value in pairs}, "folder": str(folder)}
+    job = {"number": number, "settings": split_settings(settings), "folder": str(folder)}
     found = json.loads((folder / "results.json").read_text("utf-8")) if exit_code == FINE else {}
     return redact_leaves({**job, "exit_code": exit_code} | {key: found[key] for key in KEPT if key in found})
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Prints the joint table of all jobs; writes it as joint.md where jobs have different settings."""
-    varied = varied_settings(jobs)
-    numbered = [{**job, "settings": {**job["settings"], "job": job["number"]}} for job in jobs]
-    rows = joint_rows(numbered, ["job", *varied])
-    tables = [Table(f"{len(jobs)} jobs", "", rows)]
-    if "seed" in varied and (means := seed_rows(rows, varied)):
-        tables.append(Table("Over seeds", "mean and spread (standard deviation)", means))
+    """Prints the joint table of the jobs that ended well, and the jobs that failed.
+
+    Writes the table, in several forms, where jobs have different settings.
+    """
     out = terminal.console()
-    for table in tables:
-        out.print(table.to_terminal(terminal.WIDTH_OF_A_FILE))
+    width = terminal.table_width(out)
+    ended = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["exit_code"] == FINE]
+    if ended:
+        joint = join_jobs(ended)
+        for table in joint.fit_tables(width):
+            out.print(table.to_terminal(width))
+        for note in [*joint.notes, *list_notes(jobs)]:
+            out.print(f"[bold yellow]![/] {literal(note)}")
+        if len(ended) > 1 and joint.whole.rows:
+            joint.write(folder)
+            out.print(literal(f"{folder}/joint.md"))
     for job in jobs:
         if job["exit_code"] != FINE:
             out.print(literal(f"job {job['number']} failed ({job['exit_code']}): {job['folder']}/run.log"))
-    if varied and len(rows) > 1:
-        (folder / "joint.md").write_text("\n".join(table.to_markdown() for table in tables), encoding="utf-8")
     out.print(literal(f"{folder}/sweep.json"))
+
+
+def list_notes(jobs: Sequence[dict[str, Any]]) -> list[str]:
+    """The notes that all jobs have, and the number of the others, which stand in the reports."""
+    notes = [job["notes"] for job in jobs if job["exit_code"] == FINE]
+    counts = Counter(note for of_job in notes for note in dict.fromkeys(of_job))
+    shared = [note for note, count in counts.items() if count == len(notes)]
+    others = len(counts) - len(shared)
+    return [*shared, *([f"{others} more notes stand in the reports of single jobs"] if others else [])]

@@ -30,7 +30,8 @@ if TYPE_CHECKING:  # keeps numpy out of the start of the runner
 log = logging.getLogger(__name__)
 
 MINUTE = 60.0  # seconds between lines about a run that nobody watches
-WIDTH_OF_A_FILE = 100_000  # characters: a table has all columns where the output is not a terminal
+WIDTH_OF_A_FILE = 100_000  # characters: a line that is no table is not broken where the output is not a terminal
+WIDTH_OF_A_TABLE = 120  # characters, where the output is not a terminal: what a log or a page shows without wrapping
 
 
 def program() -> tuple[str, ...]:
@@ -47,6 +48,11 @@ def console(stderr: bool = False) -> Console:
     """A console on standard output or standard error; if that is not a terminal, it is wide enough for all columns."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else WIDTH_OF_A_FILE, highlight=False, soft_wrap=stderr)
+
+
+def table_width(out: Console) -> int:
+    """The width of tables on a console: that of the terminal, or one that fits a log."""
+    return WIDTH_OF_A_TABLE if out.width == WIDTH_OF_A_FILE else out.width
 
 
 def print_file(path: Path) -> None:

@@ -5,36 +5,35 @@ In a distributed run only the first process sends anything.
 
 from __future__ import annotations
 
-import os
+import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.faults import SettingFault
 from experiments.contracts import Outcome, Table
 from experiments.runner.redaction import redact, redact_leaves
+from judge.agreement_tables import AGREEMENT
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
     import wandb
     from pytorch_lightning.loggers import Logger
 
 
-RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
-
-
-def is_first_process() -> bool:
-    """Whether this is the first process of a distributed run, the only one that writes."""
-    named = (os.environ[name] for name in RANKS if name in os.environ)
-    lightning = sys.modules.get("lightning_utilities.core.rank_zero")  # sets `rank` once Lightning is imported
-    return getattr(lightning and lightning.rank_zero_only, "rank", int(next(named, 0))) == 0
+LONGEST_NAME = 128  # characters of a name in W&B
+STATISTICS = ("pearson", "spearman", "kendall", "beyond_cues")
 
 
 class NoTracking:
     """No tracking. The runner calls `open`, then `loggers` for each training, `publish` and `close`."""
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None: ...
+    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
+        """Begins a run. `job` names a job of a sweep by the settings that vary.
+
+        `first` says whether this is the first process of a distributed run.
+        """
 
     def loggers(self, training: str) -> list[Logger]:
         return []
@@ -47,7 +46,7 @@ class NoTracking:
 class CsvTracking(NoTracking):
     """Lightning's CSVLogger: `csv/TRAINING/metrics.csv` in the run folder."""
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
+    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
         self.folder = folder
 
     def loggers(self, training: str) -> list[Logger]:
@@ -68,10 +67,11 @@ class WandbTracking(NoTracking):
         self.settings = {"project": project, "entity": entity, "mode": mode, "tags": redact_leaves(list(tags))}
         self.name = ""
         self.run: wandb.Run | None = None
+        self.trained: set[str] = set()  # trainings whose curves Lightning sends
 
-    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
+    def open(self, folder: Path, name: str, config: Mapping[str, Any], first: bool = True, job: str = "") -> None:
         self.name = name
-        if not is_first_process():
+        if not first:
             return
         import wandb
 
@@ -80,17 +80,23 @@ class WandbTracking(NoTracking):
             self.run = wandb.init(
                 **self.settings,  # pyright: ignore[reportArgumentType]
                 dir=folder,
-                name=redact(f"{name}/{folder.name}"),
-                group=name,
+                name=redact(f"{name}/{job or folder.name}")[:LONGEST_NAME],
+                group=redact(f"{name}/{folder.parent.name}" if job else name)[:LONGEST_NAME],
                 config=dict(config),
                 settings=wandb.Settings(console="off", silent=True),  # run.log records the output
             )
+        except wandb.Error as error:
+            raise SettingFault(
+                f"logger.mode={self.settings['mode']} needs a network and a key of W&B, but W&B says: {error}\n"
+                "logger.mode=offline keeps the run in its folder, and `wandb sync` sends it later"
+            ) from error
         finally:
             sys.argv = arguments
         self.run.define_metric("trainer/global_step")
         self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
 
     def loggers(self, training: str) -> list[Logger]:
+        self.trained.add(training)
         return [log_training(self.run, training)]
 
     def publish(self, outcome: Outcome, folder: Path) -> None:
@@ -98,6 +104,9 @@ class WandbTracking(NoTracking):
             return
         import wandb
 
+        for training, points in outcome.curves.items():
+            if training not in self.trained:  # found as a stage of an earlier run
+                self._send_curve(training, points)
         tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}
         plots = {f"plots/{file.stem}": wandb.Image(str(file)) for file in sorted(folder.glob("plots/*.png"))}
         self.run.log({**tables, **plots})
@@ -105,13 +114,40 @@ class WandbTracking(NoTracking):
             artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
             self.run.log_artifact(artifact)
-        self.run.summary.update(
-            {"signature": outcome.signature, "notes": list(outcome.notes), "figures": dict(outcome.figures)}
-        )
+        figures = {f"figures/{name}": value for name, value in outcome.figures.items()}
+        self.run.summary.update({"signature": outcome.signature, "notes": list(outcome.notes), **figures})
+        self.run.summary.update(list_agreements(outcome.tables))
+
+    def _send_curve(self, training: str, points: Sequence[Mapping[str, float]]) -> None:
+        """Sends the points of a learning curve as Lightning would have sent them."""
+        assert self.run is not None
+        for point in points:
+            values = {f"{training}/{name}": value for name, value in point.items() if name != "step"}
+            self.run.log({**values, "trainer/global_step": point["step"]})
 
     def close(self, exit_code: int) -> None:
         if self.run is not None:
             self.run.finish(exit_code=exit_code)
+
+
+def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
+    """Each agreement over all texts as numbers by name: `agreement/SET/ASPECT/METRIC/STATISTIC` and its interval ends.
+
+    The ends are `..._low` and `..._high`. What is undefined has no name.
+    """
+    rows = [row for table in tables if table.key == AGREEMENT for row in table.rows]
+    found: dict[str, float] = {}
+    for row in rows:
+        if row.get("grouping", "global") != "global":
+            continue
+        place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
+        for statistic in STATISTICS:
+            estimate = row[statistic]
+            ends = {} if estimate.reason else {"_low": estimate.low, "_high": estimate.high}
+            for ending, value in {"": estimate.value, **ends}.items():
+                if not math.isnan(value):
+                    found[f"{place}/{statistic}{ending}"] = value
+    return found
 
 
 def to_wandb_table(table: Table) -> wandb.Table:

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,6 +27,7 @@ from omegaconf.resolvers import oc
 
 from core.configs import CONFIGS
 from core.faults import SettingFault, format_value, suggest_similar
+from core.hosts import is_this_machine
 from experiments.runner.redaction import referenced
 
 # The closed list: what is the command line's alone, unless `configs/` says the same.
@@ -105,8 +105,7 @@ def _is_here(text: str) -> bool:
     if not re.match(r"\s*https?:", text, re.IGNORECASE):
         return True
     try:
-        host = urlsplit(text.strip()).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
+        return is_this_machine(urlsplit(text.strip()).hostname or "")
     except ValueError:
         return False
 

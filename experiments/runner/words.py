@@ -33,7 +33,7 @@ VERBS = {
     "audit": Verb("audit", "data.path"),
     "plan": Verb("plan", "pilot.path"),
     "steer": Verb("steer"),
-    "train cdm": Verb("cdm_dialogue", "data.train_path", ("data=dialogues",), "Train CDM's metrics on your dialogues"),
+    "train cdm": Verb("train_cdm", "data.train_path"),
     "train discriminator": Verb("oumg", line="Train discriminators of human text and two systems, which they compare"),
     "train guide": Verb("guided_text", "data.path", line="Train guides and classifiers of the labels of your texts"),
     "demo": Verb("demo"),
@@ -41,14 +41,14 @@ VERBS = {
 }
 # settings that are lists, so that neither a,b nor a alone needs brackets
 LISTS = {"metrics", "metric.aspects", "pilot.systems", "differences", "raters", "costs", "kinds", "seeds", "labels"}
-LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules"}
+LISTS |= {"strengths", "ks", "plots", "lower_is_better", "demo.hosts", "data.plain", "model.rules", "model.baseline"}
 ONE_OR_SEVERAL = re.compile(r"\+\+data\.columns\..+|data\.references|data\.rated|metric\.(model|price)")
 SYSTEMS = {"compare", "preferences"}  # experiments that take a file per system
 SEVERAL_METRICS = "judge score, compare and agree take several: metrics=bleu,rouge_l"
 ONE_NAME = {"exp": "+exp=score", "metric": f"metric=bleu. {SEVERAL_METRICS}"}
 
 
-SCALES = ("tiny", "paper")  # the file names in configs/model/PAPER
+SCALES = ("tiny", "pretrained", "paper")  # the file names in configs/model/PAPER
 
 
 def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:
@@ -187,7 +187,7 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
         if twice := [name for name in names if names.count(name) > 1]:
             raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
         return [f"+metric@metrics.{name}={name}" for name in names]
-    if (key in LISTS and is_plain) or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
+    if (key in LISTS and is_plain and value != "null") or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
         return [f"{key}=[{value}]"]
     if has_several:
         raise SettingFault(f"{setting} needs -m, which runs a job for each value; a list is written '{key}=[{value}]'")
@@ -201,6 +201,17 @@ def find_verb(experiment: str) -> str:
     ('agree', '')
     """
     return next((name for name, verb in VERBS.items() if verb.experiment == experiment and not verb.line), "")
+
+
+def name_extra(target: str) -> str | None:
+    """The extra that an experiment of this project needs as a whole; a tool needs what its metrics do.
+
+    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.demo.models.models")
+    (None, 'papers')
+    """
+    if not target.startswith("experiments.") or target.startswith("experiments.tools."):
+        return None
+    return "demo" if target == "experiments.demo.demo.demo" else "papers"
 
 
 def name_verb(words: Sequence[str]) -> list[str]:

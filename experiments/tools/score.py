@@ -22,7 +22,7 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
     printed = run.folder / ROWS if output == STANDARD else None
     with redirect_stdout(sys.stderr) if printed else nullcontext():  # libraries print
         with run.timed("loading"):
-            signatures = engine.prepare(file.source)
+            signatures = engine.prepare(file)
         with run.timed("scoring"):
             found = score_file(file, engine, signatures, printed or output, run.stages, run.progress)
     if not printed:

@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from core.example import Example
+from core.scores import Scores
 from discriminators.guides import load_guide
 from experiments.contracts import Outcome, Run
 from judge import steering
+from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from oumg.guidance import GuidanceRule
 
@@ -26,4 +31,21 @@ def steer(
     loaded, lm = load_guide(guide, device), CausalLM.from_pretrained(generator, device, dtype)
     with run.timed("generating"):
         found = steering.steer(lm, loaded, prompts, strength, k, rule, new_tokens, samples, run.seed)
-    return Outcome(found.signature, tables=found.tables, notes=list(found.notes))
+    shown = [show_texts(found)]
+    return Outcome(found.signature, found.tables, shown=shown, notes=list(found.notes), title=", ".join(prompts))
+
+
+def show_texts(found: steering.SteeredTexts) -> ScoredSet:
+    """The guided texts with the guide's probability of its attribute, for the page, which colours their tokens."""
+    examples = tuple(
+        Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(found.texts, start=1)
+    )
+    values = np.array([each.attribute for each in found.texts], dtype=np.float64)
+    explanations = [{"guided": list_moved(each)} for each in found.texts]
+    scores = Scores({"attribute": values}, found.signature, explanations=explanations)
+    return ScoredSet("guided texts", examples, {"guide": scores})
+
+
+def list_moved(text: steering.SteeredText) -> list[tuple[str, float]]:
+    """The tokens of a guided text, and how far guidance moved the log-probability of each, in nats."""
+    return [(token.text, token.moved) for token in text.guided]

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 from baselines.chat import CachedChat
-from baselines.endpoint import LARGEST, ChatFault, EndpointChat, EndpointFault, Reply
+from baselines.endpoint import LARGEST, LONGEST, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply
 from baselines.llm_judge import LLMJudge
+from baselines.verdicts import read_verdict
 from core.example import Example
 from core.faults import SettingFault
+from judge.scoring import score
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
 KEY = "sk-planted-0123456789"
@@ -117,7 +119,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
 
 
 def chat(url: str, **settings: Any) -> EndpointChat:
-    return EndpointChat("toy", url, **{"retries": 0, "timeout": 5.0, "logprobs": True, "structured": False, **settings})
+    return EndpointChat(
+        "toy", url, **{"retries": 0, "timeout": 5.0, "logprobs": False, "structured": False, **settings}
+    )
 
 
 def closed_port() -> int:
@@ -134,11 +138,12 @@ def test_an_endpoint_is_asked_with_the_key_of_the_environment(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server = serve(answer_with(200, completion("4", [("4", -0.1), ("5", -2.5)])))
-    reply = chat(server.url).ask("How good?")
-    expected = Reply(text="4", alternatives=((("4", -0.1), ("5", -2.5)),), prompt_tokens=9, answer_tokens=2)
-    assert reply == expected
-    assert server.keys == [f"Bearer {KEY}"]
-    assert server.requests == [
+    asked = chat(server.url, logprobs=True)
+    reply = asked.ask("How good?")
+    four = ChosenToken(place=0, token="4", likeliest=(("4", -0.1), ("5", -2.5)))
+    assert reply == Reply(text="4", chosen=(four,), prompt_tokens=9, answer_tokens=2)
+    assert server.keys == [f"Bearer {KEY}"] * 2
+    assert server.requests[1:] == [
         {
             "model": "toy",
             "messages": [{"role": "user", "content": "How good?"}],
@@ -182,7 +187,9 @@ def test_the_verdict_alone_is_asked_for_where_the_endpoint_takes_a_schema(
     serve: Callable[..., Server], tmp_path: Path, is_taken: bool
 ) -> None:
     (tmp_path / "r.txt").write_text("[good]\nIs it good?\nno:\nyes:")
-    first = answer_with(200, completion("{}")) if is_taken else answer_with(422, '{"error": "response_format"}')
+    first = (
+        answer_with(200, completion('{"rating": 1}')) if is_taken else answer_with(422, '{"error": "response_format"}')
+    )
     answers = ('{"answer": "yes"}', "No.", '{"rating": 4}', '{"choice": "B"}', '{"choice": "B"}')
     server = serve(first, *(answer_with(200, completion(each)) for each in answers))
     asked = chat(server.url, structured="auto")
@@ -213,6 +220,14 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     "no JSON": (answer_with(200, "not JSON"), "cannot be read"),
     "an empty object": (answer_with(200, "{}"), "choices is required"),
     "negative usage": (answer_with(200, completion("4", usage={"prompt_tokens": -5})), "usage.prompt_tokens"),
+    "usage of 400 digits": (
+        answer_with(200, completion("4", usage={"prompt_tokens": 0}).replace(": 0}", f": {'9' * 400}}}")),
+        "usage.prompt_tokens",
+    ),
+    "usage of 5,000 digits": (
+        answer_with(200, completion("4", usage={"prompt_tokens": 0}).replace(": 0}", f": {'9' * 5000}}}")),
+        "cannot be read",
+    ),
     "content as a list": (answer_with(200, completion(["4"])), "content"),
     "half a character": (answer_with(200, completion("4 \ud800")), "cannot be read"),
     "an infinite logprob": (answer_with(200, completion("4", [("4", 777.5)]).replace("777.5", "1e999")), "logprob"),
@@ -252,6 +267,72 @@ def test_what_real_endpoints_send_is_read(
 ) -> None:
     server = serve(answer_with(200, completion("4", alternatives)))
     assert LLMJudge(chat(server.url), ("coherence",)).score(TEXTS).values["coherence"].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("spelled", [["4"], ["It", " is", "…", "</think>", "\n", "Rating", ":", " 4", "<end>"]])
+def test_tokens_are_found_in_the_text(spelled: list[str], serve: Callable[..., Server]) -> None:
+    """An endpoint may take reasoning out of the text, but not out of the tokens."""
+    text = "4" if len(spelled) == 1 else "Rating: 4"
+    positions = [{"token": each, "top_logprobs": [{"token": each, "logprob": 0.0}]} for each in spelled]
+    choice = {"message": {"content": text}, "logprobs": {"content": positions}}
+    (found,) = chat(serve(answer_with(200, completion("", choices=[choice]))).url).ask("How good?").chosen
+    assert (found.place, found.token.strip()) == (text.index("4") - len(found.token) + 1, "4")
+
+
+def test_a_token_may_be_part_of_a_character(serve: Callable[..., Server]) -> None:
+    parts = [("\\xe8\\xaf", [0xE8, 0xAF]), ("\\x84", [0x84]), ("分：", None), ("4", [0x34])]
+    positions = [
+        {"token": token, "bytes": spelled, "top_logprobs": [{"token": token, "logprob": 0.0}]}
+        for token, spelled in parts
+    ]
+    choice = {"message": {"content": "评分：4"}, "logprobs": {"content": positions}}
+    reply = chat(serve(answer_with(200, completion("", choices=[choice]))).url).ask("How good?")
+    assert [each.place for each in reply.chosen] == [3]
+
+
+def test_the_beginning_of_a_long_answer_is_left_out(serve: Callable[..., Server]) -> None:
+    """So the line that is first then is not the one that the answer begins with."""
+    text = "x" * 10 + "\n2\n" + "y" * (LONGEST - 2)
+    reply = chat(serve(answer_with(200, completion(text))).url).ask("How good?")
+    assert reply.text == "…2\n" + "y" * (LONGEST - 2)
+    assert read_verdict(reply.text, "number", (1, 5)) == "no"
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_the_signature_says_whether_probabilities_and_schemas_come(
+    serve: Callable[..., Server], is_given: bool
+) -> None:
+    """An endpoint that takes both settings without a word, and heeds them or not."""
+    alternatives = [("4", -0.1), ("3", -2.0)] if is_given else None
+    server = serve(answer_with(200, completion('{"rating": 4}' if is_given else "Rating: 4", alternatives)))
+    judge = LLMJudge(chat(server.url, logprobs="auto", structured="auto"), ("coherence",))
+    said = str(is_given).lower()
+    assert f"|logprobs={said}|" in judge.signature
+    assert f"|structured={said}|" in judge.signature
+    judge.score(TEXTS)
+    assert [("logprobs" in each, "response_format" in each) for each in server.requests[2:]] == [(is_given,) * 2] * 2
+
+
+@pytest.mark.parametrize("name", ["logprobs", "structured"])
+@pytest.mark.parametrize("answer", [answer_with(200, completion("Rating: 4")), answer_with(400, "unknown")])
+def test_what_is_set_to_true_must_be_heeded(serve: Callable[..., Server], name: str, answer: Answer) -> None:
+    settings = {"logprobs": False, "structured": False, name: True}
+    with pytest.raises(SettingFault, match=rf"{name}=true, but .*/v1 does not heed it: {name}=auto does without"):
+        chat(serve(answer).url, **settings).ask("How good?")
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
+def test_this_machine_is_asked_without_a_proxy(
+    name: str, serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(answer_with(200, completion("4")))
+    proxy = serve(answer_with(200, completion("1")))
+    monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+    for host in ("127.0.0.1", "localhost"):
+        assert chat(server.url.replace("127.0.0.1", host)).ask("How good?").text == "4"
+    assert proxy.requests == []
+    if name != "all_proxy":  # urllib reads those of the scheme alone
+        assert chat("http://endpoint.invalid/v1").ask("How good?").text == "1"
 
 
 def test_an_endpoint_of_a_reasoning_model(serve: Callable[..., Server]) -> None:
@@ -317,6 +398,95 @@ def test_a_wrong_key_or_model_ends_the_run(serve: Callable[..., Server], status:
     assert len(server.requests) == 1
 
 
+# ---- pauses, and answers that are lost ------------------------------------------------------------------------------
+
+
+class Limit:
+    """Answers `most` questions a second, and asks the others to come back after a second."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.times, self.lock = most, list[float](), threading.Lock()
+
+    def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+        now = time.monotonic()
+        with self.lock:
+            is_free = sum(now - each < 1 for each in self.times) < self.most
+            self.times += [now] if is_free else []
+        answer = answer_with(200, completion("4")) if is_free else answer_with(429, "{}", Retry_After="1")
+        answer(handler)
+
+
+def test_a_pause_holds_all_questions_and_loses_none(serve: Callable[..., Server]) -> None:
+    server = serve(Limit(5))
+    texts = [Example(str(i), text=f"text {i}") for i in range(15)]
+    scores = LLMJudge(chat(server.url, retries=0, timeout=30.0), ("coherence",), parallel=15).score(texts)
+    assert scores.reasons == (None,) * 15
+    assert len(server.requests) < 45  # without a common pause each question asks alone
+
+
+def test_a_pause_longer_than_a_question_has_ends_it(serve: Callable[..., Server]) -> None:
+    server = serve(answer_with(200, completion("4")), answer_with(429, "{}", Retry_After="3600"))
+    asked = chat(server.url, retries=5, timeout=1.0)
+    assert asked.ask("first").text == "4"
+    started = time.perf_counter()
+    for question in ("second", "third", "fourth"):
+        with pytest.raises(ChatFault, match=r"asks for a pause of 3[56]\d\d seconds, and a question has 1") as fault:
+            asked.ask(question)
+        assert fault.value.passes
+    assert time.perf_counter() - started < 1
+    assert len(server.requests) == 2
+
+
+def test_the_tries_of_a_question_share_its_time(serve: Callable[..., Server]) -> None:
+    started = time.perf_counter()
+    with pytest.raises(ChatFault, match="status 500"):
+        chat(serve(answer_with(500, "{}")).url, retries=100, timeout=2.0).ask("How good?")
+    assert time.perf_counter() - started < 2.5
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "-1", "1.5", "x", ""])
+def test_a_header_that_is_no_number_is_as_none(serve: Callable[..., Server], number: str) -> None:
+    sent = number.encode().decode("latin-1")
+    answers = answer_with(503, "{}", Retry_After=sent), answer_with(200, completion("4"), X_Length=sent)
+    if number.startswith("9"):
+        with pytest.raises(ChatFault, match="pause of 1000000 seconds"):
+            chat(serve(*answers).url, retries=1, timeout=2.0).ask("How good?")
+    else:
+        assert chat(serve(*answers).url, retries=1, timeout=5.0).ask("How good?").text == "4"
+
+
+def test_lost_answers_are_asked_for_by_the_next_run(serve: Callable[..., Server], tmp_path: Path) -> None:
+    """The first run loses one of five answers, and the second one asks for it alone."""
+    good, busy = answer_with(200, completion("4")), answer_with(429, '{"error": "slow down"}')
+    server = serve(good, good, busy, good, good, answer_with(200, completion("2")))
+    texts = tmp_path / "in.jsonl"
+    texts.write_text("".join(f'{{"text": "text {i}"}}\n' for i in range(5)))
+    ratings = list[list[float]]()
+    for _ in range(3):
+        cached = CachedChat(chat(server.url), tmp_path / "kept")
+        judge = LLMJudge(cached, ("coherence",), parallel=1)
+        found = score(texts, judge, output=tmp_path / "out.jsonl", chunk=2, stages=tmp_path / "kept")
+        ratings.append(found.values["coherence"].tolist())
+        if len(ratings) == 1:
+            lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+            assert "slow down" in lines[2]["reason"]
+            assert lines[2]["reason"].endswith("the answer is lost, and the next run asks again")
+    assert ratings[0] == pytest.approx([4, 4, math.nan, 4, 4], nan_ok=True)
+    assert ratings[1:] == [[4, 4, 2, 4, 4]] * 2
+    assert len(server.requests) == 6
+
+
+def test_a_run_that_loses_more_than_a_few_answers_fails(serve: Callable[..., Server], tmp_path: Path) -> None:
+    good, busy = answer_with(200, completion("4")), answer_with(503, "{}")
+    server = serve(*[good, busy] * 4, good)
+    texts = [Example(str(i), text=f"text {i}") for i in range(10)]
+    with pytest.raises(EndpointFault, match=r"4 of 10 answers are lost, .* status 503: \{\}: run again"):
+        LLMJudge(CachedChat(chat(server.url), tmp_path), ("coherence",), parallel=1).score(texts)
+    again = LLMJudge(CachedChat(chat(server.url), tmp_path), ("coherence",), parallel=1).score(texts)
+    assert again.values["coherence"].tolist() == [4] * 10
+    assert len(server.requests) == 14
+
+
 # ---- runs that stop --------------------------------------------------------------------------------------------------
 
 
@@ -362,6 +532,4 @@ def test_a_key_in_parts_is_not_kept(serve: Callable[..., Server], monkeypatch: p
     parts = [{"token": part, "top_logprobs": [{"token": part, "logprob": -0.1}]} for part in ("47", "11", "4")]
     choice = {"message": {"content": "4711\n4"}, "logprobs": {"content": parts}}
     server = serve(answer_with(200, completion("", choices=[choice])))
-    assert chat(server.url).ask("How good?") == Reply(
-        text="<OPENAI_API_KEY>\n4", alternatives=(), prompt_tokens=9, answer_tokens=2
-    )
+    assert chat(server.url).ask("How good?") == Reply(text="<OPENAI_API_KEY>\n4", prompt_tokens=9, answer_tokens=2)

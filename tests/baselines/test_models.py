@@ -31,7 +31,8 @@ from discriminators.discriminator import new_bilstm
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from models.causal import CausalLM
 from models.encoders import Encoder, WordVectors, load_encoder
-from models.infilling import T5, Convention, Infiller
+from models.families import AFTER, BEFORE, T5, Family
+from models.infilling import Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5
 from tests.toy_models import plain_log_probabilities
@@ -56,8 +57,8 @@ def t5() -> Seq2SeqLM:
     return TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1).build(TEXTS, (), seed=0)
 
 
-def infiller(lm: Seq2SeqLM, convention: Convention = T5, max_length: int = 64) -> Infiller:
-    return Infiller(lambda: lm, lm.tokenizer, convention, max_length)
+def infiller(lm: Seq2SeqLM, family: Family = T5, max_length: int = 64) -> Infiller:
+    return Infiller(lambda: lm, lm.tokenizer, family, max_length)
 
 
 def rate_pairs(bert: Path) -> tuple[BertForSequenceClassification, PreTrainedTokenizerBase]:
@@ -132,7 +133,9 @@ def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
     with pytest.raises(ExampleFaults, match="writes 16 tokens at once") as faults:
         replace(short, truncation="error").score(examples)
     assert [index for index, _ in faults.value.at] == [1]
-    whole = InfillingPerplexity(infiller(t5, Convention(mask="<extra_id_0>", whole_text=True)), "toy")
+    whole = InfillingPerplexity(
+        infiller(t5, Family("whole", (BEFORE, "<extra_id_0>", AFTER), spaces="kept", whole_text=True)), "toy"
+    )
     assert whole.score(examples[:1]).values["quality"][0] < 0
     with pytest.raises(ValueError, match="truncation must be 'error' or 'warn', but is 'window'"):
         replace(short, truncation="window")

@@ -75,8 +75,8 @@ def test_the_shares_are_equation_4_over_the_candidates(pair: Pair) -> None:
                 lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts
             )
             infilling, separator = pair.infilling, lm.tokenizer.get_vocab()[SEPARATOR]
-            source = [*infilling.begin, *concepts, separator, *before, *infilling.mask, *after, *infilling.end]
-            [row] = lm.log_probabilities([(source, infilling.target(segment))], given=len(infilling.before))
+            source = infilling.read([*concepts, separator, *before], after)
+            [row] = lm.log_probabilities([(source, infilling.target(segment))], given=len(infilling.opening))
             found.append(row.sum())
         return np.array(found)
 

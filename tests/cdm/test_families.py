@@ -11,15 +11,17 @@ import pytest
 import torch
 from tokenizers.processors import TemplateProcessing
 
-from cdm.discriminative import find_steps
-from cdm.infilling import SEPARATOR, Gaps, Pair, find_infilling, tokenise
+from cdm.discriminative import DiscriminativeCDM, find_steps
+from cdm.infilling import SEPARATOR, Gaps, Pair, Untrained, find_infilling, tokenise
 from cdm.negatives import sample_negatives
 from cdm.sampling import Sampling, sample_segments, warp_probabilities
-from cdm.segments import Gap
+from cdm.segments import Gap, InfillingTask
+from core.example import Example
 from core.faults import SettingFault
 from models.batching import join_ids
 from models.causal import CausalLM
 from models.conditional import PretrainedLM
+from models.infilling import Infilling
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5, train_tokenizer
@@ -89,15 +91,15 @@ def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: 
     """One row, one token at a time, by Eq. 4 as it is written."""
     segment: list[int] = []
     for step in range(len(uniforms)):
-        target = [*pair.infilling.before, *segment]
+        target = [*pair.infilling.opening, *segment]
         amateur, expert = (next_log_probabilities(lm, source, target) for lm in (pair.amateur, pair.expert))
         log_p = (amateur - sampling.gamma * (expert - amateur)).log_softmax(-1)
         log_p[:, pair.never_drawn] = -torch.inf
         if step == 0:
-            log_p[:, pair.infilling.after[0]] = -torch.inf
+            log_p[:, pair.infilling.closing[0]] = -torch.inf
         p = warp_probabilities(log_p, sampling)[0].double()
         token = int((p.cumsum(0) <= uniforms[step] * p.sum()).sum())
-        if token == pair.infilling.after[0]:
+        if token == pair.infilling.closing[0]:
             break
         segment.append(token)
     return segment
@@ -141,8 +143,8 @@ def test_steps_are_the_log_probabilities_of_each_turn_and_its_end(pair: Pair, di
     expected: list[float] = []
     for t, turn in enumerate(turns):
         source = list(tokenised.task(turns, Gap(t, 0, len(turn))).source)
-        before = list(pair.infilling.before)
-        for i, token in enumerate([*turn, *pair.infilling.after]):
+        before = list(pair.infilling.opening)
+        for i, token in enumerate([*turn, *pair.infilling.closing]):
             expected.append(float(next_log_probabilities(pair.expert, source, [*before, *turn[:i]])[0, token]))
     (found,) = find_steps(pair, tokenised)
     np.testing.assert_allclose(found.expert, expected, atol=1e-5)
@@ -171,20 +173,30 @@ def test_turns_that_a_model_has_no_positions_for_are_refused(bart: Pair) -> None
         Pair(bart.amateur, bart.expert, 129).tokenise([("a",)])
 
 
+def put_together(infilling: Infilling, task: InfillingTask) -> list[int]:
+    """The tokens of turns and separators that a task reads and writes, in their order."""
+    source = list(task.source)
+    shape = infilling.read([-1], [-2])  # where the two texts stand among the marks
+    before = shape.index(-1)
+    if not infilling.reads_after:
+        return [*source[before:], *task.segment]
+    mask = shape[before + 1]
+    end = len(source) - (len(shape) - 1 - shape.index(-2))
+    gap = source.index(mask)
+    return [*source[before:gap], *task.segment, *source[gap + 1 : end]]
+
+
 def test_an_epoch_reads_every_token_of_every_dialogue(pair: Pair, dialogues: Dialogues) -> None:
     long = [tuple(turn for turns in dialogues[i : i + 3] for turn in turns) for i in range(0, 12, 3)]
     tokenised = pair.tokenise(long)
     (separator, infilling) = tokenised.separator, tokenised.infilling
-    framed = len(infilling.begin), len(infilling.end)
     boundaries: set[tuple[int, ...]] = set()
     for seed in (0, 1):
         read: list[list[int]] = [[]]
         sizes: list[int] = []
         for task in tokenised.tasks(seed):
-            source = list(task.source[framed[0] : len(task.source) - framed[1]])
-            at = source.index(infilling.mask[0]) if infilling.mask else len(source)
-            part = [*source[:at], *task.segment, *source[at + 1 :]]
-            read[-1] += [*([separator] if read[-1] else []), *part]
+            part = put_together(infilling, task)
+            read[-1] += [*(separator if read[-1] else []), *part]
             sizes.append(len(part))
             assert len(task.source) <= LONGEST
             assert task.dropped == len(join_ids(tokenised.dialogues[len(read) - 1], separator)) - len(part)
@@ -250,8 +262,8 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
         Gaps(LONGEST, order="left-to-right").build(TinyT5(400, 16, 32, 2, 1, 1), dialogues, 0)
     texts = [turn for turns in dialogues for turn in turns]
     encoder_decoder = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), 0)
-    with pytest.raises(SettingFault, match="one way of filling gaps, but are T5ForConditionalGeneration and Llama"):
-        Pair(encoder_decoder, CausalLM(middle.model, encoder_decoder.tokenizer))
+    with pytest.raises(SettingFault, match="one way of filling gaps, but are T5ForConditionalGeneration and GPTNeoX"):
+        Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer))
     unmarked = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), 0)
     with pytest.raises(SettingFault, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):
         Pair(unmarked, unmarked)
@@ -259,5 +271,79 @@ def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogue
 
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(bart: Pair) -> None:
     lm = TinyCausal(400, 16, 2, 1, 32).build(["text"], (), 0)
-    with pytest.raises(SettingFault, match=r"sentinels .* or with a mask token"):
+    with pytest.raises(SettingFault, match=r"infilling needs '<mask>' as one token"):
         find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))
+
+
+PRETRAINED_TEXT = "<|endoftext|>"
+
+
+@pytest.fixture(scope="module")
+def pretrained(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Two folders of models with the tokens of Qwen2.5-Coder, which never learned gaps of dialogues."""
+    texts = [turn for turns in dialogues for turn in turns]
+    marks = ("<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+    folders: list[str] = []
+    for seed, layers in ((1, 1), (2, 2)):
+        plan = TinyCausal(400, 16, 2, layers, 32, max_length=512, shape="llama")
+        lm = plan.build(texts, marks, seed)
+        lm.tokenizer.eos_token = lm.tokenizer.bos_token = PRETRAINED_TEXT
+        folders.append(str(tmp_path_factory.mktemp("pretrained")))
+        lm.save_pretrained(Path(folders[-1]))
+    return folders[0], folders[1]
+
+
+def test_a_pretrained_pair_needs_no_training(pretrained: tuple[str, str], dialogues: Dialogues) -> None:
+    """The marks are those of its own family, the separator is text, and the end of a text ends a segment."""
+    pair = Pair.from_pretrained(*pretrained, untrained=Untrained(max_length=100))
+    ids = pair.amateur.tokenizer.get_vocab()
+    turns, gap = [[300], [301, 302, 303], [304]], Gap(1, 1, 2)
+    (line_break,) = pair.amateur.tokenizer("\n")["input_ids"]
+    begin, suffix, middle = (ids[f"<|fim_{name}|>"] for name in ("prefix", "suffix", "middle"))
+    task = pair.tokenise([]).task(turns, gap)
+    assert task.source == (begin, 300, line_break, 301, suffix, 303, line_break, 304, middle)
+    assert pair.infilling.target(task.segment) == [302, ids[PRETRAINED_TEXT]]
+    assert pair.infilling.family.name == "qwen"
+    assert {begin, suffix, middle, line_break} <= set(pair.never_drawn)
+    sources = [list(task.source) for task in pair.tokenise(dialogues[:3]).tasks(seed=4)]
+    uniforms = np.random.default_rng(1).random((len(sources), 6))
+    sampling = Sampling(gamma=0.8)
+    drawn = sample_segments(pair, sources, sampling, uniforms)
+    assert drawn == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
+
+
+def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(
+    pretrained: tuple[str, str], dialogues: Dialogues
+) -> None:
+    amateur, expert = pretrained
+    examples = [Example(str(i), text="", turns=turns) for i, turns in enumerate(dialogues[:3])]
+    metric = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, order="left-to-right", max_length=400)
+    assert "|infilling=left_to_right|" in metric.signature
+    steps = find_steps(metric.pair, metric.pair.tokenise([examples[0].turns or ()]))[0]
+    lm = metric.pair.expert
+    assert isinstance(lm, CausalLM)
+    (line_break,) = lm.tokenizer("\n")["input_ids"]
+    read = [lm.start]
+    expected: list[float] = []
+    for turn in examples[0].turns or ():
+        for token in [*lm.tokenizer(turn)["input_ids"], line_break]:
+            expected.append(float(next_log_probabilities(lm, read, [])[0, token]))
+            read.append(token)
+    np.testing.assert_allclose(steps.expert, expected, atol=1e-5)
+    middle = DiscriminativeCDM.from_pretrained(amateur=amateur, expert=expert, max_length=400)
+    assert "|infilling=qwen|" in middle.signature
+    assert not np.allclose(middle.score(examples).values["quality"], metric.score(examples).values["quality"])
+
+
+def test_settings_of_pretrained_pairs_are_refused_where_they_say_nothing(
+    pretrained: tuple[str, str], make: Callable[[str], ConditionalLM], tmp_path: Path
+) -> None:
+    make("llama").save_pretrained(tmp_path)
+    with pytest.raises(SettingFault, match="settings of models that learned no gaps"):
+        Pair.from_pretrained(tmp_path, tmp_path, untrained=Untrained())
+    with pytest.raises(SettingFault, match="must be one token, but ' </UTT> ' has"):
+        Pair.from_pretrained(*pretrained, untrained=Untrained(separator=" </UTT> ", order="left-to-right"))
+    with pytest.raises(SettingFault, match="either models, the folder of a trained pair, or amateur and expert"):
+        DiscriminativeCDM.from_pretrained(amateur=pretrained[0])
+    with pytest.raises(SettingFault, match="classifier pooling needs the pooler of a trained pair"):
+        DiscriminativeCDM.from_pretrained(amateur=pretrained[0], expert=pretrained[1], pooling="classifier")

@@ -92,7 +92,7 @@ def test_ranks_are_those_of_the_amateur_that_reads_what_was_drawn(
 ) -> None:
     uniforms, ranks = np.random.default_rng(5).random((1, 4)), []
     (found,) = sample_segments(pair, sources[:1], Sampling(gamma=gamma), uniforms, ranks=ranks)
-    reader, (end,) = pair.amateur.read(sources[:1], pair.infilling.before), pair.infilling.after
+    reader, (end,) = pair.amateur.read(sources[:1], pair.infilling.opening), pair.infilling.closing
     expected: list[int] = []
     for step, token in enumerate([*found, end][:4]):
         before = None if step == 0 else torch.tensor([found[step - 1]])

@@ -49,6 +49,19 @@ def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(pair:
     assert (found.negatives, found.indices, found.failures) == (((same, same),), (0,), 0)
 
 
+@pytest.mark.parametrize("segment", [None, [260]])
+def test_progress_counts_every_dialogue_once(
+    pair: Pair, dialogues: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, segment: list[int] | None
+) -> None:
+    """Also dialogues whose manipulations fail, and those that are manipulated several times."""
+    if segment is not None:
+        monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [segment for _ in sources])
+    advanced: list[int] = []
+    sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=1, advance=advanced.append)
+    assert sum(advanced) == 10
+    assert min(advanced) >= 0
+
+
 def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     draws: list[int] = []
 
@@ -88,8 +101,12 @@ def test_of_several_segments_the_one_of_the_nearest_length_stays(pair: Pair, mon
 def test_the_share_of_tokens_that_the_amateur_finds_implausible_is_of_all_draws(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A rank is implausible from 3 % of the vocabulary on, so that it can be reached with any vocabulary."""
+    limit = round(0.03 * pair.vocabulary)
+    assert 0 < limit < pair.vocabulary
+
     def sample(_pair: Pair, sources: list[list[int]], *others: object) -> list[list[int]]:
-        others[-1].extend([0, 998, 999, 1000, 30_000])  # type: ignore[attr-defined]
+        others[-1].extend([0, limit - 2, limit - 1, limit + 1, pair.vocabulary - 1])  # type: ignore[attr-defined]
         return [[270] for _ in sources]
 
     monkeypatch.setattr("cdm.negatives.sample_segments", sample)

@@ -21,10 +21,11 @@ from cdm.segments import (
     training_gap,
 )
 from models.batching import join_ids
+from models.families import AFTER, BEFORE, T5
 from models.infilling import Infilling
 
-INFILLING = Infilling(mask=(1,), before=(1,), after=(2,), end=())
-SEPARATOR = 3
+INFILLING = Infilling(T5, (BEFORE, 1, AFTER), opening=(1,), closing=(2,))
+SEPARATOR = (3,)
 turns_strategy = st.lists(st.lists(st.integers(10, 99), max_size=8), min_size=1, max_size=8).filter(
     lambda turns: any(turns)
 )
@@ -54,7 +55,7 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
     task = make_task(turns, gap, INFILLING, SEPARATOR, max_length)
     assert len(task.source) <= max_length
     assert task.source.count(1) == 1
-    whole = len(join_ids(fill(turns, gap, INFILLING.mask), SEPARATOR))
+    whole = len(join_ids(fill(turns, gap, INFILLING.marks), SEPARATOR))
     assert len(task.source) + task.dropped == whole
     if len(task.source) < max_length - 8:  # no turn is longer: another one would have fitted
         assert task.dropped == 0

@@ -6,18 +6,25 @@ import math
 import multiprocessing
 import os
 import shutil
+import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
-from core.faults import InputFaults
-from core.stages import SETTLED, Cache, Stages, file_sha256, fingerprint
+from core.configs import CONFIGS
+from core.faults import InputFaults, SettingFault
+from core.source import hash_sources
+from core.stages import SETTLED, Cache, Stages, check_writable, file_sha256, fingerprint
 
 
 def write(folder: Path) -> None:
@@ -28,13 +35,18 @@ def never(folder: Path) -> None:
     raise AssertionError(f"must not be built again: {folder}")
 
 
+def build(action: Callable[[Path], None], folder: Path) -> None:
+    """Builds a stage as a test wants it; its code is the same in each."""
+    action(folder)
+
+
 def test_is_found_again_by_a_new_process_with_keys_in_another_order(tmp_path: Path):
-    first = Stages(tmp_path).get("model", {"a": 1, "b": [2.5, None]}, write, version=1)
-    again = Stages(tmp_path).get("model", {"b": [2.5, None], "a": 1}, never, version=1)
+    first = Stages(tmp_path).get("model", {"a": 1, "b": [2.5, None]}, partial(build, write))
+    again = Stages(tmp_path).get("model", {"b": [2.5, None], "a": 1}, partial(build, never))
     assert again == first
     assert (first / "model").read_text(encoding="utf-8") == "whole"
     depends = json.loads((first / "depends.json").read_text(encoding="utf-8"))
-    assert depends == {"a": 1, "b": [2.5, None], "version": 1}
+    assert depends == {"a": 1, "b": [2.5, None], "code": hash_sources([build])}
     assert not list(tmp_path.glob("*.partial"))
 
 
@@ -51,9 +63,9 @@ def test_what_a_crash_left_is_handed_to_the_next_run_but_for_what_it_was_writing
         assert (folder / "checkpoint").read_text("utf-8") == "step 7"
 
     with pytest.raises(KeyboardInterrupt):
-        stages.get("model", {"a": 1}, crash, version=1)
+        stages.get("model", {"a": 1}, partial(build, crash))
     assert [path.name.split("-")[0] for path in tmp_path.glob("*.partial")] == ["model"]
-    final = stages.get("model", {"a": 1}, go_on, version=1)
+    final = stages.get("model", {"a": 1}, partial(build, go_on))
     assert {path.name for path in final.rglob("*")} == {"inner", "checkpoint", "depends.json", "files.json"}
     assert not list(tmp_path.glob("*.partial"))
 
@@ -65,7 +77,7 @@ def build_slowly(root: Path) -> None:
         time.sleep(0.5)
         write(folder)
 
-    assert (Stages(root / "stages").get("model", {"a": 1}, build, version=1) / "model").is_file()
+    assert (Stages(root / "stages").get("model", {"a": 1}, build) / "model").is_file()
 
 
 def run_in_processes(target: Callable[..., None], *arguments: tuple[object, ...]) -> None:
@@ -95,11 +107,9 @@ def test_other_processes_build_with_the_first_one_where_all_are_needed(tmp_path:
         meeting.wait(timeout=10)
 
     other = Stages(tmp_path, first=False)
-    thread = threading.Thread(
-        target=partial(other.get, "model", {"a": 1}, partial(build, "other"), together=True, version=1)
-    )
+    thread = threading.Thread(target=partial(other.get, "model", {"a": 1}, partial(build, "other"), together=True))
     thread.start()
-    kept = Stages(tmp_path).get("model", {"a": 1}, partial(build, "first"), together=True, version=1)
+    kept = Stages(tmp_path).get("model", {"a": 1}, partial(build, "first"), together=True)
     thread.join(timeout=10)
     assert not thread.is_alive()
     assert sorted(writers) == ["first", "other"]
@@ -108,13 +118,13 @@ def test_other_processes_build_with_the_first_one_where_all_are_needed(tmp_path:
 
 def test_a_process_that_waits_in_vain_says_so(tmp_path: Path):
     with pytest.raises(TimeoutError, match="the first process should have built"):
-        Stages(tmp_path, first=False, patience=0.3).get("model", {"a": 1}, never, version=1)
+        Stages(tmp_path, first=False, patience=0.3).get("model", {"a": 1}, partial(build, never))
 
 
 @pytest.mark.parametrize("value", [np.zeros(2), Path("model"), {1, 2}, b"bytes", float("nan")])
 def test_a_dependency_without_a_json_form_is_an_error(tmp_path: Path, value: object):
     with pytest.raises((TypeError, ValueError), match=r"not JSON (serializable|compliant)"):
-        Stages(tmp_path).get("model", {"a": value}, never, version=1)
+        Stages(tmp_path).get("model", {"a": value}, partial(build, never))
     assert not list(tmp_path.iterdir())
 
 
@@ -134,28 +144,146 @@ def test_a_partial_of_a_partial_counts_by_both() -> None:
 
 def test_a_link_in_the_place_of_an_unfinished_stage_is_not_written_through(tmp_path: Path):
     stages, mine = Stages(tmp_path / "stages"), tmp_path / "mine"
-    name = stages.get("model", {"a": 1}, write, version=1).name
+    name = stages.get("model", {"a": 1}, partial(build, write)).name
     shutil.rmtree(stages.root / name)
     mine.mkdir()
     (mine / "model").write_text("my own", encoding="utf-8")
     unfinished = stages.root / f"{name}.partial"
     unfinished.symlink_to(mine)
     with pytest.raises(InputFaults, match=r"\.partial: .* must not be or hold a link"):
-        stages.get("model", {"a": 1}, write, version=1)
+        stages.get("model", {"a": 1}, partial(build, write))
     unfinished.unlink()
     unfinished.mkdir()
     (unfinished / "model").symlink_to(mine / "model")
     with pytest.raises(InputFaults, match=r"\.partial/model: "):
-        stages.get("model", {"a": 1}, write, version=1)
+        stages.get("model", {"a": 1}, partial(build, write))
     assert [path.name for path in mine.iterdir()] == ["model"]
     assert (mine / "model").read_text(encoding="utf-8") == "my own"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings of a stage."""
+
+    steps: int = 1
+
+
+@dataclass(frozen=True)
+class LongPlan:
+    """Other settings with the same values."""
+
+    steps: int = 1
+
+
+def test_the_code_of_settings_counts(tmp_path: Path) -> None:
+    stages = Stages(tmp_path)
+    kept = {
+        stages.get("model", {"plan": plan, "inner": [partial(function)]}, partial(build, write))
+        for plan in (Plan(), LongPlan())
+        for function in (never, write)
+    }
+    assert len(kept) == 4
+    for stage in kept:
+        code = json.loads((stage / "depends.json").read_text("utf-8"))["code"]
+        assert code not in ({}, hash_sources([build]))
+
+
+EQUATION = """
+def momentum(expert, amateur):
+    return expert - amateur
+
+def build(folder):
+    (folder / "momentum").write_text(str(momentum(3, 1)))
+"""
+PROGRAM = """
+import logging, sys
+from pathlib import Path
+from core.stages import Stages
+from my_steps.equation import build
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+print((Stages(Path(sys.argv[1])).get("momentum", {"a": 1}, build) / "momentum").read_text())
+"""
+
+
+def build_momentum(folder: Path, equation: str) -> tuple[str, str]:
+    """What a new process finds for this source, and what it logs."""
+    (folder / "my_steps").mkdir(exist_ok=True)
+    (folder / "my_steps" / "equation.py").write_text(equation, "utf-8")
+    (folder / "run.py").write_text(PROGRAM, "utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{CONFIGS.parent}{os.pathsep}{folder}", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, str(folder / "run.py"), str(folder / "stages")]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    return ended.stdout.strip(), ended.stderr.strip()
+
+
+def test_a_changed_equation_builds_a_stage_again_and_a_changed_comment_finds_it(tmp_path: Path) -> None:
+    assert build_momentum(tmp_path, EQUATION) == ("2", "")
+    (first,) = (tmp_path / "stages").glob("momentum-*[0-9a-f]")
+    commented = EQUATION.replace("return expert", '"""Eq. 4."""\n    return expert').replace(
+        "amateur\n", "amateur  # nats\n"
+    )
+    assert build_momentum(tmp_path, commented) == ("2", f"found {first}")
+    changed = build_momentum(tmp_path, EQUATION.replace("expert - amateur", "max(expert - amateur, 7)"))
+    files = "These files differ: my_steps/equation.py"
+    assert changed == ("7", f"{first} was made by other code, so it is made again. {files}")
+    assert build_momentum(tmp_path, EQUATION) == ("2", f"found {first}")
+
+
+def test_a_stage_in_the_place_of_another_one_is_built_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def name(text: str, folder: Path) -> None:
+        (folder / "name").write_text(text, "utf-8")
+
+    def find(a: int) -> Path:
+        return Stages(tmp_path).get("model", {"a": a}, partial(name, str(a)))
+
+    one, two = find(1), find(2)
+    one.rename(tmp_path / "aside")
+    two.rename(one)
+    (tmp_path / "aside").rename(two)
+    assert [(find(a) / "name").read_text("utf-8") for a in (1, 2)] == ["1", "2"]
+    assert caplog.text.count("depends.json is damaged or of another stage") == 2
+
+
+def test_numbers_as_names_of_settings_do_not_make_a_stage_look_damaged(tmp_path: Path) -> None:
+    depends = {"counts": {2: "a", 10: "b"}, "ratio": 0.1}  # JSON sorts the texts "10" and "2" in another order
+    first = Stages(tmp_path).get("model", depends, partial(build, write))
+    inode = first.stat().st_ino
+    assert Stages(tmp_path).get("model", depends, partial(build, write)).stat().st_ino == inode
+
+
+def test_a_lock_does_not_shut_out_other_users_of_a_shared_folder(tmp_path: Path) -> None:
+    Stages(tmp_path).get("model", {"a": 1}, partial(build, write))
+    open_cache(tmp_path).add({"a": 1})
+    assert [stat.S_IMODE(lock.stat().st_mode) for lock in tmp_path.glob("*.lock")] == [0o666, 0o666]
+
+
+def test_a_link_in_the_place_of_a_lock_is_refused_by_a_run_and_by_the_installed_filelock(tmp_path: Path) -> None:
+    stages, mine = Stages(tmp_path / "stages"), tmp_path / "mine"
+    mine.write_text("my own", encoding="utf-8")
+    name = stages.get("model", {"a": 1}, partial(build, write)).name
+    lock = stages.root / f"{name}.lock"
+    shutil.rmtree(stages.root)
+    stages.root.mkdir()
+    lock.symlink_to(mine)
+    with pytest.raises(InputFaults, match=r"\.lock: a lock must not be or hold a link: remove the link"):
+        stages.get("model", {"a": 1}, partial(build, write))
+    with pytest.raises(OSError, match="symbolic links"), FileLock(lock):
+        pass
+    assert mine.read_text(encoding="utf-8") == "my own"
+
+
+def test_a_folder_that_cannot_be_written_is_a_wrong_setting(tmp_path: Path) -> None:
+    check_writable("stages_dir", tmp_path / "a" / "b")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(SettingFault, match="stages_dir must be a folder that can be written, but /sys/stages cannot"):
+        check_writable("stages_dir", Path("/sys/stages"))
 
 
 # ---- caches ----------------------------------------------------------------------------------------------------------
 
 
 def open_cache(root: Path, depends: str = "model") -> Cache:
-    return Stages(root).open_cache("replies", {"model": depends}, version=1)
+    return Stages(root).open_cache("replies", {"model": depends}, code=[fail])
 
 
 def fail() -> Any:
@@ -194,6 +322,28 @@ def test_damaged_values_are_made_again_and_whole_ones_stay(tmp_path: Path, damag
     assert again.get("a", lambda: "first " * 50) == "first " * 50
     assert again.get("b", lambda: "second") == "second"
     assert open_cache(tmp_path).values == {"a": "first " * 50, "b": "second"}
+
+
+def test_a_cache_in_the_place_of_another_one_is_not_read(tmp_path: Path) -> None:
+    one, two = open_cache(tmp_path, "one"), open_cache(tmp_path, "two")
+    one.add({"a": 1})
+    two.add({"a": 2})
+    two.folder.rename(tmp_path / "aside")
+    one.folder.rename(two.folder)
+    again = open_cache(tmp_path, "two")
+    assert again.values == {}
+    again.add({"a": 3})
+    assert open_cache(tmp_path, "two").values == {"a": 3}
+    assert (tmp_path / f"{two.folder.name}.damaged" / "values.tsv").is_file()
+
+
+def test_a_cache_of_other_code_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    open_cache(tmp_path).add({"a": 1})
+    other = Stages(tmp_path).open_cache("replies", {"model": "model"}, code=[build])
+    assert other.values == {}
+    assert "was made by other code, so it is made again. These files differ: " in caplog.text
+    assert "test_stages.py" in caplog.text
 
 
 def add_many(root: Path, name: str) -> None:

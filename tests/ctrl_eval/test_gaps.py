@@ -9,7 +9,8 @@ from core.faults import SettingFault
 from ctrl_eval.gaps import TextGaps
 from ctrl_eval.prompts import Prompts
 from data.sentences import split_english
-from models.infilling import sentinel_infilling
+from models.families import T5
+from models.infilling import make_infilling
 from models.tiny import TinyT5
 
 TEXT = "The camera is small. It takes sharp pictures, even at night! I would buy it again. "
@@ -35,19 +36,19 @@ def test_every_kind_of_gap_occurs_and_none_is_blank() -> None:
 
 def test_tasks_put_the_text_together_again_and_are_the_same_for_a_seed() -> None:
     lm = PLAN.build([TEXT], (), seed=0)
-    infilling, draw_tasks = sentinel_infilling(lm.tokenizer), GAPS.tasks(lm, [TEXT] * 40)
+    infilling, draw_tasks = make_infilling(T5, lm.tokenizer), GAPS.tasks(lm, [TEXT] * 40)
     tasks = draw_tasks(3)
     assert len(tasks) == 40
     for task in tasks:
-        source, at = list(task.source), list(task.source).index(infilling.mask[0])
-        gap = list(task.target)[len(infilling.before) : -len(infilling.after)]
-        assert task.given == len(infilling.before)
+        source, at = list(task.source), list(task.source).index(infilling.marks[0])
+        gap = list(task.target)[len(infilling.opening) : -len(infilling.closing)]
+        assert task.given == len(infilling.opening)
         assert lm.tokenizer.decode([*source[:at], *gap, *source[at + 1 :]]) == TEXT
     assert tasks == draw_tasks(3)
     assert tasks != draw_tasks(4)
     lm.tokenizer.model_max_length = 12
     tasks = GAPS.tasks(lm, ["Yes.", TEXT * 3, "?! ..."])(0)
-    assert [lm.tokenizer.decode([t for t in task.source if t not in infilling.mask]) for task in tasks] == ["."]
+    assert [lm.tokenizer.decode([t for t in task.source if t not in infilling.marks]) for task in tasks] == ["."]
     with pytest.raises(SettingFault, match="texts with words, but none has one: choose other data"):
         GAPS.tasks(lm, ["?! ..."])
 

@@ -19,7 +19,8 @@ from ctrl_eval.frequency import WordFrequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
 from data.sentences import make_splitter
-from models.infilling import BART, T5, Infiller
+from models.families import BART, T5
+from models.infilling import Infiller
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyT5
@@ -143,6 +144,16 @@ def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
     assert found.explanations[1]["coherence"]["remarks"] == ["a text of one sentence leaves a bare mask"]
 
 
+def test_a_text_without_words_and_a_dialogue_of_one_sentence_have_no_coherence(tiny: CTRLEval) -> None:
+    metric = replace(tiny, aspects=("coherence",))
+    turns = ("hello tom, do you have a pet?", "i have a cat.")
+    examples = [Example("a", "...."), Example("b", turns=turns), Example("c", turns=("Hello.", "I have a cat."))]
+    found = metric.score(examples)
+    assert np.isnan(found.values["coherence"]).tolist() == [True, True, False]
+    reason = "coherence: all turns are one sentence for sentence_split, and only the mask remains of it"
+    assert list(found.reasons) == ["the text has no words", reason, None]
+
+
 def test_bart_scores_the_segment_inside_the_whole_text() -> None:
     lm = bart()
     metric = CTRLEval(Infiller(lambda: lm, lm.tokenizer, BART, 200), prompts=PROMPTS)
@@ -181,14 +192,14 @@ def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
     np.testing.assert_allclose(rows[1].scores, rows[0].scores * tokens, rtol=1e-5)
 
 
-@pytest.mark.parametrize("convention", [T5, BART])
-def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, convention: Any) -> None:
+@pytest.mark.parametrize("family", [T5, BART])
+def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, family: Any) -> None:
     """Eq. 14-15: P(v) of a word is the product over its tokens; the released code takes their geometric mean."""
-    lm = tiny.infiller.lm if convention == T5 else bart()
+    lm = tiny.infiller.lm if family == T5 else bart()
     prompts = Prompts(("<text> It was <mask>.",), ("negative", "positive"), (("bad", "goodness"),))
     mean, total = (
         CTRLEval(
-            Infiller(lambda: lm, lm.tokenizer, convention, 200),
+            Infiller(lambda: lm, lm.tokenizer, family, 200),
             None,
             prompts,
             ("attribute_relevance",),
@@ -200,7 +211,7 @@ def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, conventio
     log_p: dict[str, list[float]] = {}
     for word, text in texts.items():
         ids = word_ids(lm, word)
-        if convention == T5:
+        if family == T5:
             first = word_ids(lm, "<extra_id_0>")
             log_p[word] = one_log_p(lm, text.replace(word, "<extra_id_0>"), [*first, *ids])[1:]
         else:
@@ -259,7 +270,7 @@ def test_long_texts_are_cut_and_counted(tiny: CTRLEval, truncation: Any) -> None
 
 def test_pattern_functions_of_ppl_gpt_on_the_same_model(tiny: CTRLEval) -> None:
     """The target is the source without mask, then the segment, whose tokens are scored."""
-    other = replace(tiny, infiller=replace(tiny.infiller, convention=T5.with_source_first()))
+    other = replace(tiny, infiller=replace(tiny.infiller, family=T5.with_source_first()))
     found = other.evaluations(EXAMPLES)
 
     def mean(source: str, segment: str) -> float:
@@ -288,7 +299,6 @@ BAD: dict[str, Callable[[Example], Example]] = {
     "example 2: the prefix must begin the text, found": lambda e: replace(e, prefix="Their trip"),
     "example 2: consistency needs text after the prefix": lambda e: replace(e, prefix=e.text),
     'example 2: the label must be one of negative, positive, found "sad"': lambda e: replace(e, label="sad"),
-    "example 2: a text must not hold the model's mask": lambda e: replace(e, text=e.text + " <extra_id_0>"),
     "example 2: the model reads 512 tokens at once, but this text takes": lambda e: replace(e, text=e.text * 200),
 }
 
@@ -296,6 +306,15 @@ BAD: dict[str, Callable[[Example], Example]] = {
 @pytest.mark.parametrize("message", BAD)
 def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEval, message: str) -> None:
     assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
+
+
+def test_text_that_spells_the_mask_is_text(tiny: CTRLEval) -> None:
+    spelled = replace(EXAMPLES[1], text=EXAMPLES[1].text + " <extra_id_0>")
+    values = tiny.score([spelled]).values
+    assert all(np.isfinite(value).all() for value in values.values())
+    (mask,) = word_ids(tiny.infiller.lm, "<extra_id_0>")
+    (infill,) = tiny.infiller.encode([("Our <extra_id_0> ", "trip", " ended.")])
+    assert infill.source.count(mask) == 1
 
 
 def test_a_pattern_may_find_no_sentence(tiny: CTRLEval) -> None:

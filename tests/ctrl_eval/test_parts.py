@@ -15,7 +15,6 @@ from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_w
 from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
-from models.infilling import Infill
 from models.tiny import train_tokenizer
 
 
@@ -122,22 +121,6 @@ def test_patterns_of_a_prefix_and_a_prompt() -> None:
             consistency_patterns(prefix, text)
     pattern = relevance_pattern("So <mask>! <text>", "It says <mask>.")
     assert (pattern.before, pattern.after) == ("So ", "! It says <mask>.")
-
-
-@given(st.integers(1, 20), st.integers(0, 19), st.integers(1, 12), st.integers(2, 14), st.booleans())
-def test_a_cut_keeps_the_gap_and_counts(length: int, mask: int, target: int, max_length: int, around: bool) -> None:
-    mask = min(mask, length - 1)
-    source = (*range(100, 100 + length), 1)
-    infill = Infill(source, tuple(range(target)), 0, target, mask)
-    cut, dropped = infill.cut(max_length, around)
-    assert len(cut.source) <= max_length
-    assert len(cut.target) <= max_length
-    assert cut.source[cut.mask] == 100 + mask
-    assert cut.source[-1] == 1
-    assert dropped == len(source) - len(cut.source) + target - len(cut.target)
-    assert cut.stop == len(cut.target)
-    if max(length + 1, target) <= max_length:
-        assert (cut, dropped) == (infill, 0)
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float:

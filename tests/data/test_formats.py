@@ -328,7 +328,8 @@ def test_judgements_of_a_tool(kind: str, tmp_path: Path) -> None:
     assert str(recognise(path)) == line
     given, outputs = read_judged(path)
     assert given is not None
-    assert given.by_model == (kind in ("annotations", "pairs", "games"))
+    unsaid = line.startswith(("arena battles", "chosen and rejected"))
+    assert given.by_model == (None if unsaid else kind in ("annotations", "pairs", "games"))
     assert list(zip(given.systems_a, given.systems_b, given.outcomes.tolist(), strict=True)) == judged
     assert [each.text for each in outputs.examples] == texts if outputs else not texts
 

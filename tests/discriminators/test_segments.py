@@ -71,7 +71,7 @@ def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]],
     kept = [i for p in packed for i in p if i != 1]
     assert kept == [i for s in segments for i in s[:room]]
     assert dropped + len(kept) == sum(map(len, segments))
-    if len(joined := join_ids(segments, 1)) <= room:
+    if len(joined := join_ids(segments, [1])) <= room:
         assert packed == [joined]
 
 

@@ -5,7 +5,8 @@ from typing import cast
 import pytest
 
 from experiments.contracts import Run
-from experiments.presentation import present
+from experiments.presentation import join_findings, present
+from judge.tables import format_cell
 from tests.meta_eval.test_scored_set import make_long_and_good
 
 
@@ -32,4 +33,29 @@ def test_cues_can_be_left_out(run_here: Callable[..., int]) -> None:
 def test_an_agreement_that_is_not_shown_is_not_the_best() -> None:
     noise = replace(make_long_and_good(), scores={"noise": make_long_and_good().scores["noise"]})
     (table, *_) = present(cast(Run, ToyRun()), [noise]).tables
-    assert table.finding.startswith("no agreement with q of toys is shown (highest: noise, spearman ")
+    assert table.finding.startswith("No agreement with q of toys is shown (highest: noise, spearman ")
+
+
+def test_a_headline_names_what_leads_the_table() -> None:
+    scored = make_long_and_good()
+    (table, *_) = present(cast(Run, ToyRun(cues=True)), [scored]).tables
+    assert table.rows[0]["metric"] == "cheap_cues"
+    cues = format_cell(table.rows[0]["spearman"])
+    best = "of the metrics length agrees best (spearman 0.585 [0.49, 0.66])"
+    assert table.finding == f"Cheap cues alone predict q of toys best (spearman {cues}), and {best}"
+
+
+def test_adversaries_are_recorded_and_in_no_table_or_headline_of_agreement() -> None:
+    scored = make_long_and_good()
+    damaged = replace(scored, name="toys_reorder")
+    outcome = present(cast(Run, ToyRun()), [scored], adversaries=[damaged])
+    assert [each.name for each in outcome.scored] == ["toys", "toys_reorder"]
+    assert {row["set"] for row in outcome.tables[0].rows} == {"toys"}
+    assert "reorder" not in outcome.tables[0].finding
+
+
+def test_a_headline_has_at_most_300_characters() -> None:
+    said = [f"metric number {i} agrees best with coherence of the set number {i}" for i in range(9)]
+    headline = join_findings(said)
+    assert headline == "; ".join([*said[:4], "5 more"])
+    assert len(headline) <= 300

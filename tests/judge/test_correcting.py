@@ -117,3 +117,34 @@ def test_length_control_of_alpaca_eval(shared_data):
     assert list(systems)[2] == "gpt4_1106_preview"
     assert table["gpt4_1106_preview"] == (3, 3)
     assert table["alpaca-7b_concise"][0] < table["alpaca-7b_concise"][1]
+
+
+@pytest.mark.parametrize("chosen", ["at random", "where the judge said a", "of one pair of systems"])
+def test_labels_that_are_visibly_no_random_sample_are_a_warning(chosen: str) -> None:
+    """The judge favours z; with such labels the corrected order was wrong in all of 100 studies, without a word."""
+    verdicts, people = study(100)
+    rng = np.random.default_rng(1)
+    at = rng.permutation(300)
+    if chosen == "where the judge said a":
+        at = [i for i in at if verdicts[i]["winner"] == verdicts[i]["system_a"]]
+    elif chosen == "of one pair of systems":
+        at = [i for i in at if i % 3 == 0]
+    found = judge.prefer(verdicts, human_labels=[people[i] for i in at[:90]], resamples=50).corrections
+    is_warned = any("the labels are no random sample" in note for note in found.notes)
+    assert is_warned == bool(found.unrepresentative) == (chosen != "at random")
+    assert any("corrected with" in note and "it is" in note for note in found.notes) == (chosen == "at random")
+
+
+def test_labels_at_random_are_seldom_called_otherwise() -> None:
+    warned = 0
+    for seed in range(40):
+        verdicts, _ = study(40, seed)
+        warned += bool(judge.prefer(verdicts, human_labels=60, seed=seed, resamples=2).corrections.unrepresentative)
+    assert warned <= 3
+
+
+def test_a_corrected_order_without_intervals_is_not_told() -> None:
+    verdicts, people = study(100)
+    found = judge.prefer(verdicts, human_labels=people[:24], resamples=20).corrections
+    assert all(math.isnan(row["strength"].low) for row in found.by_labels[JUDGE])
+    assert not any("it is" in note for note in found.notes)

@@ -57,7 +57,7 @@ def test_people_among_themselves_and_the_ceiling() -> None:
     people = [[1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, 1]] * 10
     found, tables = agree([(each, each[0]) for each in people])
     assert [row["kappa"].value for row in tables[SINGLE].rows] == pytest.approx([1 / 3, 2 / 3, 2 / 3])
-    assert any("people among themselves by 0.333" in note for note in found.notes)
+    assert any("people agree with each other by 0.333: j (0.667) c" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -127,3 +127,55 @@ def test_the_rate_of_one_system_is_corrected_by_some_labels(systems: Sequence[st
     plain = [{name: cell for name, cell in row.items() if name != "scores"} for row in graded]
     means = judge.agree(judge.read(plain, scores), resamples=50, permutations=9, cues=False).labels.corrected
     assert means[0]["corrected"].value == pytest.approx(2.8)
+
+
+@pytest.mark.parametrize(
+    ("right", "verdict"),
+    [(0.6, "cannot replace a person here"), (0.97, "can stand in for a person here")],
+)
+def test_a_judge_is_good_enough_beside_people_among_themselves(right: float, verdict: str) -> None:
+    """Three people agree in about .9 with the truth; the last word is not that a judge is better than chance."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(200):
+        truth = int(rng.integers(0, 2))
+        people = {name: truth if rng.random() < 0.93 else 1 - truth for name in ("p", "q", "r")}
+        judged = truth if rng.random() < right else 1 - truth
+        rows.append({"text": f"t{i}", "ratings": {"ok": people}, "scores": {"j": float(judged)}})
+    (said,) = judge.agree(rows, resamples=300, permutations=9, cues=False).labels.notes
+    assert "people agree with each other by 0." in said
+    assert said.endswith(verdict)
+
+
+def test_five_labels_are_held_against_people_by_distance() -> None:
+    """The judge is one point off half of the time: kappa .4, weighted kappa .9."""
+    rows = [
+        {"text": f"t{i}", "ratings": {"q": 1 + i % 5}, "scores": {"j": float(min(5, 1 + i % 5 + (i // 5) % 2))}}
+        for i in range(200)
+    ]
+    found = judge.agree(rows, resamples=100, permutations=9, cues=False).labels
+    (agreed,) = found.agreement.values()
+    assert agreed.weighted_kappa.value > agreed.kappa.value + 0.2
+    assert f"(weighted kappa {agreed.weighted_kappa.value:.3f} [" in found.notes[0]
+    assert found.notes[0].endswith("whether that is enough is unknown: no text has labels of two people")
+
+
+def test_one_label_for_all_texts_is_told() -> None:
+    rows = [{"text": f"t{i}", "ratings": {"q": i % 2}, "scores": {"j": 1.0}} for i in range(6)]
+    rows[0]["scores"] = {"j": 1.0, "k": 0.0}
+    notes = judge.agree(rows, resamples=20, permutations=9, cues=False).notes
+    assert any("q: j gives the label 1 to all 6 texts" in note for note in notes)
+
+
+def test_labels_where_the_judge_said_yes_are_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(300):
+        said = float(rng.random() < 0.5)
+        rows.append({"text": f"t{i}", "scores": {"j": said}})
+        if said and i % 3:
+            rows[-1]["ratings"] = {"ok": float(rng.random() < 0.7)}
+    notes = judge.agree(rows, resamples=50, permutations=9, cues=False).labels.notes
+    said = "ok: the labels are no random sample, so figures corrected with j do not hold: the mean verdict of j is"
+    assert any(note.startswith(said) for note in notes)
+    assert not any("people would give" in note for note in notes)

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     BloomConfig,
+    Gemma3TextConfig,
     GPT2Config,
     GPTNeoXConfig,
     LlamaConfig,
@@ -31,7 +32,7 @@ from mars.judging import (
 )
 from mars.lockstep import pick
 from mars.planning import TIE, project
-from mars.slots import Slots, check_model, get_output_embeddings, read_alone, read_on
+from mars.slots import Slots, check_model, count_readable, get_output_embeddings, read_alone, read_on
 from models.causal import CausalLM
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
@@ -48,11 +49,12 @@ READABLE = {
     "gpt_neox": GPTNeoXConfig(**WIDE),
     "llama": LlamaConfig(num_key_value_heads=2, tie_word_embeddings=False, **WIDE),
     "qwen2": Qwen2Config(num_key_value_heads=2, **WIDE),
+    "mistral": MistralConfig(num_key_value_heads=2, sliding_window=32, **WIDE),
+    "gemma3": Gemma3TextConfig(num_key_value_heads=1, head_dim=8, sliding_window=32, query_pre_attn_scalar=8, **WIDE),
     "opt": OPTConfig(ffn_dim=48, word_embed_proj_dim=32, **{k: v for k, v in WIDE.items() if k != "intermediate_size"}),
 }
 OTHERS = {
     "places tokens by their distance (bloom)": BloomConfig(hidden_size=32, n_head=4, n_layer=2, **SMALL),
-    "sees a window of the text (mistral)": MistralConfig(num_key_value_heads=2, sliding_window=8, **WIDE),
 }
 
 
@@ -128,6 +130,11 @@ def test_other_architectures(lm: CausalLM, name: str, attention: str) -> None:
     before, fill, after = [5, 9, 30, 2], [7, 8, 40], [11, 3, 50, 12]
     found = perplexities(other, before, fill, after)
     np.testing.assert_allclose(found, recomputed(other, before, fill, after), rtol=1e-5)
+
+
+def test_a_sliding_window_says_how_much_is_read(lm: CausalLM) -> None:
+    for name, readable in (("gemma3", 32), ("mistral", 32), ("llama", 64)):
+        assert count_readable(random_model(READABLE[name], lm.tokenizer)) == readable
 
 
 @pytest.mark.parametrize("reason", OTHERS)

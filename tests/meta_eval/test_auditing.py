@@ -98,3 +98,21 @@ def test_the_share_that_cues_explain_is_hardly_ever_too_high(share):
     found = [audit_cues(*planted_cues(share, 100, rng), resampling=Resampling(resamples=300)) for _ in range(200)]
     assert np.mean([each.explained.low > true + 1e-12 for each in found]) <= 0.07
     assert true - 0.13 < np.mean([each.explained.value for each in found]) < true + 0.02
+
+
+@pytest.mark.parametrize("kind", ["skewed", "rare"])
+def test_a_metric_that_sees_nothing_seldom_falls(kind):
+    """The same scores drawn anew: one-sided at .025, where standardised falls had .10 to .14."""
+    rng = np.random.default_rng(0)
+    falls = 0
+    for _ in range(200):
+        before, after = rng.lognormal(size=(2, 30)) if kind == "skewed" else (rng.random((2, 30)) < 0.05) * 1.0
+        found = audit_damage(before, after[None])
+        falls += found.is_monotone
+    assert falls <= 12
+
+
+def test_a_skewed_metric_that_sees_damage_falls():
+    rng = np.random.default_rng(0)
+    before = rng.lognormal(size=60)
+    assert audit_damage(before, [before * 0.9, before * 0.6]).is_monotone

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.grouping import lay_out
+from meta_eval.permutation import permutation_tests
 from meta_eval.planning import (
     LARGEST,
     Pilot,
@@ -14,6 +16,7 @@ from meta_eval.planning import (
     estimate_spread,
     n_to_tell_metrics,
     n_to_tell_systems,
+    n_to_test_metrics,
     paired_power,
     reliability,
     williams_power,
@@ -99,3 +102,28 @@ def test_reliability_and_attenuation():
     more = correlation_with_raters(0.3, 1, 5, 0.4)
     assert more == pytest.approx(0.3 * math.sqrt(reliability(5, 0.4) / 0.4))
     assert correlation_with_raters(more, 5, 1, 0.4) == pytest.approx(0.3)
+
+
+def test_ranks_and_several_metrics_need_more():
+    """The permutation test of Spearman's rho had power .69 with the 139 texts of Williams' test on Pearson's r."""
+    plain = n_to_tell_metrics(0.4, 0.2, 0.6)
+    ranks = n_to_test_metrics(0.4, 0.2, 0.6)
+    assert (plain.n, 165 <= ranks.n <= 185) == (139, True)
+    assert n_to_test_metrics(0.4, 0.2, 0.6, statistic="pearson").n == math.ceil(1.06 * 139)
+    assert n_to_test_metrics(0.4, 0.2, 0.6, metrics=5).n > 1.5 * ranks.n
+    assert (
+        n_to_test_metrics(0.5, 0.5, 0.6).reason == "the two correlations are equal, so there is no difference to detect"
+    )
+
+
+@pytest.mark.slow
+def test_the_planned_power_is_that_of_the_test():
+    n = int(n_to_test_metrics(0.4, 0.2, 0.6).n)
+    factor = np.linalg.cholesky([[1, 0.4, 0.2], [0.4, 1, 0.6], [0.2, 0.6, 1]])
+    rng = np.random.default_rng(0)
+    shown = 0
+    for _ in range(300):
+        y, a, b = factor @ rng.normal(size=(3, n))
+        tests = permutation_tests({"a": a, "b": b}, y, lay_out(n), pairs=[("a", "b")], permutations=400)
+        shown += tests.p_values["a", "b"] < 0.05
+    assert 0.74 <= shown / 300 <= 0.86

@@ -151,3 +151,42 @@ def test_undefined_cases():
     apart = powered_difference([3] * 5, [2] * 5, range(5), range(5))
     assert (apart.estimate.value, math.isnan(apart.estimate.low)) == (1, True)
     assert apart.estimate.reason == "the ratings do not vary: without variation there is no interval"
+
+
+def test_mean_ratings_of_inputs_that_repeat_cover():
+    """40 inputs with 8 texts that correlate by .7 within an input; half of the inputs are rated."""
+    rng = np.random.default_rng(1)
+    covered = {"corrected": 0, "people": 0}
+    rounds = 200
+    inputs = np.repeat(np.arange(40), 8)
+    for _ in range(rounds):
+        truth = np.sqrt(0.7) * rng.normal(size=40)[inputs] + np.sqrt(0.3) * rng.normal(size=320)
+        scores = 0.8 * truth + 0.6 * rng.normal(size=320)
+        ratings = np.where(inputs < 20, truth, NAN)
+        found = powered_mean(ratings, scores, lay_out(320, inputs=inputs.tolist()))
+        alone = found.classical
+        covered["people"] += alone.low <= 0 <= alone.high
+        covered["corrected"] += not found.estimate.reason and found.estimate.low <= 0 <= found.estimate.high
+    assert 0.91 <= covered["people"] / rounds <= 0.98
+    assert covered["corrected"] == 0  # 20 rated inputs are fewer than intervals need
+
+
+def test_one_text_an_input_is_the_plain_mean():
+    layout = lay_out(len(both()[0]))
+    assert powered_mean(*both(), layout) == powered_mean(*both())
+    y = np.tile(RATINGS, 2)
+    twice = powered_mean(y, y, lay_out(20, inputs=[*range(10), *range(10)]))
+    assert twice.classical.low == pytest.approx(powered_mean(RATINGS, RATINGS).classical.low)
+
+
+@pytest.mark.slow
+def test_corrected_mean_ratings_of_inputs_that_repeat_cover():
+    rng = np.random.default_rng(1)
+    covered = 0
+    inputs = np.repeat(np.arange(100), 5)
+    for _ in range(400):
+        truth = np.sqrt(0.7) * rng.normal(size=100)[inputs] + np.sqrt(0.3) * rng.normal(size=500)
+        scores = 0.8 * truth + 0.6 * rng.normal(size=500)
+        found = powered_mean(np.where(inputs < 40, truth, NAN), scores, lay_out(500, inputs=inputs.tolist())).estimate
+        covered += found.low <= 0 <= found.high
+    assert 0.925 <= covered / 400 <= 0.975

@@ -302,3 +302,56 @@ def test_a_judge_that_favours_its_family() -> None:
     assert 0.3 < own.effect.low < 0.5 < own.effect.high < 0.7
     both = measure_favour(people, judge, find_family(people, ["x", "y"]), FEW)
     assert (both.n, both.effect.reason) == (0, "no judged pair has one output of this kind")
+
+
+def test_rounding_of_strengths_is_no_evidence() -> None:
+    """good0 and good1 always beat bad; they never meet, or meet as often as each wins."""
+    never = [(f"q{i}", f"good{k}", "bad", 1.0) for i in range(16) for k in (0, 1)]
+    found = {(pair.system_a, pair.system_b): pair for pair in rank_by_preferences(judgements(never), FEW).pairs}
+    alike = found["good0", "good1"]
+    assert math.isnan(alike.p_value)  # never compared, so not tested
+    assert alike.difference.value == pytest.approx(0, abs=1e-9)
+    assert found["good0", "bad"].p_value < 0.05
+    met = [*never, *((f"q{i}", "good0", "good1", 0.5) for i in range(16))]
+    found = {(pair.system_a, pair.system_b): pair for pair in rank_by_preferences(judgements(met), FEW).pairs}
+    assert found["good0", "good1"].p_value == 1
+
+
+def test_a_system_without_wins_has_no_interval_and_moves_no_other() -> None:
+    rng = np.random.default_rng(0)
+    rates = {"m0": 0.0, "m1": 0.3, "m2": 0.4}
+    rows = [(f"q{i}", name, "base", float(rng.random() < rate)) for i in range(60) for name, rate in rates.items()]
+    found = rank_by_preferences(judgements(rows), FEW)
+    strengths = {each.system: each.strength for each in found.systems}
+    reason = "m0 has 0 wins (ties count half): an interval of its strength needs at least 5"
+    assert strengths["m0"].reason == reason
+    assert math.isnan(strengths["m0"].low)
+    others = [strengths[name] for name in ("base", "m1", "m2")]
+    assert sum(each.value for each in others) == pytest.approx(0, abs=1e-9)
+    assert all(each.low < each.value < each.high for each in others)
+    differences = {(pair.system_a, pair.system_b): pair.difference for pair in found.pairs}
+    assert differences["m0", "base"].reason == reason
+    assert differences["base", "m1"].reason is None
+
+
+def test_comparisons_that_no_strengths_describe() -> None:
+    """A beats C .95 of 100, B beats C .40 of 100, but B beats A .70 of 40."""
+    rates = {("A", "C"): (95, 100), ("B", "C"): (40, 100), ("A", "B"): (12, 40)}
+    rows = [(f"q{i}", *pair, float(i < wins)) for pair, (wins, n) in rates.items() for i in range(n)]
+    found = rank_by_preferences(judgements(rows), FEW).fit
+    assert found.p_value < 0.001
+    assert found.worst == ("A", "B")
+    assert found.expected > 0.7
+
+
+def test_rates_that_follow_strengths_fit_them() -> None:
+    rejected = 0
+    for seed in range(60):
+        sample = simulate([0.8, 0.3, 0.0, -0.4], 60, np.random.default_rng(seed), spread=0.5)
+        rejected += rank_by_preferences(sample, Resampling(resamples=2)).fit.p_value < 0.05
+    assert rejected <= 7  # 3 expected
+
+
+def test_wins_below_zero_may_have_no_strengths() -> None:
+    wins = np.array([[0.0, -3.0, 5.0], [4.0, 0.0, 1.0], [1.0, 2.0, 0.0]])
+    assert np.isnan(fit_strengths(np.stack([wins, np.abs(wins)]))).all(axis=1).tolist() == [True, False]

@@ -158,3 +158,15 @@ def test_the_ceiling_covers_what_a_perfect_metric_reaches(kind, between, study):
         covered += [not estimate.low > value and not estimate.high < value for estimate, value in pairs]
     print(f"{kind}, {between}, {study}: ceiling {covered[0] / 300:.3f}, corrected {covered[1] / 300:.3f}")
     assert (covered / 300 > 0.89).all()
+
+
+def test_two_raters_who_guess_at_a_rare_label_have_no_interval():
+    """While no text has the rare label from both, alpha is below 0 in every resample."""
+    rng = np.random.default_rng(0)
+    guesses = (rng.random((2, 200)) < 0.02).astype(float)
+    found = krippendorff_alpha(guesses, "nominal")
+    assert math.isnan(found.low)
+    assert found.reason is not None
+    assert found.reason.startswith("resamples are too alike: an interval needs at least 5 texts")
+    seen = np.where(rng.random((2, 400)) < 0.97, (rng.random(400) < 0.1).astype(float), 0.0)
+    assert krippendorff_alpha(seen, "nominal").low > 0.5

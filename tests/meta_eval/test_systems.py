@@ -1,7 +1,7 @@
 """System against system: hand-worked values, scipy as the oracle, groups, undefined cases; the step-down by a loop."""
 
 import math
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from meta_eval.bootstrap import expand_confidence
+from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
 from meta_eval.step_down import clusters, randomisation_p, step_down
-from meta_eval.systems import SystemComparison, compare_pairs, rank_systems
+from meta_eval.systems import SystemComparison, compare_pairs, leave_out_incomplete, rank_systems
 
 NAN = math.nan
 
@@ -175,6 +176,22 @@ def test_a_difference_by_rounding_is_a_tie():
     assert (found.wins, found.ties, found.losses) == (1, 2, 0)
     same = compare(np.full(9, 0.1 + 0.2), np.full(9, 0.3))
     assert (same.ties, same.difference.value, same.p_value) == (9, 0.0, 1.0)
+    tiny = compare([1e-17, -1e-17, 0.3, 0.5], [0.0, 0.0, 0.1, 0.1])  # beside differences of .2
+    assert (tiny.wins, tiny.ties) == (2, 2)
+
+
+def test_one_huge_score_makes_no_ties():
+    """One input that exploded under both systems, or under a third one, hides no other difference."""
+    a = np.arange(100) * 0.01
+    b = a - 1
+    a[7] = b[7] = 1e12
+    found = compare(a, b)
+    assert (found.wins, found.ties) == (99, 1)
+    assert found.p_value < 0.001
+    third = np.zeros(100)
+    third[3] = -1e10
+    together = compare_pairs(("x", "y", "z"), np.stack([a, b, third]))["x", "y"]
+    assert (together.wins, together.ties) == (99, 1)
 
 
 @pytest.mark.slow
@@ -268,3 +285,43 @@ def test_no_cluster_holds_a_pair_that_the_tests_separate(k, bits):
         is_whole = all(p[pair] > 0.05 for pair in combinations(between, 2))
         assert bool(of[a] & of[b]) == is_whole, (a, b, each, found)
     assert set.union(*of.values()) == {*range(1, max(max(each) for each in of.values()) + 1)}
+
+
+def test_a_system_whose_missing_scores_change_the_verdict_on_others_is_left_out():
+    """A is better than B on the hard half alone, for which C has no scores."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(3, 100))
+    values = 0.3 * noise
+    values[0, 50:] += 1
+    values[2, 50:] = np.nan
+    names = ("A", "B", "C")
+    alone = compare_pairs(names[:2], values[:2])["A", "B"]
+    assert alone.p_value < 0.05 < compare_pairs(names, values)["A", "B"].p_value
+    kept, left_out = leave_out_incomplete(names, values, lambda scores: compare_pairs(names, scores))
+    assert left_out == {"C": ("A", "B")}
+    assert compare_pairs(names, kept)["A", "B"].p_value == alone.p_value
+    harmless = values.copy()
+    harmless[:2] = 0.3 * noise[:2] + np.array([[1.0], [0.0]])
+    assert leave_out_incomplete(names, harmless, lambda scores: compare_pairs(names, scores))[1] == {}
+
+
+def test_the_order_of_rows_does_not_choose_who_is_compared():
+    """A lacks 30 inputs and B 30 others: the first by name is compared with C in any order of rows."""
+    values = np.random.default_rng(0).normal(size=(3, 70))
+    values[0, :30] = np.nan
+    values[1, 40:] = np.nan
+    for order in permutations(range(3)):
+        names = ["ABC"[i] for i in order]
+        rows, columns = find_common(values[list(order)], names)
+        kept = {name for name, is_kept in zip(names, rows, strict=True) if is_kept}
+        assert (kept, int(columns.sum())) == ({"A", "C"}, 40)
+
+
+def test_the_largest_set_is_compared():
+    """The fullest rows come first, but three others have more inputs in common."""
+    values = np.ones((4, 10))
+    values[0, 5:] = np.nan
+    values[1:, :4] = np.nan
+    rows, columns = find_common(values, "abcd")
+    assert rows.tolist() == [False, True, True, True]
+    assert columns.sum() == 6

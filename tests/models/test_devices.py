@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from core.faults import MissingModel, SettingFault
-from models import devices
+from models import devices, model
 from models.causal import CausalLM
 from models.devices import check_device, count_weights, free_memory, set_aside
 from models.masked import MaskedLM
@@ -20,16 +20,18 @@ from models.tiny import TinyBert, TinyCausal, TinyT5
 from models.training import LanguageModelSchedule, LanguageModelTraining
 
 
-def test_a_layer_in_float32_copies_its_matrix_once() -> None:
-    layer = Float32Linear(3, 2, bias=False).to(torch.bfloat16)
-    states = torch.randn(4, 3)
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_layer_in_float32_copies_some_rows_at_a_time(bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "COPIED", 3)
+    layer = Float32Linear(3, 8, bias=bias).to(torch.bfloat16)
+    states = torch.randn(2, 4, 3)
     with torch.inference_mode():
         first = layer(states)
-        torch.testing.assert_close(first, states @ layer.weight.float().T)
-        copied = layer._copy
-        assert torch.equal(layer(states), first)
-        assert layer._copy is copied
+        exact = states @ layer.weight.float().T
+        torch.testing.assert_close(first, exact + layer.bias.float() if bias else exact)
     with torch.no_grad():
+        if bias:
+            layer.bias.mul_(2)
         layer.weight.mul_(2)
         torch.testing.assert_close(layer(states), 2 * first)
     assert layer(states).requires_grad

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from transformers import get_linear_schedule_with_warmup
 from core.faults import SettingFault
 from models.batching import NOT_LEARNED, Task
 from models.conditional import PretrainedLM
-from models.fit import find_checkpoint, learning_rate_factor, share_of_batch
+from models.fit import LearningCurve, find_checkpoint, learning_rate_factor, share_of_batch
 from models.muon import Muon
 from models.tiny import TinyCausal, TinyT5
 from models.training import (
@@ -160,3 +161,19 @@ def test_the_rule_of_muon_is_that_of_torch() -> None:
     for mine, other, start in zip(ours, theirs, draw_parameters(), strict=True):
         moved = (mine - start).norm()
         assert (mine - other).norm() < 0.02 * moved  # torch's products are rounded to bfloat16's 8 bits
+
+
+@pytest.mark.parametrize(("batches", "steps"), [(3, [3]), (25, [25]), (30, [25, 30])])
+def test_a_training_of_few_batches_has_a_curve(batches: int, steps: list[int]) -> None:
+    curve = LearningCurve()
+    nothing: Any = None
+    for loss in range(batches):
+        trainer: Any = SimpleNamespace(callback_metrics={"train/loss": torch.tensor(float(loss))})
+        curve.on_train_batch_end(trainer, nothing, nothing, nothing, loss)
+    validated: Any = SimpleNamespace(callback_metrics={"val/loss": torch.tensor(0.5)})
+    curve.on_validation_end(validated, nothing)
+    *learned, held_out = curve.points
+    assert [point["step"] for point in learned] == steps
+    first = min(batches, 25)
+    assert learned[0]["train/loss"] == sum(range(first)) / first
+    assert held_out == {"step": batches, "val/loss": 0.5}

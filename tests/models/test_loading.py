@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer, models, trainers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from core.faults import InputFaults, MissingModel
 from models.causal import CausalLM
 from models.encoders import Encoder, load_encoder
 from models.folders import check_folder
-from models.loading import load_pretrained
+from models.loading import load_pretrained, load_tokenizer
 from models.masked import MaskedLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5
@@ -69,8 +71,16 @@ def test_a_cached_model_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("limit", "content", "message"),
     [
-        ("", '{"vocab_file": "/"}', '/tokenizer_config.json: vocab_file must name a file of this folder, but is "/"'),
-        ("", '{"init_inputs": ["a"]}', '/tokenizer_config.json: init_inputs must be empty, but is ["a"]'),
+        (
+            "",
+            '{"vocab_file": "/etc/hosts", "unk_token": "/", "pad_token": "note.txt", "name_or_path": "/etc/hosts"}',
+            '/tokenizer_config.json: vocab_file must name a file of this folder, but is "/etc/hosts"',
+        ),
+        (
+            "",
+            '{"init_inputs": [{"x": "/etc/hosts"}]}',
+            '/tokenizer_config.json: init_inputs must name a file of this folder, but is "/etc/hosts"',
+        ),
         ("LARGEST_SETTINGS", "{}", "/tokenizer_config.json: must have at most 1 bytes, but has 2"),
         ("MOST_FILES", "{}", ": a model's folder must have at most 1 files, found more"),
     ],
@@ -87,9 +97,48 @@ def test_what_a_models_folder_must_not_hold(
     assert found.value.faults == (f"{tmp_path}{message}",)
 
 
-def test_other_faults_are_left_alone() -> None:
+def test_other_faults_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         load_pretrained(lambda name, trust_remote_code: 1 / 0, "no/such")
+
+    def stop(name: str, trust_remote_code: bool) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(KeyboardInterrupt):
+        load_pretrained(stop, tmp_path)
+
+
+def test_a_panic_of_a_library_is_a_fault_of_the_folder(tmp_path: Path) -> None:
+    class PanicError(BaseException):
+        """As the exception of a panic of Rust, which is no Exception."""
+
+    def panic(name: str, trust_remote_code: bool) -> None:
+        raise PanicError("index out of bounds")
+
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(MissingModel, match="cannot be loaded: index out of bounds"):
+        load_pretrained(panic, tmp_path)
+    with pytest.raises(PanicError):
+        load_pretrained(panic, "no/such")
+
+
+def test_a_tokenizer_draws_nothing(tmp_path: Path) -> None:
+    """With BPE's dropout a text has other tokens each time."""
+    raw = Tokenizer(models.BPE(unk_token="<unk>", dropout=0.5))
+    raw.train_from_iterator(["abcdefgh abcdefgh"] * 9, trainers.BpeTrainer(special_tokens=["<unk>"]))
+    PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="<unk>").save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    assert {tuple(tokenizer("abcdefgh")["input_ids"]) for _ in range(30)} == {(tokenizer.get_vocab()["abcdefgh"],)}
+    drawing = AutoTokenizer.from_pretrained(tmp_path)
+    assert len({tuple(drawing("abcdefgh")["input_ids"]) for _ in range(30)}) > 1
+
+
+def test_a_tokenizer_is_tried_with_a_text(tmp_path: Path) -> None:
+    raw = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="<unk>"))
+    PreTrainedTokenizerFast(tokenizer_object=raw).save_pretrained(tmp_path)
+    with pytest.raises(MissingModel, match=r"cannot be loaded: tokenizer\.json: .*(UNK|no token)"):
+        load_tokenizer(tmp_path)
 
 
 def test_a_model_that_writes_need_not_know_the_mask_of_its_tokenizer(tmp_path: Path) -> None:

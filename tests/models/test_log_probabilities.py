@@ -28,7 +28,8 @@ from transformers import (
 
 from models import model
 from models.causal import CausalLM
-from models.infilling import OF_MODEL_TYPE, convention_of, encode_infills
+from models.families import ENCODER_DECODERS, find_family
+from models.infilling import encode_infills
 from models.model import READ_AT_ONCE, ConditionalLM, OutputHead, readable_tokens, token_log_probabilities
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5, initialise_model, train_tokenizer
@@ -264,14 +265,14 @@ def configure(model_type: str, vocabulary: int) -> Any:
     return kind(**shared, **settings)
 
 
-@pytest.mark.parametrize("model_type", OF_MODEL_TYPE)
+@pytest.mark.parametrize("model_type", [each for family in ENCODER_DECODERS for each in family.model_types])
 def test_a_family_loads_and_scores(model_type: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         AutoModelForSeq2SeqLM.from_config(configure(model_type, len(tokenizer))).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     lm = Seq2SeqLM.from_pretrained(tmp_path)
-    infills = encode_infills(lm.tokenizer, convention_of(model_type), GAPS, closed=True)
+    infills = encode_infills(lm.tokenizer, find_family(lm.model.config, lm.tokenizer), GAPS, closed=True)
     pairs = [(infill.source, infill.target) for infill in infills]
     pairs += [(tuple(range(20 + i, 60 + i)), (7, 8)) for i in range(8)]  # a batch whose keys would take most products
     for pair, row in zip(pairs, lm.log_probabilities(pairs), strict=True):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from models.conditional import PretrainedLM
-from models.infilling import sentinel_infilling
+from models.families import T5
+from models.infilling import make_infilling
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyT5, train_tokenizer
 
@@ -50,7 +51,7 @@ def test_special_tokens_have_the_ids_of_t5_and_are_not_read_from_text(tokenizer:
 
 def test_the_real_t5_vocabulary_gets_a_separator(vocabularies: Path, tmp_path: Path) -> None:
     t5 = AutoTokenizer.from_pretrained(str(vocabularies / "t5"))
-    assert sentinel_infilling(t5).mask == (32099,)
+    assert 32099 in make_infilling(T5, t5).marks
     lm = PLAN.build(TEXTS, (), seed=0)
     lm.model.resize_token_embeddings(len(t5))
     Seq2SeqLM(lm.model, t5).save_pretrained(tmp_path)
@@ -58,7 +59,7 @@ def test_the_real_t5_vocabulary_gets_a_separator(vocabularies: Path, tmp_path: P
     separator = built.tokenizer.get_vocab()["</UTT>"]
     assert separator == len(t5)
     assert built.model.get_input_embeddings().num_embeddings > separator
-    assert sentinel_infilling(built.tokenizer).mask == (32099,)
+    assert 32099 in make_infilling(T5, built.tokenizer).marks
     assert np.isfinite(built.log_probabilities([([separator, 5], [separator, 6])])[0]).all()
 
 

@@ -8,13 +8,15 @@ Where the published list of files is not certain, `layouts` has both.
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import AddedToken
+from tokenizers.processors import TemplateProcessing
 from transformers import (
     AutoTokenizer,
     BartConfig,
@@ -22,6 +24,8 @@ from transformers import (
     BertConfig,
     BertForPreTraining,
     BertForSequenceClassification,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
     GPTNeoXConfig,
@@ -30,6 +34,8 @@ from transformers import (
     LEDForConditionalGeneration,
     PegasusConfig,
     PegasusForConditionalGeneration,
+    Qwen2Config,
+    Qwen2ForCausalLM,
     RobertaConfig,
     RobertaForMaskedLM,
     RobertaModel,
@@ -53,6 +59,10 @@ class Checkpoint:
     vocabulary: str
     # the weights, and whether the repository has tokenizer.json: one pair for each layout that it may have
     layouts: Sequence[tuple[str, bool]]
+    # special tokens by their names, which the vocabulary lacks
+    special: Mapping[str, str] = field(default_factory=dict)
+    # marks that the vocabulary lacks
+    marks: Sequence[str] = ()
 
 
 def t5(depth: int = DEPTH, **settings: Any) -> Callable[[], Any]:
@@ -93,6 +103,18 @@ def neox() -> Any:
     return GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=50304, num_hidden_layers=DEPTH, **sizes))
 
 
+def qwen2() -> Any:
+    sizes: Any = {"hidden_size": WIDTH, "intermediate_size": 64, "num_attention_heads": HEADS}
+    sizes |= {"num_key_value_heads": 2, "num_hidden_layers": DEPTH, "tie_word_embeddings": True}
+    return Qwen2ForCausalLM(Qwen2Config(vocab_size=50432, max_position_embeddings=32768, **sizes))
+
+
+def gemma3() -> Any:
+    sizes: Any = {"hidden_size": WIDTH, "intermediate_size": 64, "num_attention_heads": HEADS, "head_dim": 8}
+    sizes |= {"num_key_value_heads": 1, "num_hidden_layers": DEPTH, "sliding_window": 512}
+    return Gemma3ForCausalLM(Gemma3TextConfig(vocab_size=50432, max_position_embeddings=32768, **sizes))
+
+
 PEGASUS = two_sided(
     PegasusForConditionalGeneration,
     PegasusConfig,
@@ -111,7 +133,24 @@ LED = two_sided(
     max_decoder_position_embeddings=1024,
 )
 EITHER = ((SAFE, True), (PICKLED, False))
+# The vocabulary of GPT-2 with the tokens of these models, whose own vocabularies are larger.
+QWEN = Checkpoint(
+    qwen2,
+    "gpt2",
+    ((SAFE, True),),
+    {"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"},
+    ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|file_sep|>"),
+)
+GEMMA = Checkpoint(
+    gemma3,
+    "gpt2",
+    ((SAFE, True),),
+    {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"},
+)
 CHECKPOINTS = {
+    "Qwen/Qwen2.5-Coder-0.5B": QWEN,
+    "Qwen/Qwen2.5-Coder-1.5B": QWEN,
+    "google/gemma-3-270m": GEMMA,
     "google/pegasus-large": Checkpoint(PEGASUS, "pegasus", ((PICKLED, False),)),
     "google-t5/t5-small": Checkpoint(t5(), "t5", ((SAFE, True),)),
     "google-t5/t5-base": Checkpoint(t5(), "t5", ((SAFE, True),)),
@@ -155,6 +194,8 @@ def write_hub(cache: Path, vocabularies: Path, layout: int = 0) -> None:
         model = checkpoint.build().eval()
         _write_weights(model, weights, folder)
         _write_vocabulary(vocabularies / checkpoint.vocabulary, folder, fast)
+        if checkpoint.special:
+            _add_tokens(folder, checkpoint)
         if name.startswith("sentence-transformers/"):
             _write_modules(folder)
         into_cache(folder, cache, name)
@@ -216,6 +257,18 @@ def _write_vocabulary(source: Path, folder: Path, fast: bool) -> None:
             shutil.copy(source / file, folder)
     if not fast:
         (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 512}))
+
+
+def _add_tokens(folder: Path, checkpoint: Checkpoint) -> None:
+    """Marks are added tokens that are not called special, as Qwen's are."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens(dict(checkpoint.special))
+    tokenizer.add_tokens([AddedToken(mark, special=False) for mark in checkpoint.marks])
+    if "bos_token" in checkpoint.special:
+        start = checkpoint.special["bos_token"]
+        frame = TemplateProcessing(single=f"{start} $A", special_tokens=[(start, tokenizer.bos_token_id)])
+        tokenizer.backend_tokenizer.post_processor = frame
+    tokenizer.save_pretrained(folder)
 
 
 def _write_modules(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every command of the docs with `scale=paper`, as printed, with the stand-in hub and slices of the real data."""
+"""Every command of the docs with models of the hub, as printed, with the stand-in hub and slices of the real data."""
 
 import json
 import os
@@ -26,9 +26,9 @@ from tests.rehearsal.hub import CHECKPOINTS, into_cache, write_hub
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 PROGRAM = r"(?:python experiments/run\.py|\bjudge) "
-FOLDED, COMMAND = re.compile(r"\s*\\\n\s*"), re.compile(PROGRAM + r"[^`\n]*scale=paper[^`\n]*")
+FOLDED, COMMAND = re.compile(r"\s*\\\n\s*"), re.compile(PROGRAM + r"[^`\n]*scale=(?:paper|pretrained)[^`\n]*")
 HUB_NAME = re.compile(
-    r"\b(?:google|google-t5|facebook|openai-community|FacebookAI|google-bert|EleutherAI|Elron|allenai"
+    r"\b(?:Qwen|google|google-t5|facebook|openai-community|FacebookAI|google-bert|EleutherAI|Elron|allenai"
     r"|sentence-transformers|MingZhong)/[\w.-]*\w"
 )
 # What a rehearsal changes in a printed command: values of it, then further settings by experiment, counts most of all.
@@ -54,6 +54,16 @@ model.guides.causal.training.epochs=1 model.judges.bilstm.training.epochs=1 mode
 """
 # 87 M parameters: few poems are in memory at once.
 PUBLISHED_SHAPE = f"{POETRY} +model.generator.schedule.token_budget=2000"
+PRETRAINED_PAIR = """
+model.negatives.dialogues=6 model.negatives.sampling.longest=6 model.discriminators.bert.training.epochs=1
+model.pooler.dialogues=6 model.rules=[deam_like]
+"""
+FEWER_PRETRAINED = {
+    "cdm_dialogue": PRETRAINED_PAIR,
+    "ctrleval_sentiment": "evaluators=[1,2]",
+    "mars_story": f"{MARS} model.masked.schedule.epochs=1",
+    "guided_text": GUIDED,
+}
 FEWER = {
     "cdm_dialogue": PAIR,
     "cdm_commongen": PAIR,
@@ -87,10 +97,10 @@ SLICES = {
 }
 
 
-def find_commands() -> list[str]:
-    """The commands with the paper's models, each once."""
+def find_commands(scale: str = "") -> list[str]:
+    """The commands with models of the hub, each once; of one scale, or of all."""
     found = [each for page in PAGES for each in COMMAND.findall(FOLDED.sub(" ", page.read_text("utf-8")))]
-    return list(dict.fromkeys(each for each in found if "judge doctor" not in each))
+    return list(dict.fromkeys(each for each in found if "judge doctor" not in each and f"scale={scale}" in each))
 
 
 def rehearse(command: str, data: Path) -> list[str]:
@@ -100,7 +110,8 @@ def rehearse(command: str, data: Path) -> list[str]:
     pairs = [word.replace("FOLDER", str(data)).partition("=") for word in settings]
     words = [f"{name}={REPLACED.get(name, value)}" for name, _, value in pairs]
     experiment = next(word for word in words if word.startswith("+exp=")).removeprefix("+exp=")
-    return [*words, *EVERYWHERE, *FEWER[experiment].split()]
+    fewer = FEWER if "scale=paper" in words else FEWER_PRETRAINED
+    return [*words, *EVERYWHERE, *fewer[experiment].split()]
 
 
 def compose_jobs(command: str, data: Path, *settings: str) -> Iterator[DictConfig]:
@@ -130,7 +141,7 @@ def test_settings_of_the_papers_are_printed_as_whole_commands() -> None:
     assert [span for span in spans if not COMMAND.search(span)] == []
 
 
-@pytest.mark.parametrize("command", find_commands())
+@pytest.mark.parametrize("command", find_commands("paper"))
 def test_a_command_names_device_precision_and_batch(command: str) -> None:
     names = {word.partition("=")[0] for word in shlex.split(command)}
     assert {"model.device", "network"} <= names
@@ -140,8 +151,9 @@ def test_a_command_names_device_precision_and_batch(command: str) -> None:
 
 
 def test_every_experiment_of_a_paper_is_rehearsed() -> None:
-    settings = [word for command in find_commands() for word in rehearse(command, Path())]
-    assert {word.removeprefix("+exp=") for word in settings if word.startswith("+exp=")} == set(FEWER)
+    for scale, fewer in (("paper", FEWER), ("pretrained", FEWER_PRETRAINED)):
+        settings = [word for command in find_commands(scale) for word in rehearse(command, Path())]
+        assert {word.removeprefix("+exp=") for word in settings if word.startswith("+exp=")} == set(fewer)
 
 
 def test_the_hub_has_every_checkpoint_that_configurations_and_pages_name() -> None:

@@ -4,7 +4,8 @@ import ast
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -124,13 +125,60 @@ def test_the_lock_file_pins_every_dependency(declaration):
     assert requirement.specifier.contains(pin, prereleases=True), f"{declaration}, but locked at {pin}"
 
 
+RUNNING = "papers", "offline"  # the extras that `make run` installs
+# the project itself, what every environment has, and what only some builds of torch need
+UNLOCKED = (PROJECT["name"], "setuptools", "nvidia-", "cuda-", "triton")
+
+
+def running_part() -> set[str]:
+    """The names in the first part of requirements.lock."""
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    running, _, _ = text.partition("# Development")
+    return {canonicalize_name(line.partition("==")[0]) for line in running.splitlines() if not line.startswith("#")}
+
+
+def collect_dependencies(requirements: Iterable[str], extras: Iterable[str]) -> set[str]:
+    """The names that `requirements` need on this machine, directly or through others."""
+    needed: set[tuple[str, str]] = set()
+    waiting = [(line, extra) for line in requirements for extra in extras]
+    while waiting:
+        line, extra = waiting.pop()
+        requirement = Requirement(line)
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+        name = canonicalize_name(requirement.name)
+        if not applies or (name, line) in needed:
+            continue
+        needed.add((name, line))
+        if not name.startswith(UNLOCKED):
+            waiting += [(inner, asked) for inner in requires(name) or () for asked in requirement.extras or {""}]
+    return {name for name, _ in needed if not name.startswith(UNLOCKED)}
+
+
+def test_the_first_part_of_the_lock_is_what_running_needs():
+    requirements = [*PROJECT["dependencies"], *(line for extra in (*RUNNING, "models") for line in EXTRAS[extra])]
+    assert running_part() == collect_dependencies(requirements, extras=[""])
+
+
+def read_hashed(name: str) -> dict[str, str]:
+    """Versions by name in a lock file with hashes; asserts that every release has at least one."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    releases = re.split(r"\n(?=[A-Za-z0-9])", text.strip())[1:]
+    versions = {}
+    for release in releases:
+        match = re.fullmatch(r"(\S+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)", release)
+        assert match, release
+        versions[canonicalize_name(match[1])] = match[2]
+    return versions
+
+
 def test_every_locked_release_has_its_hashes():
     """All but torch, whose builds differ between machines."""
-    releases = re.split(r"\n(?=\S)", (ROOT / "hashes.lock").read_text(encoding="utf-8").strip())[1:]
-    found = [re.fullmatch(r"(\S+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)", each) for each in releases]
-    assert all(found), releases[found.index(None)]
-    hashed = {match[1]: match[2] for match in found if match}
-    assert hashed == {name: pin for name, pin in locked().items() if name != "torch"}
+    running = read_hashed("run.lock")
+    development = read_hashed("hashes.lock")
+    assert running.keys() == running_part() - {"torch"}
+    assert not running.keys() & development.keys()
+    assert running | development == {name: pin for name, pin in locked().items() if name != "torch"}
+    assert "\n-r run.lock\n" in (ROOT / "hashes.lock").read_text(encoding="utf-8")
 
 
 def test_conda_environment():

@@ -37,7 +37,8 @@ from judge.metrics import FunctionMetric
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder, WordVectors
-from models.infilling import T5, Convention, Infiller
+from models.families import T5, Family
+from models.infilling import Infiller
 from tests.toy_models import PIECES, TEXTS, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
 
 Side = Literal["left", "right"]
@@ -116,11 +117,9 @@ class Toys:
     def perplexity(self, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
         return Perplexity(toy_gpt(seed, texts, self.side), "toy", token_budget=self.budget, **settings)
 
-    def infiller(
-        self, seed: int = 0, texts: Any = TEXTS, convention: Convention = T5, max_length: int = 64
-    ) -> Infiller:
+    def infiller(self, seed: int = 0, texts: Any = TEXTS, family: Family = T5, max_length: int = 64) -> Infiller:
         lm = toy_t5(seed, texts, self.side)
-        return Infiller(lambda: lm, lm.tokenizer, convention, max_length)
+        return Infiller(lambda: lm, lm.tokenizer, family, max_length)
 
     def perplexity_seq2seq(self, **settings: Any) -> Metric:
         return InfillingPerplexity(self.infiller(**settings), "toy", token_budget=self.budget)

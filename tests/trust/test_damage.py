@@ -39,7 +39,7 @@ def build(count: list[int], folder: Path) -> None:
 @pytest.mark.parametrize("file", ["inner/weights", "depends.json", FILES])
 def test_a_damaged_stage_is_built_again(tmp_path: Path, damage: Callable[[bytes], bytes], file: str) -> None:
     built: list[int] = []
-    find = partial(Stages(tmp_path).get, "model", {"a": 1}, partial(build, built), version=1)
+    find = partial(Stages(tmp_path).get, "model", {"a": 1}, partial(build, built))
     kept = find()
     assert find() == kept
     assert len(built) == 1
@@ -81,7 +81,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_stage_that_differs_from_its_list_is_built_again(tmp_path: Path, change: str) -> None:
     built: list[int] = []
-    find = partial(Stages(tmp_path).get, "model", {"a": 1}, partial(build, built), version=1)
+    find = partial(Stages(tmp_path).get, "model", {"a": 1}, partial(build, built))
     CHANGES[change](kept := find())
     assert find() == kept
     assert (kept / "inner" / "weights").read_bytes() == bytes(range(256))

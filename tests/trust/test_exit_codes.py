@@ -37,6 +37,7 @@ def links(here: Path) -> None:
         (["output=o.jsonl", "run_dir=0"], "run_dir must be a valid string"),
         (["output=o.jsonl", "stages_dir=ring"], "stages_dir cannot be ring"),
         (["output=o.jsonl", "stages_dir=in.jsonl"], "stages_dir must be a folder"),
+        (["output=o.jsonl", "stages_dir=/sys/stages"], "stages_dir must be a folder that can be written"),
         (["output=o.jsonl", "--config-dir=ring"], "--config-dir must be a folder"),
         (['output="o\udcff.jsonl"'], "must be UTF-8"),
         (["output=o.jsonl", 'run_dir="o\udcff"'], "must be UTF-8"),

@@ -29,7 +29,7 @@ CDM = (
     *("data.train=150", "data.held_out=40", "data.rated=20", "model.width.amateur=16"),
     *("model.width.expert=32", "model.expert.schedule.epochs=2", "model.negatives.dialogues=40"),
     *("model.negatives.sampling.longest=12", "+model.discriminators.bilstm.build.hidden_dim=16"),
-    "~model.discriminators.bert",
+    *("~model.discriminators.bert", "model.baseline=[bilstm]"),
 )
 KINDS = {
     "language models, sampling and a discriminator": ("+exp=cdm_dialogue", *CDM),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 from baselines.bertscore import BertScore
@@ -28,6 +29,7 @@ from models.tiny import TinyCausal, TinyT5, initialise_model
 
 WORDS = ["cat", "dog", "red", "green"]
 WEIGHTS, CONFIG, TOKENIZER, NOTE = "model.safetensors", "config.json", "tokenizer_config.json", "note.txt"
+ENCODER = "sentence_bert_config.json"
 INDEX = "model.safetensors.index.json"
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -38,6 +40,7 @@ LOADERS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "infiller": (lambda folder: Infiller.from_pretrained(folder).lm, "t5"),
     "encoder": (lambda folder: load_encoder(str(folder)), "bert"),
     "sentence_encoder": (lambda folder: Encoder.from_pretrained(str(folder)), "bert"),
+    "sentence_transformer": (lambda folder: Encoder.from_pretrained(str(folder)), "sentence_transformer"),
     "word_vectors": (lambda folder: WordVectors.of_encoder(str(folder)), "bert"),
     "bertscore": (lambda folder: BertScore.from_pretrained(str(folder)), "bert"),
     "bleurt": (lambda folder: Bleurt.from_pretrained(str(folder)), "bert_rater"),
@@ -68,6 +71,8 @@ def kinds(saved_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
     new_bert(encoder=str(bert)).save_pretrained(root / "bert_discriminator")
     new_bilstm([("cat dog",)] * 2, "words", embedding_dim=4, hidden_dim=4).save_pretrained(root / "bilstm")
     new_causal_guide([("cat dog",)], gpt2.tokenizer, 4, 4).save_pretrained(root / "guide")
+    SentenceTransformer(str(bert)).save(str(root / "sentence_transformer"))
+    change_json(root / "sentence_transformer" / ENCODER, model_args={"dtype": "float32"}, tokenizer_args={})
     return {"bert": bert, **{path.name: path for path in root.iterdir()}}
 
 
@@ -203,6 +208,61 @@ def make_pipe(folder: Path) -> str:
     return r"merges\.txt"
 
 
+def set_texts(file: str, values: dict[str, Any]) -> Attack:
+    """Settings that name files beside the folder, or what a library passes on to its loaders."""
+
+    def change(folder: Path) -> str:
+        shutil.copy(folder / "tokenizer.json", folder.parent / "elsewhere.json")
+        change_json(folder / file, **json.loads(json.dumps(values).replace("FOLDER", str(folder.parent))))
+        return rf"{file}: {next(iter(values))} must"
+
+    return change
+
+
+def set_positions(number: int) -> Attack:
+    """transformers would draw weights of this shape at random where the folder says so, and refuse them otherwise."""
+
+    def change(folder: Path) -> str:
+        change_json(folder / CONFIG, n_positions=number)
+        return rf"{WEIGHTS}: the weight transformer\.wpe\.weight has another shape"
+
+    return change
+
+
+def set_pooling(width: int) -> Attack:
+    def change(folder: Path) -> str:
+        change_json(folder / "1_Pooling" / CONFIG, embedding_dimension=width)
+        return f"{folder}.*{width}"
+
+    return change
+
+
+def name_module(kind: str) -> Attack:
+    def change(folder: Path) -> str:
+        modules = json.loads((folder / "modules.json").read_text("utf-8"))
+        modules[1]["type"] = f"sentence_transformers.{kind}"
+        (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+        return r"modules\.json: a module must be one of Transformer, .*, but is"
+
+    return change
+
+
+OUTSIDE: list[dict[str, Any]] = [
+    {"vocab_file": "../elsewhere.json"},
+    {"merges_file": "FOLDER/elsewhere.json"},
+    {"fast_tokenizer_files": ["tokenizer.json", "../elsewhere.json"]},
+    {"init_inputs": [{"x": ["../elsewhere.json"]}]},
+]
+PASSED_ON: list[dict[str, Any]] = [
+    {"model_args": {"variant": "../elsewhere"}},
+    {"model_args": {"ignore_mismatched_sizes": True}},
+    {"model_kwargs": {"weights_only": False, "gguf_file": "../elsewhere.gguf"}},
+    {"tokenizer_args": {"tokenizer_file": "../elsewhere.json"}},
+    {"processor_kwargs": {"vocab_file": "../elsewhere.json"}},
+    {"config_args": {"_configuration_file": "../elsewhere.json"}},
+    {"config_kwargs": {"hidden_size": 8}},
+    {"tokenizer_name_or_path": "../other"},
+]
 HEADER = b"[" * 100_000
 PIECES_OF_NO_MODEL = {"bilstm", "guide"}
 EVERYWHERE: dict[str, tuple[Attack, set[str]]] = {  # an attack and the loaders that it does not concern
@@ -221,14 +281,16 @@ BOUNDED = ("causal", "masked", "encoder", "sentence_encoder", "bertscore", "bleu
 ATTACKS: list[tuple[str, Attack]] = [
     *((name, attack) for attack, others in EVERYWHERE.values() for name in LOADERS if name not in others),
     *((name, name_adapter(base)) for name in ADAPTED for base in ("../other", "/elsewhere", "openai-community/gpt2")),
-    *((name, add_setting(TOKENIZER, text, "model_max_length")) for name in BOUNDED for text in LENGTHS),
-    *(
-        ("causal", add_setting(CONFIG, f'"layer_norm_epsilon": {value}', "layer_norm_epsilon"))
-        for value in ("NaN", "Infinity", "1e999")
-    ),
-    *(("causal", add_setting(CONFIG, f'"layer_norm_epsilon": {value}')) for value in ('"small"', "-1")),
-    ("causal", add_setting(CONFIG, '"inner": {"list": [0, -Infinity]}', r"inner\.list\[1\]")),
-    ("causal", add_setting(CONFIG, '"n_positions": 0', "n_positions")),
+    *((name, add_setting(TOKENIZER, text)) for name in BOUNDED for text in LENGTHS),
+    *(("causal", add_setting(CONFIG, f'"layer_norm_epsilon": {value}')) for value in ("NaN", '"small"', "-1")),
+    *(("causal", set_positions(number)) for number in (0, 8, 32)),
+    ("causal", add_setting(CONFIG, '"n_layer": 0', "needs a layer")),
+    ("encoder", add_setting(CONFIG, '"num_hidden_layers": 0', "needs a layer")),
+    *((name, set_texts(TOKENIZER, outside)) for name in ("causal", "sentence_encoder") for outside in OUTSIDE),
+    *(("sentence_transformer", set_texts(ENCODER, passed)) for passed in PASSED_ON),
+    *(("sentence_transformer", set_pooling(width)) for width in (1, 17)),
+    ("sentence_transformer", name_module("base.model.pickle")),
+    ("sentence_transformer", name_module("models.CLIPModel")),
     ("causal", add_setting(CONFIG, '"deep": ' + "[" * 100_000)),
     ("seq2seq", add_setting(CONFIG, '"decoder_start_token_id": 100000', "decoder_start_token_id")),
     ("seq2seq", add_setting(CONFIG, '"decoder_start_token_id": -1', "decoder_start_token_id")),

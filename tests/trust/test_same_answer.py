@@ -8,6 +8,7 @@ import pytest
 
 from core.configs import CONFIGS
 from core.example import Example
+from core.scores import INVISIBLE
 
 NAMES = sorted({file.stem for file in (CONFIGS / "metric").glob("*.yaml")} - {"function"})  # a user's own
 WORDS = ["the", "cat", "sat", "rains", "hello", "Où", "中文", "xyz", "(no)", "42", "fine", "day."]
@@ -58,3 +59,23 @@ def test_batches_padding_order_and_company_change_no_score(name: str, make_toy) 
             assert found.reasons == tuple(first.reasons[i] for i in order)
             assert found.dropped_tokens == tuple(first.dropped_tokens[i] for i in order)
             assert found.signature == first.signature
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_that_shows_nothing_has_no_score_with_any_metric(name: str, make_toy) -> None:
+    """Zero-width characters are no words, though tokenizers and counts may take them for some."""
+    rng = random.Random(name)
+    seen = draw_example("seen", rng)
+    hidden = [
+        replace(seen, id="one", text="\u200b"),
+        replace(seen, id="several", text=" \u200b\u2060 \ufeff\u00ad\u2028\u200e"),
+        replace(seen, id="filler", text="\u3164\u2800"),
+        replace(seen, id="turns", text="", turns=("\u200b", "\u200d")),
+    ]
+    metric = make_toy(name)
+    found = metric.score([*hidden, seen])
+    assert found.reasons == (*[INVISIBLE] * 4, None)
+    for aspect, values in found.values.items():
+        assert np.isnan(values[:4]).all()
+        np.testing.assert_allclose(values[4], metric.score([seen]).values[aspect][0], atol=1e-5)
+    assert metric.score(hidden).reasons == (INVISIBLE,) * 4

@@ -13,7 +13,7 @@ from core.example import Example
 from core.scores import Metric
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore
-from models.infilling import T5
+from models.families import T5
 from tests.toy_models import TEXTS, toy_bert, toy_gpt
 
 ENCODERS: list[dict[str, Any]] = [{}, {"encoder": 1}, {"encoder": 2}]
@@ -33,7 +33,7 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
     "sentence_mover": [*ENCODERS, {"max_length": 12}, {"vector": 1.0}, {"vector": 2.0}],
     "mover_score": [*ENCODERS, {"layers": 1}, {"corpus": "sat"}],
     "perplexity": MODELS,
-    "perplexity_seq2seq": [*MODELS, {"max_length": 32}, {"convention": replace(T5, after="")}],
+    "perplexity_seq2seq": [*MODELS, {"max_length": 32}, {"family": T5.without_mask()}],
     "bartscore": [*MODELS, {"source": "prefix"}],
     "uni_eval": [*MODELS, {"question": "{response} {history}"}, {"max_length": 50}],
     "discriminator": [

@@ -32,6 +32,7 @@ FILES: Mapping[str, tuple[str, str]] = {
     "scores.jsonl": (line(scores=numbers("m", N)), ": .* at most 2,000 metrics in scores, found 100,000"),
     "ratings.jsonl": (line(ratings=numbers("a", N)), ": .* at most 2,000 aspects of ratings, found 100,000"),
     "raters.jsonl": (line(ratings={"q": [1] * 9999}) + line() * 99, ": .* at most 1,000 people .* found 9,999"),
+    "deep.jsonl": (f'{{"text": "x", "o": {"[" * 400}{"]" * 400}}}\n', ":1: JSON .* at most 100 levels, found more"),
     "nested.jsonl": (f'{{"text": "x", "o": {"[" * N}{"]" * N}}}\n', ":1: JSON that cannot be read"),
 }
 

@@ -51,10 +51,10 @@ TOY = """
 data.train=60 data.held_out=20 data.rated=12 logger=none
 model.vocabulary=300 model.width.amateur=16 model.width.expert=32 model.expert.schedule.epochs=1
 model.negatives.dialogues=20 model.negatives.sampling.longest=8 model.negatives.sampling.candidates=2
-+model.discriminators.bilstm.build.hidden_dim=16 ~model.discriminators.bert
++model.discriminators.bilstm.build.hidden_dim=16 ~model.discriminators.bert model.baseline=[bilstm]
 """
 DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
-GENERATIVE = ["cdm_resampled_amateur_bilstm"]
+GENERATIVE = ["cdm_generative_bilstm", "baseline_amateur_alone_bilstm"]
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
 
 
@@ -74,10 +74,15 @@ def test_main_job_leaves_results_and_is_found_again(
     assert ("cdm_discriminative_classifier" in shown) != any("classifier pooling" in note for note in results["notes"])
     about = {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in agreement}
     assert about == {("builtin", "quality", 12, True)}
-    (cues,) = [row for row in results["table"] if row["table"] == "Surface features of negatives"]
-    assert (cues["negatives"], cues["n"], cues["turns"]) == ("cdm_resampled_amateur", 20, 0.5)
+    cues = [row for row in results["table"] if row["table"] == "Surface features of negatives"]
+    assert [(row["negatives"], row["n"], row["turns"]) for row in cues] == [
+        ("cdm_generative", 20, 0.5),
+        ("baseline_amateur_alone", 20, 0.5),
+    ]
+    assert any(note.startswith("baseline_amateur_alone_*: a baseline of the paper") for note in results["notes"])
     stages = list_stages(tmp_path)
     kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler"}
+    kinds.add("discriminator_baseline_amateur_alone_bilstm")
     assert {name.rsplit("-", 1)[0] for name in stages} == kinds
     assert finish(*command, folder="second", plots=False)["table"] == results["table"]
     assert list_stages(tmp_path) == stages
@@ -92,17 +97,19 @@ def test_main_job_leaves_results_and_is_found_again(
         done = run("+exp=score", f"metric={metric}", setting, "data.path=in.jsonl", "output=out.jsonl", "outputs=.")
         assert done.returncode == 0, done.stderr
         lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-        row = "cdm_discriminative_average" if metric == "cdm_discriminative" else "cdm_resampled_amateur_bilstm"
+        row = "cdm_discriminative_average" if metric == "cdm_discriminative" else "cdm_generative_bilstm"
         by_id = {line["id"]: line for line in stored}
         for line in lines:
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
 
 
 def test_sentences_keep_their_concepts(finish: Callable[..., Any], tmp_path: Path) -> None:
-    chosen = ("model.rules=[mesgar]", "model.spelling=normal", "model.negatives.sampling.gamma=0.5")
+    chosen = ("model.rules=[mesgar]", "model.spelling=normal", "model.baseline=null")
     results = finish("+exp=cdm_commongen", *TOY.split(), *chosen, f"outputs={tmp_path}", plots=False)
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
-    assert {"mesgar_bilstm", "cdm_generative_bilstm"} < {row["metric"] for row in agreement}
+    shown = {row["metric"] for row in agreement}
+    assert {"mesgar_bilstm", "cdm_generative_bilstm"} < shown
+    assert "baseline_amateur_alone_bilstm" not in shown
     (folder,) = (tmp_path / "stages").glob("negatives-????????????????")
     negatives = json.loads((folder / "negatives.json").read_text("utf-8"))
     pairs = list(zip(negatives["positives"], negatives["negatives"], strict=True))
@@ -200,7 +207,7 @@ def test_one_discriminator_at_a_time_is_loaded(
             return Scores({"quality": np.zeros(len(examples))}, "toy")
 
     monkeypatch.setattr(DiscriminatorScore, "from_pretrained", Loaded)
-    metrics = list_generative(dict.fromkeys(("mesgar_bert", "deam_like_bert"), MagicMock()), MagicMock())
+    metrics = list_generative(dict.fromkeys(("mesgar_bert", "deam_like_bert"), MagicMock()), "cpu")
     steps = find_steps(trained.pair, trained.pair.tokenise(DIALOGUES[:3]))
     found = score_dialogues(kept, ScoredSet("toy", EXAMPLES[:3]), steps, metrics, trained.pair)
     assert {"mesgar_bert", "deam_like_bert"} <= found.scores.keys()
@@ -310,7 +317,7 @@ def test_passes_count_the_tokens_that_are_read() -> None:
     plan = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), LanguageModelSchedule(3, 0.1, batch_size=16), Gaps(12))
     gaps = text.tasks(0)
     tokens = [token for task in gaps for token in (*task.source[:-1], *task.segment)]
-    special = {text.separator, *text.infilling.mask}
+    special = {*text.separator, *text.infilling.marks}
     share = sum(token not in special for token in tokens) / sum(len(t) for d in text.dialogues for t in d)
     assert count_passes(plan, text, 0) == pytest.approx(3 * share)
     assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)

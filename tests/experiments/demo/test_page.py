@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.faults import SettingFault
+from data.scored import read_scored
 from discriminators.guides import CausalGuide
 from experiments.demo.judging import read_outputs
 from experiments.demo.settings import DemoModels, DemoSettings
@@ -21,6 +22,7 @@ pytestmark = [  # gradio's, which leaves event loops open
     pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 ]
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 TYPED = ("The soup was hot.", False, "", "", "", "")
 
 
@@ -50,6 +52,13 @@ def test_a_folder_without_models_judges_by_counting_and_refuses_to_compare_nothi
     assert "choose a file of outputs" in called["on_compare"](None, "word count")
     with pytest.raises(SettingFault, match="choose a file of outputs, or one of the examples"):
         read_outputs([], 2)
+
+
+def test_every_button_of_an_example_has_its_own_words() -> None:
+    found = [(name, example) for name in pages.SOURCES for example in read_scored(EXAMPLES / f"{name}.jsonl").examples]
+    named = [pages.name_example(name, example) for name, example in found]
+    assert len(set(named)) == len(named)
+    assert "dialogues cat-5: hello tom, do you have t…" in named
 
 
 def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:

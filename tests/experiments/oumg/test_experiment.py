@@ -1,4 +1,5 @@
 import json
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from core.example import Example
 from data.files import write_examples
-from experiments.oumg.experiment import Findings, comparison_notes
+from experiments.oumg.experiment import Findings, comparison_notes, describe_verdict
 from meta_eval.bootstrap import Estimate
 from oumg.relative import SCORES
 from tests.experiments.conftest import list_stages
@@ -69,6 +70,27 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     assert len(stages) == 4
     assert finish(*command, folder="second", plots=False)["table"] == rows
     assert list_stages(tmp_path / "outputs") == stages
+
+
+@pytest.mark.parametrize(
+    ("ur", "ties", "accuracy", "verdict"),
+    [
+        ((0.9, 0.8, 0.95), 0.0, (0.8, 0.7, 0.9), "the outputs of new look more human than those of old (ur 0.900 ["),
+        ((0.1, 0.05, 0.2), 0.0, (0.8, 0.7, 0.9), "the outputs of old look more human than those of new (ur 0.100 ["),
+        ((0.1, 0.05, 0.2), 0.6, (0.8, 0.7, 0.9), "neither new nor old is shown to look more human (ur 0.100 ["),
+        ((0.9, 0.8, 0.95), 0.0, (0.5, 0.4, 0.6), "no verdict: it is not shown to tell human texts from outputs"),
+        ((0.9, math.nan, math.nan), 0.0, (0.8, 0.7, 0.9), "no verdict: too few"),
+    ],
+)
+def test_the_headline_says_which_system_looks_more_human(
+    ur: tuple[float, ...], ties: float, accuracy: tuple[float, ...], verdict: str
+) -> None:
+    value, low, high = ur
+    rate = Estimate(value, low, high, "too few" if math.isnan(low) else None)
+    right, least, most = accuracy
+    scores = SimpleNamespace(ur=rate, ties=Estimate(ties, ties, ties), accuracy=Estimate(right, least, most))
+    found = SimpleNamespace(kind="bert", contest=SimpleNamespace(systems=("new", "old")), scores=scores)
+    assert describe_verdict(cast(Findings, found)).startswith(f"By bert, {verdict}")
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from core.example import Example
 from core.faults import SettingFault
 from core.notes import TINY, read_note
 from core.scores import Scores
+from core.stages import fingerprint
 from experiments.contracts import Outcome, Table
 from experiments.report import results, texts
 from experiments.report.explanations import Line, Piece, read_explanation
 from experiments.report.page import render
-from experiments.report.plots import draw_svg, plot_intervals, save_figure, scores_against_ratings
+from experiments.report.plots import draw_svg, plot_curves, plot_intervals, save_figure, scores_against_ratings
 from experiments.report.texts import list_texts
 from judge.agreement_tables import AGREEMENT_CELLS, tabulate_agreement
 from meta_eval.agreement import Agreement
@@ -63,7 +64,7 @@ def test_numbers_of_numpy_are_written_as_python_s() -> None:
 
 
 def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
-    examples = (Example("a", "x", ratings={"q": 1.0}), Example("b", "y"))
+    examples = (Example("a", "x", system="s", group="g", ratings={"q": 1.0}), Example("b", "y"))
     scores = {
         "m": Scores({"q": np.array([NAN, 2.0])}, "m", ["too long", None], [0, 3], [{}, {"low": 1}]),
         "k": Scores({"q": np.array([1.0, 2.0]), "r": np.array([0.5, 0.25])}, "k"),
@@ -73,7 +74,8 @@ def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
     first, second = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     scored = {"scores": {"m": {"q": None}, "k": {"q": 1.0, "r": 0.5}}, "reasons": {"m": "too long"}}
     others = {"dropped_tokens": {}, "explanations": {"m": {}}}
-    assert first == {"set": "toys", "id": "a", "ratings": {"q": 1.0}, **scored, **others}
+    about = {"set": "toys", "id": "a", "system": "s", "group": "g", "text_hash": fingerprint("x")}
+    assert first == {**about, "ratings": {"q": 1.0}, **scored, **others}
     assert second["dropped_tokens"] == {"m": 3}
     assert results.results(outcome, RUN)["synthetic"]
 
@@ -260,6 +262,11 @@ def test_augmented_references_are_shaded_by_their_cosines() -> None:
     assert [shades(line)[0] for line in lines] == [("a 0.9", pytest.approx(1)), ("a 0.5", pytest.approx(-1))]
 
 
+def test_tokens_of_a_steered_text_are_shaded_by_how_far_guidance_moved_them() -> None:
+    (line,) = read_explanation({"guided": [(" warm", 0.5), (" cold", -0.25), (".", 0.0)]}, "attribute")
+    assert shades(line) == [(" warm", 1.0), (" cold", -0.5), (".", 0.0)]
+
+
 def test_answers_of_a_judge_and_probabilities_of_turns_are_shown() -> None:
     explanation = {"fluency": {"answer": "4", "tokens": 31}, "coherence": [["Hi.", 0.25], ["No.", 0.75]], "other": [1]}
     answer, first, second, other = read_explanation(explanation, "overall")
@@ -315,3 +322,27 @@ def test_the_ink_of_a_page_s_plot_is_that_of_its_text() -> None:
 def test_fewer_than_two_intervals_are_no_plot() -> None:
     assert plot_intervals({"a": ({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "")}) == {}
     assert plot_intervals({"a": (INTERVALS, "")})["a"].axes[0].get_yticks().tolist() == [0, 1]
+
+
+def test_learning_curves_have_a_panel_for_each_training() -> None:
+    curve = ({"step": 25, "train/loss": 3.0}, {"step": 40, "train/loss": 2.0}, {"step": 40, "val/loss": 2.5})
+    figure = plot_curves({"amateur": curve, "discriminator_bert": curve})
+    assert [axes.get_title() for axes in figure.axes] == ["amateur", "discriminator_bert"]
+    learned, held_out = figure.axes[0].lines
+    assert np.asarray(learned.get_xydata()).tolist() == [[25, 3.0], [40, 2.0]]
+    assert np.asarray(held_out.get_xydata()).tolist() == [[40, 2.5]]
+
+
+def test_a_page_has_the_title_of_its_outcome_and_begins_with_what_its_table_shows() -> None:
+    table = Table("Two systems", "", [{"ur": 0.75}], finding="By bert, new looks more human")
+    page = show(Outcome("sig", tables=[table], notes=["a template was removed"], title="new against old"))
+    assert "<h1>toy: new against old</h1>" in page
+    assert '<p class="verdict">By bert, new looks more human</p>' in page
+    assert "<li>a template was removed</li>" in page
+
+
+def test_a_heading_names_the_sets_of_the_agreement_and_no_adversaries() -> None:
+    scores = {"a": Scores({"quality": np.array([1.0])}, "a")}
+    sets = [ScoredSet(name, (Example("1", "x"),), scores) for name in ("toys", "toys_reorder")]
+    page = show(Outcome("sig", tables=[tabulate_agreement([row("a", 0.5)])], scored=sets))
+    assert "<h1>toy: a on toys</h1>" in page

@@ -74,6 +74,18 @@ def test_a_finished_run_succeeds_though_nobody_reads(
     assert (tmp_path / "here" / "results.json").is_file()
 
 
+def test_the_first_line_comes_before_the_heavy_imports() -> None:
+    """Importing PyTorch, Lightning and scikit-learn takes seconds: a run says so first."""
+    code = (
+        "import sys; import experiments.run as program; "
+        "program.say = lambda line: print(line, 'torch' in sys.modules, 'numpy' in sys.modules) or sys.exit(0); "
+        "program.main(['+exp=cdm_dialogue'])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(RUN.parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "cdm_dialogue: loading PyTorch and other libraries, which takes seconds False False\n"
+
+
 def test_without_a_terminal_a_line_a_minute_says_where_a_run_is(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,17 +6,25 @@ import shutil
 import struct
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
+from wandb.errors import CommError, UsageError
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
 import judge
 from core.faults import SettingFault
 from experiments.contracts import Outcome
+from experiments.runner import hardware
 from experiments.runner.tracking import WandbTracking
+from judge.agreement_tables import tabulate_agreement
 from judge.tables import Table
+from meta_eval.agreement import Agreement
+from meta_eval.bootstrap import Estimate
+from tests.experiments.conftest import show_nothing
 
 pytestmark = pytest.mark.filterwarnings("default")
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -94,6 +102,98 @@ def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., in
     assert all(Path(entry.local_path).is_file() for entry in model.manifest.contents)
 
 
+def read_summary(file: Path) -> dict[str, Any]:
+    """The summary of a W&B run."""
+    items = [item for record in whole(file) if record.HasField("summary") for item in record.summary.update]
+    return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+def read_run(file: Path) -> Any:
+    """The name, group and so on of a W&B run."""
+    return next(record.run for record in whole(file) if record.HasField("run"))
+
+
+def find_file(folder: Path) -> Path:
+    """The file of the only W&B run in a folder."""
+    (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
+    return file
+
+
+def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
+    estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
+    estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
+    about: dict[str, Any] = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False}
+    row = Agreement(metric="cdm_generative_bert", set="fed", aspect="coherence", **about, **estimates)
+    within = replace(row, grouping="per_system", spearman=Estimate(0.9, 0.8, 1.0))
+    outcome = Outcome(signature="", tables=[tabulate_agreement([row, within])], figures={"loss": 2.5})
+    tracking = WandbTracking("test", None, "offline", [])
+    tracking.open(tmp_path, "test", {"model": {"gamma": 0.5}})
+    tracking.publish(outcome, tmp_path)
+    tracking.close(0)
+    summary = read_summary(find_file(tmp_path))
+    place = "agreement/fed/coherence/cdm_generative_bert"
+    assert {name: value for name, value in summary.items() if name.startswith(("agreement/", "figures/"))} == {
+        f"{place}/pearson": 0.5,
+        f"{place}/pearson_low": 0.25,
+        f"{place}/pearson_high": 0.75,
+        f"{place}/spearman": 0.6,
+        f"{place}/spearman_low": 0.4,
+        f"{place}/spearman_high": 0.8,
+        f"{place}/kendall": 0.1,
+        "figures/loss": 2.5,
+    }
+
+
+def test_the_jobs_of_a_sweep_are_one_group_and_named_by_what_varies(run_here: Callable[..., int], tmp_path: Path):
+    assert run_here("-m", "+exp=toy", "gamma=0.25,0.75", "seed=3", "logger=wandb", "run_dir=here") == 0
+    files = [find_file(tmp_path / "here" / number) for number in "01"]
+    runs = [read_run(file) for file in files]
+    assert [(run.display_name, run.run_group) for run in runs] == [
+        ("toy/gamma=0.25", "toy/here"),
+        ("toy/gamma=0.75", "toy/here"),
+    ]
+    for file in files:
+        assert read_summary(file)["agreement/toys/quality/count/spearman"] == 1.0
+
+
+def test_a_model_that_was_found_as_a_stage_has_its_curve(tmp_path: Path) -> None:
+    curve = ({"step": 7, "train/loss": 3.0}, {"step": 7, "val/loss": 2.5})
+    tracking = WandbTracking("test", None, "offline", [])
+    tracking.open(tmp_path, "test", {})
+    tracking.loggers("expert")  # Lightning sends this curve
+    tracking.publish(Outcome(signature="", curves={"amateur": curve, "expert": curve}), tmp_path)
+    tracking.close(0)
+    lines = [record.history.item for record in whole(find_file(tmp_path)) if record.HasField("history")]
+    found = [{"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in items} for items in lines]
+    points = [{name: value for name, value in line.items() if not name.startswith("_")} for line in found]
+    assert points[:2] == [
+        {"amateur/train/loss": 3.0, "trainer/global_step": 7},
+        {"amateur/val/loss": 2.5, "trainer/global_step": 7},
+    ]
+    assert not any("expert/val/loss" in point for point in points)
+
+
+def test_a_logger_gets_several_points_of_a_short_training(tmp_path: Path) -> None:
+    config: Any = OmegaConf.create({"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelerator": "cpu"})
+    shown: Any = hardware.build_trainer(config, tmp_path, show_nothing)
+    assert shown.log_every_n_steps == 5
+    more: Any = OmegaConf.merge(config, {"log_every_n_steps": 2})
+    own: Any = hardware.build_trainer(more, tmp_path, show_nothing)
+    assert own.log_every_n_steps == 2
+
+
+@pytest.mark.parametrize("error", [CommError("Timed out"), UsageError("No API key")])
+def test_online_without_a_network_or_a_key_names_the_offline_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(**settings: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("wandb.init", fail)
+    with pytest.raises(SettingFault, match=rf"logger\.mode=online .* says: {error}\nlogger\.mode=offline keeps"):
+        WandbTracking("test", None, "online", []).open(tmp_path, "test", {})
+
+
 def read_tables(folder: Path) -> dict[str, Any]:
     """The tables of the only W&B run in a folder, by key."""
     (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
@@ -131,10 +231,9 @@ def test_another_mode_is_refused() -> None:
         WandbTracking("test", None, "on", [])
 
 
-def test_the_second_process_of_a_run_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.runner.tracking.is_first_process", lambda: False)
+def test_the_second_process_of_a_run_sends_nothing(tmp_path: Path) -> None:
     tracking = WandbTracking("test", None, "offline", [])
-    tracking.open(tmp_path, "test", {})
+    tracking.open(tmp_path, "test", {}, first=False)
     tracking.publish(Outcome(signature=""), tmp_path)
     tracking.close(0)
     assert list(tmp_path.iterdir()) == []

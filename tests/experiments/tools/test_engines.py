@@ -11,9 +11,9 @@ from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Scores
-from data.files import InputFile
 from judge import engines
 from judge.engines import LocalEngine, RayEngine
+from judge.streaming import check_scorable
 from tests.data.sets.small_files import write
 
 REPOSITORY = Path(__file__).parents[3]
@@ -108,11 +108,13 @@ def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
         RayEngine(metrics={}, workers=1, cpus=1.0, gpus=0.0)
 
 
-def test_refused_examples_are_faults_by_line() -> None:
+def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
     class Refusing(WordCount):
         def score(self, examples: Sequence[Example]) -> Scores:
             raise ExampleFaults((i, "must not be no") for i, example in enumerate(examples) if example.text == "no")
 
     chunk = [(6, Example("a", text="x")), (7, Example("b", text="no"))]
+    (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
+    file = check_scorable(tmp_path / "in.jsonl", {"m": Refusing()}, chunk=1)
     with pytest.raises(InputFaults, match=r"in\.jsonl:7: must not be no"):
-        list(LocalEngine({"m": Refusing()}).score(InputFile(Path("in.jsonl")), [(chunk, ["m"])]))
+        list(LocalEngine({"m": Refusing()}).score(file, [(chunk, ["m"])]))

@@ -8,9 +8,10 @@ import pytest
 
 import judge
 from core.faults import SettingFault
-from judge.label_plans import PlanSettings
+from judge.label_plans import PlanSettings, vary_rates
 from judge.planning import count_ratings, note_gaps, size_for_metrics
-from meta_eval.planning import Pilot, SampleSize, Spread, williams_power
+from meta_eval.budgets import Variation
+from meta_eval.planning import Pilot, SampleSize, Spread, n_to_test_metrics
 from tests.data.sets.small_files import write
 
 Finish = Callable[..., dict[str, Any]]
@@ -26,7 +27,8 @@ def test_more_raters_and_larger_differences_need_fewer_inputs(finish: Finish) ->
     alone, four = metrics[0.1, 1], metrics[0.1, 4]
     assert (alone["metric_a"], alone["metric_b"]) == pytest.approx((0.4, 0.3))
     assert four["metric_a"] == pytest.approx(0.4 * math.sqrt(4 * 0.5 / 2.5 / 0.5))
-    assert williams_power(0.4, 0.3, 0.6, alone["n"]) == pytest.approx(alone["power"])
+    assert alone["n"] == n_to_test_metrics(0.4, 0.3, 0.6).n
+    assert alone["power"] >= 0.8
     assert systems[0.1, 4]["spread"] == pytest.approx(math.sqrt(0.25 + 1 / 4))
 
 
@@ -168,3 +170,14 @@ def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
         assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
         assert "No number of labels is known for the" in found.notes[-1]
         assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.notes[-1]
+
+
+def test_two_rates_vary_by_themselves() -> None:
+    """A rate of .02 has no rate .1 below it, and .12 varies five times as much."""
+    apart = vary_rates(0.02, 0.1, told=0.0)
+    assert isinstance(apart, Variation)
+    assert apart.alone == pytest.approx(0.02 * 0.98 + 0.12 * 0.88)
+    assert vary_rates(0.5, 0.1, told=0.0) == Variation(0.1, 0.25 + 0.24, 0.25 + 0.24, 0.0)
+    assert vary_rates(0.5, 0.6, told=0.0) == "no rate lies 0.6 from 0.5"
+    few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
+    assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]

@@ -80,7 +80,7 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
     axes.plot(count, [s.ratings["quality"] for s in sentences], "o")
     axes.set(xlabel="words", ylabel="rating")
     stage = run.stages.get(
-        "weight", {"gamma": gamma}, lambda folder: torch.save(model.state_dict(), folder / "weight.pt"), version=1
+        "weight", {"gamma": gamma}, lambda folder: torch.save(model.state_dict(), folder / "weight.pt")
     )
     return Outcome(
         signature=f"toy|gamma:{gamma}",

@@ -1,0 +1,104 @@
+"""What CDM's experiments train by default: the paper's method, and for public recipes the settings of their figures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from cdm.sampling import Sampling
+from core.configs import CONFIGS
+from core.faults import SettingFault
+from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
+from experiments.cdm.tables import list_baselines
+from experiments.runner.configuration import compose_run
+from experiments.runner.words import as_settings, descriptions
+
+# how the model is composed by the public recipes, without what names or chooses the source of the negatives
+TRAINED = json.loads((Path(__file__).parent / "recipes.json").read_text("utf-8"))
+FED = ["+exp=cdm_dialogue", "data=fed", "data.root=x", "+recipe=fed"]
+COMMONGEN = ["+exp=cdm_commongen", "data=commongen", "data.root=x", "+recipe=commongen"]
+OWN = as_settings(["train", "cdm", "mine.jsonl"], descriptions([CONFIGS]))
+ALL = [["+exp=cdm_dialogue"], ["+exp=cdm_commongen"], FED, COMMONGEN, OWN]
+CONTRAST = {"gamma": 1.0, "plausibility": 0.1}
+
+
+def compose_model(settings: list[str]) -> dict[str, Any]:
+    model: Any = OmegaConf.to_container(compose_run(settings).model)
+    return model
+
+
+def take_contrast(model: dict[str, Any]) -> dict[str, float]:
+    """The settings that make the contrast, which are then no longer in the model."""
+    sampling = model["negatives"]["sampling"]
+    return {name: sampling.pop(name) for name in CONTRAST}
+
+
+@pytest.mark.parametrize("settings", ALL, ids=" ".join)
+def test_negatives_are_those_of_the_contrast(settings: list[str]) -> None:
+    assert take_contrast(compose_model(settings)) == CONTRAST
+
+
+def test_tiny_models_stay_those_of_the_cards() -> None:
+    model = compose_model(["+exp=models"])
+    assert take_contrast(model) == {"gamma": 0.0, "plausibility": 0.0}
+    assert model["negatives"]["sampling"]["candidates"] == 8
+    assert model["baseline"] is None
+
+
+@pytest.mark.parametrize(("settings", "name"), [(FED, "fed"), (COMMONGEN, "commongen")])
+def test_all_else_that_a_public_recipe_trains_is_as_published(settings: list[str], name: str) -> None:
+    model = compose_model(settings)
+    take_contrast(model)
+    assert model.pop("baseline") == ["bert"]
+    del model["chosen"]
+    assert model == TRAINED[name]
+
+
+def test_own_dialogues_are_learned_with_the_settings_of_real_ones() -> None:
+    config = compose_run(OWN)
+    model = compose_model(OWN)
+    take_contrast(model)
+    assert model.pop("baseline") is None
+    assert "built-in" not in model.pop("chosen")
+    assert model == TRAINED["fed"]
+    assert config.data.train_path == "mine.jsonl"
+    paper = compose_model([*OWN, "scale=paper"])
+    assert paper == compose_model(["+exp=cdm_dialogue", "scale=paper", "data=dialogues", "data.train_path=mine.jsonl"])
+
+
+def plan_with(gamma: float, baseline: list[str] | None) -> CdmPlan:
+    model: Any = None
+    sampled = NegativesPlan("mixed-multi", Sampling(gamma=gamma, plausibility=0.1, top_p=0.9), 6)
+    discriminators: Any = {"bert": None}
+    pooler = PoolerPlan(6)
+    return CdmPlan(model, model, sampled, discriminators, pooler, [], "cpu", "float32", "", baseline=baseline)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "baseline", "named"),
+    [
+        (1.0, None, []),
+        (1.0, ["bert"], ["baseline_amateur_alone_*: a baseline of the paper"]),
+        (0.0, None, ["cdm_generative_* is a baseline of the paper (Table 5) here: negatives of the amateur alone"]),
+        (-1.0, None, ["cdm_generative_* is a baseline of the paper (Table 5) here: negatives of the expert alone"]),
+    ],
+)
+def test_the_notes_name_what_is_a_baseline(gamma: float, baseline: list[str] | None, named: list[str]) -> None:
+    said = list_baselines(plan_with(gamma, baseline))
+    assert len(said) == len(named)
+    assert all(part in note for part, note in zip(named, said, strict=True))
+
+
+def test_the_baseline_differs_from_the_method_in_who_draws_alone() -> None:
+    plan = plan_with(1.0, ["bert"])
+    alone = plan.negatives.without_contrast()
+    assert (alone.writer, plan.negatives.writer) == ("amateur alone", "contrast")
+    assert plan_with(0.5, None).negatives.without_contrast() == alone  # a sweep over gamma finds it again
+    assert (alone.sampling.top_p, alone.dialogues, alone.strategy) == (0.9, 6, "mixed-multi")
+
+
+def test_a_baseline_without_its_discriminator_is_refused() -> None:
+    with pytest.raises(SettingFault, match=r"baseline\[0\] must be 'bert', but is 'bilstm'"):
+        plan_with(1.0, ["bilstm"])

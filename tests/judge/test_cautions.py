@@ -1,0 +1,81 @@
+"""Notes on data that mislead in silence: each with data that deserve it and data that do not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+
+QUICK: dict[str, Any] = {"resamples": 100, "permutations": 99}
+
+
+def notes_on(rows: list[dict], **settings) -> str:
+    return "\n".join(judge.agree(rows, cues=False, **QUICK, **settings).notes)
+
+
+def compare_notes(rows: list[dict]) -> str:
+    return "\n".join(judge.compare(rows, cues=False, **QUICK).notes)
+
+
+def test_contexts_that_repeat_without_a_group() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"text": f"text {i}", "context": f"c{i // 5}", "ratings": {"q": rng.normal()}, "scores": {"m": rng.normal()}}
+        for i in range(100)
+    ]
+    assert "100 rows have 20 different contexts and no group" in notes_on(rows)
+    assert "no group" not in notes_on([{**row, "group": row["context"]} for row in rows])
+    copies = [{**row, "text": f"text {i // 4}", "context": None} for i, row in enumerate(rows)]
+    assert "100 rows have 25 different texts and no group" in notes_on(copies)
+    single = [{**row, "context": f"own {i}"} for i, row in enumerate(rows)]
+    assert "no group" not in notes_on(single)
+
+
+def test_groupings_that_disagree() -> None:
+    """Inputs with better texts have higher scores, but within an input the better text scores lower."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(40):
+        level = rng.normal()
+        for k in range(5):
+            rating = 3 * level + k
+            score = 3 * level - k / 2
+            rows.append({"text": f"t{i}{k}", "group": f"q{i}", "ratings": {"q": rating}, "scores": {"m": score}})
+    assert "m and q: groupings disagree, spearman " in notes_on(rows)
+    for row in rows:
+        row["scores"]["m"] = row["ratings"]["q"]
+    assert "groupings disagree" not in notes_on(rows)
+
+
+def rated_by(shares: tuple[float, float], severity: float) -> list[dict]:
+    """Two raters, the second milder; the first rated this share of the outputs of a and of b."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(100):
+        for system, share in zip("ab", shares, strict=True):
+            is_first = rng.random() < share
+            rating = float(rng.normal()) + (0 if is_first else severity)
+            ratings = {"Ann": rating if is_first else None, "Ben": None if is_first else rating}
+            rows.append({"text": f"{system}{i}", "system": system, "group": f"q{i}", "ratings": {"q": ratings}})
+    return rows
+
+
+def test_raters_who_rated_other_systems() -> None:
+    said = compare_notes(rated_by((0.8, 0.2), severity=1.0))
+    assert "raters of q use the scale differently" in said
+    assert "a difference of systems may be one of raters" in said
+    assert "may be one of raters" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
+    assert "use the scale" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
+
+
+@pytest.mark.parametrize("kind", ["normal", "log-normal"])
+def test_a_mean_that_rests_on_a_tail(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    gaps = rng.normal(size=60) if kind == "normal" else rng.lognormal(sigma=1.5, size=60)
+    rows = [
+        {"text": f"{system}{i}", "system": system, "group": f"q{i}", "scores": {"m": float(gap) * (system == "a")}}
+        for i, gap in enumerate(gaps)
+        for system in "ab"
+    ]
+    assert ("rests on a tail (skewness" in compare_notes(rows)) == (kind == "log-normal")
