@@ -52,7 +52,8 @@ def degraded_log_probabilities(amateur: OverVocabulary, expert: OverVocabulary, 
 def keep_plausible(log_probabilities: OverVocabulary, amateur: OverVocabulary, share: float) -> OverVocabulary:
     """Leaves only tokens that the amateur finds at least `share` times as likely as its most likely one.
 
-    The constraint of contrastive decoding (Li et al. 2023, Eq. 4). With a share of 0 every token stays.
+    A constraint like that of contrastive decoding (Li et al. 2023, Eq. 4), which asks the expert instead: it looks for
+    better text than the amateur's, while Eq. 4 of CDM draws worse text. With a share of 0 every token stays.
 
     >>> import torch
     >>> keep_plausible(torch.zeros(3), torch.tensor([0.7, 0.2, 0.1]).log(), share=0.2).tolist()

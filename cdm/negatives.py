@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from cdm.amr import Graphs, draw_amr_gap, letters
+from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import Gap, Place, Strategy, Turns, draw_content_gap, draw_gap, fill, manipulations
+from cdm.segments import Gap, Pieces, Place, Strategy, Turns, draw_content_gap, draw_gap, fill, manipulations
 from core.faults import SettingFault
 from discriminators.texts import LabelledText
 
 ATTEMPTS = 3  # at a manipulation
 PLAUSIBLE = 0.03  # of the vocabulary, the amateur's likeliest tokens: 30 of a thousand, about 1,000 of T5's
+PLACED = ("content", "amr")  # kinds of places that a dialogue may lack
+LEAST_COVERED = 0.5  # of the dialogues must have a graph with a place
 Dialogue = tuple[str, ...]
 
 
@@ -31,6 +33,7 @@ class Negatives:
     negatives: tuple[Dialogue, ...]  # the same dialogues with redrawn segments
     indices: tuple[int, ...]  # which of the given dialogues each of them comes from
     failures: int  # how many dialogues no manipulation could change; they are left out
+    uncovered: int = 0  # how many dialogues have no place that the strategy asks for and got random segments
     unclosed: int = 0  # how many redrawn segments did not end within the longest length in any attempt and stand cut
     dropped: int = 0  # how many source tokens around the redrawn segments did not fit into the models' window
     # share of the drawn tokens that are not in the amateur's `PLAUSIBLE` share of likeliest tokens; None where it does
@@ -62,12 +65,13 @@ def sample_negatives(
     dialogue, its index, the seed and the longest length. `advance` gets the number of dialogues done. `graphs` are
     those of `amr-multi`.
 
-    Raises SettingFault for `amr-multi` where no turn has a graph with a place.
+    Raises SettingFault for `amr-multi` where fewer than half of the dialogues have a graph with a place.
     """
     tokenised = pair.tokenise(dialogues)
     positives = pair.decode(tokenised.dialogues)
+    uncovered = count_uncovered(tokenised, strategy, graphs)
     if strategy == "amr-multi":
-        _check_graphs(graphs, positives)
+        _check_graphs(len(dialogues) - uncovered, len(dialogues))
     current: list[Turns] = list(tokenised.dialogues)
     longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
     shape = sampling.candidates, longest
@@ -110,7 +114,8 @@ def sample_negatives(
     negatives = dict(zip(changed, pair.decode([current[i] for i in changed]), strict=True))
     likeliest = round(PLAUSIBLE * pair.vocabulary)
     implausible = float(np.mean(np.array(ranks) >= likeliest)) if ranks else None
-    return Negatives.of(positives, negatives, unclosed=unclosed, dropped=dropped, implausible=implausible)
+    counted = {"uncovered": uncovered, "unclosed": unclosed, "dropped": dropped}
+    return Negatives.of(positives, negatives, **counted, implausible=implausible)
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
@@ -123,12 +128,30 @@ def to_labelled(negatives: Negatives) -> list[LabelledText]:
     ]
 
 
-def _check_graphs(graphs: Graphs | None, dialogues: Sequence[Dialogue]) -> None:
-    if graphs is None or not any(graphs.places(letters(turn)) for turns in dialogues for turn in turns):
+def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: Graphs | None) -> int:
+    """How many dialogues have no content word (`content-multi`) or no graph with a place (`amr-multi`)."""
+    place = strategy.partition("-")[0]
+    if place not in PLACED:
+        return 0
+    rng = random.Random(0)  # whether there is a place does not depend on the draw
+    pieces = [tokenised.to_pieces(turns) for turns in tokenised.dialogues]
+    return sum(find_place(turns, place, rng, graphs, tokenised.given) is None for turns in pieces)
+
+
+def _check_graphs(covered: int, dialogues: int) -> None:
+    if covered < LEAST_COVERED * dialogues or not covered:
         raise SettingFault(
-            "strategy amr-multi needs AMR graphs of the dialogues' sentences, but no turn has one with places: "
-            "parse the sentences with an AMR parser that aligns (such as amrlib), or use content-multi"
+            f"strategy amr-multi needs AMR graphs with places of at least {LEAST_COVERED:.0%} of the dialogues, but "
+            f"{covered} of {dialogues} have one: write their sentences with +exp=cdm_sentences, parse all of them with "
+            "an AMR parser that aligns (such as amrlib), or use content-multi"
         )
+
+
+def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | None, given: int) -> Gap | None:
+    """A random gap at a content word (`content`) or where a graph names one (`amr`); None where there is none."""
+    if place == "content":
+        return draw_content_gap(turns, rng, given)
+    return None if graphs is None else draw_amr_gap(turns, graphs, rng, given)
 
 
 def find_gap(
@@ -138,11 +161,8 @@ def find_gap(
 
     Where a model does not read what follows, the gap goes on to the end of its turn.
     """
-    pieces, given, found = tokenised.to_pieces(turns), tokenised.given, None
-    if place == "content":
-        found = draw_content_gap(pieces, rng, given)
-    elif place == "amr" and graphs is not None:
-        found = draw_amr_gap(pieces, graphs, rng, given)
+    pieces, given = tokenised.to_pieces(turns), tokenised.given
+    found = find_place(pieces, place, rng, graphs, given) if place in PLACED else None
     gap = found or draw_gap(pieces, rng, place == "utterance", given)
     return gap if tokenised.infilling.reads_after else replace(gap, stop=len(turns[gap.turn]))
 

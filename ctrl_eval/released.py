@@ -1,11 +1,12 @@
-"""The example of the released README, computed again with google/pegasus-large on this machine.
+"""Published values: the example of the released README, and the six texts of Figures 6 and 7.
 
-It shows what no other check does: whether vocabulary, mask and weights belong together as in the paper.
+The example, computed again with google/pegasus-large on this machine, shows what no other check does: whether
+vocabulary, mask and weights belong together as in the paper.
 """
 
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.example import Example
 from core.faults import InputFaults, fault
@@ -17,6 +18,36 @@ EXAMPLE = Example(
 )
 VALUES = {"coherence": -4.723990, "consistency": -7.385560, "attribute_relevance": 0.891626}
 TOLERANCE = 1e-3
+
+
+class Printed(NamedTuple):
+    """A value that Figure 6 or 7 prints for a text of the released sentiment set."""
+
+    text: str  # its id in `data.sets.ctrleval`, whose number is its row, counted from 0
+    aspect: str
+    metric: str  # the row of the experiment with the same metric
+    value: float
+    rank: int  # among the 360 texts; the best has 1
+
+
+FIGURES = (
+    Printed("ctrleval-sentiment-016", "coherence", "ctrleval", -1.4495, 3),
+    Printed("ctrleval-sentiment-016", "coherence", "perplexity_backbone", 2.6089, 29),
+    Printed("ctrleval-sentiment-016", "coherence", "bartscore", -3.2914, 84),
+    Printed("ctrleval-sentiment-017", "coherence", "ctrleval", -2.1080, 42),
+    Printed("ctrleval-sentiment-017", "coherence", "perplexity_backbone", 2.6052, 28),
+    Printed("ctrleval-sentiment-017", "coherence", "bartscore", -2.9722, 22),
+    Printed("ctrleval-sentiment-288", "consistency", "ctrleval", -3.2493, 123),
+    Printed("ctrleval-sentiment-288", "consistency", "perplexity_backbone", 3.3785, 181),
+    Printed("ctrleval-sentiment-288", "consistency", "bartscore", -3.7656, 185),
+    Printed("ctrleval-sentiment-295", "consistency", "ctrleval", -4.1035, 259),
+    Printed("ctrleval-sentiment-295", "consistency", "perplexity_backbone", 3.0690, 122),
+    Printed("ctrleval-sentiment-295", "consistency", "bartscore", -3.5702, 139),
+    Printed("ctrleval-sentiment-012", "attribute_relevance", "ctrleval", 0.9326, 97),
+    Printed("ctrleval-sentiment-012", "attribute_relevance", "discriminator", 0.9982, 10),
+    Printed("ctrleval-sentiment-013", "attribute_relevance", "ctrleval", 0.9858, 38),
+    Printed("ctrleval-sentiment-013", "attribute_relevance", "discriminator", 0.9978, 48),
+)
 
 
 def is_released(name: str | None, config: Any, dtype: str) -> bool:

@@ -1,10 +1,12 @@
 """Files of public sets: finds them, makes some of their originals, fetches some, and says how to get the others."""
 
+import hashlib
 import json
 import logging
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -16,6 +18,7 @@ from data.text_files import open_atomically, temporary_path
 log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 30.0  # without an answer or another byte
+CHUNK = 2**16  # bytes that are read at once
 MOST_BYTES = 2**30  # of a download; the largest public file here has less
 
 
@@ -30,6 +33,8 @@ class PublicFile:
     originals: Mapping[str, str] = field(default_factory=dict, hash=False)
     # the checksum of the file if it can be fetched; `originals` then has its address alone
     sha256: str | None = None
+    # in its place, the hash by which its git repository knows it (`git_blob_hash`)
+    git_blob: str | None = None
     # the function of `data.sets.originals` that makes the lines of the file, and its arguments besides the folder
     reader: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -41,9 +46,32 @@ class PublicFile:
         """The folder of the set."""
         return self.name.partition("/")[0]
 
+    @property
+    def is_fetchable(self) -> bool:
+        """Whether a checksum is known by which a download can be checked."""
+        return self.sha256 is not None or self.git_blob is not None
+
+    def check(self, path: Path) -> None:
+        """Raises ValueError for a download with another checksum."""
+        if self.git_blob is not None:
+            kind, expected, actual = "git hash", self.git_blob, git_blob_hash(path)
+        else:
+            kind, expected, actual = "checksum", self.sha256, file_sha256(path)
+        if actual != expected:
+            raise ValueError(f"its {kind} must be {expected}, but is {actual}")
+
 
 DESCRIBED = tomllib.loads(Path(__file__).with_name("public_files.toml").read_text("utf-8"))
 PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **each) for name, each in DESCRIBED.items()}
+
+
+def git_blob_hash(path: Path) -> str:
+    """The hash by which git knows a file: the sha1 of "blob", its size, a zero byte and its content."""
+    digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    with path.open("rb") as file:
+        for chunk in iter(partial(file.read, CHUNK), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
@@ -74,7 +102,7 @@ def require_file(root: Path | str, name: str, download: bool = False) -> Path:
     if (found := find_file(root, name)) is not None:
         return found
     file = PUBLIC_FILES[name]
-    if download and file.sha256 is not None:
+    if download and file.is_fetchable:
         return fetch(file, root)
     raise InputFaults([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
 
@@ -93,8 +121,7 @@ def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) 
     try:
         with temporary_path(target) as aside:
             _download(url, aside, timeout)
-            if (found := file_sha256(aside)) != file.sha256:
-                raise ValueError(f"its checksum must be {file.sha256}, but is {found}")
+            file.check(aside)
     except (RequestException, ValueError) as error:
         hint = f"run again later, or place the file by hand at {target} and leave data.download out"
         raise InputFaults([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
@@ -108,7 +135,7 @@ def _download(url: str, path: Path, timeout: float) -> None:
     left = MOST_BYTES
     with requests.get(url, stream=True, timeout=timeout) as response, path.open("wb") as file:
         response.raise_for_status()
-        for chunk in response.iter_content(2**16):
+        for chunk in response.iter_content(CHUNK):
             left -= len(chunk)
             if left < 0:
                 raise ValueError(f"it has more than {MOST_BYTES} bytes")
@@ -124,7 +151,7 @@ def explain_download(file: PublicFile, root: Path | str) -> str:
     curl -L --create-dirs -o 'sets/fed/x.txt' 'https://a.org'
     """
     setting = "data.attributes" if file.folder == "attributes" else "data.root"
-    if file.sha256 is not None:
+    if file.is_fetchable:
         return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
     first = f" It needs {file.first} first." if file.first else ""
     made = "its originals: it is made of them" if file.reader else "the file"

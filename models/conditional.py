@@ -35,8 +35,9 @@ class PretrainedLM:
     dtype: str = "float32"
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> ConditionalLM:
-        """The model; its tokenizer knows the `additional` special tokens, whose embeddings are new and random.
+        """The model; its tokenizer knows the `additional` special tokens.
 
+        Their embeddings are rows of the checkpoint that no token had (T5 and Pythia have such), else new and random.
         A causal model that fills in the middle has its own tokens for it and gets no others.
         """
         lm = load_conditional(self.name, self.device, self.dtype)
@@ -47,4 +48,5 @@ class PretrainedLM:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 lm.model.resize_token_embeddings(len(lm.tokenizer))
+        lm.model.config.new_tokens = list(additional)
         return lm

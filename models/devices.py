@@ -10,7 +10,7 @@ from typing import Any
 import huggingface_hub.constants
 import torch
 from huggingface_hub import get_safetensors_metadata
-from huggingface_hub.errors import NotASafetensorsRepoError
+from huggingface_hub.errors import HTTPError, NotASafetensorsRepoError  # pyright: ignore[reportPrivateImportUsage]
 
 from core.faults import MissingModel, SettingFault
 from models.folders import find_weights
@@ -85,7 +85,9 @@ def count_weights(name: str | Path) -> int | None:
         return None
     try:
         return sum(get_safetensors_metadata(str(name)).parameter_count.values())
-    except (NotASafetensorsRepoError, OSError, ValueError):  # the loading says why the hub does not give the model
+    # Without a connection the hub's client raises an HTTPError of its own, which is no OSError. The loading says why
+    # the hub does not give the model.
+    except (HTTPError, NotASafetensorsRepoError, OSError, ValueError):
         return None
 
 

@@ -1,9 +1,10 @@
 """Embedders turn texts into vectors: a sentence encoder by its name, or its input embeddings as word vectors."""
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from core.extras import named_extras
 from core.faults import SettingFault
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
+from data.words import BLEU_SAFE
 from models.batching import pad_with_mask, read_in_batches
 from models.devices import check_device, check_memory
 from models.loading import check_tokens, load_pretrained, load_tokenizer, model_fingerprint, weights_fingerprint
@@ -25,6 +27,7 @@ from models.model import count_positions, plain_token_ids, special_frame
 from models.windows import split_evenly
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+WORDS = re.compile(f"({BLEU_SAFE.pattern})")
 ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")  # of BERT and its like; of DistilBERT
 
 
@@ -156,6 +159,21 @@ class Encoder:
         return [0] * len(texts)
 
 
+def tokenize_words(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
+    """The tokens of each word of a text and of the punctuation around it, each read by itself.
+
+    Every word is read after a space: byte-level BPE has one token for a word after a space and another one for the same
+    word at the start of a text.
+    """
+    tokens: list[str] = []
+    for index, part in enumerate(WORDS.split(text)):
+        is_word = index % 2 == 1  # words are the captured group, so they alternate with what stands between them
+        pieces = [f" {part}"] if is_word else part.split()
+        for piece in pieces:
+            tokens += tokenizer.tokenize(piece)
+    return tokens
+
+
 class Embedder(Protocol):
     """Turns texts into vectors."""
 
@@ -196,13 +214,13 @@ class WordVectors:
 
     @classmethod
     def of_encoder(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "WordVectors":
-        """The input embeddings of an encoder, its tokens as words; special tokens have none."""
+        """The input embeddings of an encoder, its tokens as words (`tokenize_words`); special tokens have none."""
         encoder = Encoder.from_pretrained(name, device, dtype)
         weights, tokenizer = encoder.model[0].auto_model.get_input_embeddings().weight, encoder.tokenizer
         table = weights.detach().float().cpu().numpy()
         special = set(tokenizer.all_special_tokens)
         row_of = {token: row for token, row in tokenizer.get_vocab().items() if token not in special}
-        return cls(row_of, table, f"static:{name}", tokenizer.tokenize)
+        return cls(row_of, table, f"static:{name}", partial(tokenize_words, tokenizer))
 
     @property
     def identity(self) -> str:

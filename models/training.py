@@ -3,11 +3,14 @@
 An encoder-decoder model encodes the source, a causal model reads it before the target, a masked model's has masks.
 """
 
+import json
+import math
 import random
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +27,15 @@ from models.fit import Batches, MakeBatch, Schedule, Training, fit
 from models.model import LanguageModel, output_layer_given
 from models.muon import Muon
 
+MOVED = "new_tokens.json"  # beside a trained model: how far the embeddings of its new tokens moved
+
 
 @checked_dataclass
 class Lora:
     """LoRA through peft (extra `peft`): small matrices beside every linear layer but the output layer (Hu et al. 2022).
 
     They are trained while the weights are frozen, and merged with them when the model is saved. So are the embeddings
-    of special tokens, because new ones begin at random.
+    of special tokens, because the model has not learned new ones.
     """
 
     # of the product of two matrices
@@ -147,9 +152,14 @@ class LanguageModelTraining(Training):
 
 
 def batches_of_tasks(tasks: Sequence[Task], size: int, shuffle_seed: int | None = None) -> list[list[Task]]:
-    """Batches of tasks of similar length, the shortest first, or in random order."""
+    """Batches of at most `size` tasks of similar length, the shortest first, or in random order.
+
+    Their sizes differ by one at most: a rest would be a whole step of an epoch on the few longest tasks.
+    """
     ordered = sorted(tasks, key=lambda task: (len(task.source), len(task.target)))
-    batches = [ordered[i : i + size] for i in range(0, len(ordered), size)]
+    number = math.ceil(len(ordered) / size)
+    bounds = [len(ordered) * i // number for i in range(number + 1)] if ordered else []
+    batches = [ordered[start:stop] for start, stop in pairwise(bounds)]
     if shuffle_seed is not None:
         random.Random(shuffle_seed).shuffle(batches)
     return batches
@@ -173,6 +183,19 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
         return get_peft_model(model, config)
 
 
+def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
+    """The embeddings of the tokens that a pretrained model got besides its own (`PretrainedLM`), by token."""
+    tokens: Sequence[str] = getattr(lm.model.config, "new_tokens", ())
+    ids: Any = lm.tokenizer.convert_tokens_to_ids(list(tokens))
+    weights = lm.model.get_input_embeddings().weight.detach()
+    return {token: weights[row].float().cpu().clone() for token, row in zip(tokens, ids, strict=True)}
+
+
+def measure_moves(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """By token, the distance between two embeddings as a share of the first one's norm."""
+    return {token: float((after[token] - row).norm() / row.norm()) for token, row in before.items()}
+
+
 def train_language_model(
     lm: LanguageModel,
     train: Callable[[int], Sequence[Task]],
@@ -187,11 +210,13 @@ def train_language_model(
 ) -> None:
     """Trains the model in place and keeps the weights of the best held-out likelihood, resumably (see `fit`).
 
-    `folder` receives the model in the Hugging Face form and `curve.json`. `train` gives the tasks of one epoch by a
-    seed. With the held-out losses `against` of another model after each epoch, in nats per token, the weights of the
-    epoch are kept in which this model is ahead of it most. `every_epoch` is not for LoRA.
+    `folder` receives the model in the Hugging Face form, `curve.json` and, where the model got new tokens, `MOVED`
+    (see `measure_moves`). `train` gives the tasks of one epoch by a seed. With the held-out losses `against` of another
+    model after each epoch, in nats per token, the weights of the epoch are kept in which this model is ahead of it
+    most. `every_epoch` is not for LoRA.
     """
     learner = lm.model
+    new_rows = read_new_rows(lm)
     if schedule.lora is not None:
         learner = add_lora(learner, schedule.lora, seed, sorted(lm.tokenizer.added_tokens_decoder))
     if schedule.checkpointing:
@@ -209,6 +234,9 @@ def train_language_model(
         if schedule.lora is not None:
             learner.merge_and_unload()
         lm.save_pretrained(folder)
+        if new_rows:
+            moved = measure_moves(new_rows, read_new_rows(lm))
+            (folder / MOVED).write_text(json.dumps(moved) + "\n", "utf-8")
 
     training = LanguageModelTraining(learner, schedule, seed, against)
     batches, monitor = Batches(draw_epoch, make_batches(held_out)), "val/loss" if against is None else "val/discrepancy"

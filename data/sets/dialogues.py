@@ -1,6 +1,6 @@
 """Dialogues: the public sets and a user's own, to train on and rated.
 
-Three public sets are rated by people, seven are for training. The training files, those of FED and of DSTC9 have one
+Three public sets are rated by people, nine are for training. The training files, those of FED and of DSTC9 have one
 dialogue per line, every utterance followed by `</UTT>`; a rated one ends with its human score.
 """
 
@@ -36,12 +36,18 @@ DSTC9_FORMS = ("test_{}_averaged", "sample_{}")
 # DailyDialog: everyday talk of language learners' books, tokenised (Li et al. 2017), validation and test part.
 # MuTual and DREAM: listening tests (Cui et al. 2020; Sun et al. 2019); MELD: scenes of a television series (Poria et
 # al. 2019); Schema-Guided Dialogue: tasks with an assistant (Rastogi et al. 2020). All four are prepared by hand.
+# CDM's own files (Lu et al. 2024): the training parts of Topical-Chat and PersonaChat, 17,567 dialogues, and 1078 and
+# 1000 of their validation parts.
 TRAINING_FILES: Mapping[str, Sequence[str]] = {
     "topical_chat": ("topicalchat_valid", "topicalchat_test"),
     "persona_chat": ("personachat_valid",),
     "daily_dialog": ("dailydialog_validation", "dailydialog_test"),
     **{name: (name,) for name in ("mutual", "dream", "meld", "schema_guided")},
+    "cdm_train": ("clean_train",),
+    "cdm_valid": ("clean_valid",),
 }
+# training sets whose held-out dialogues are another set, as published
+HELD_OUT_SETS: Mapping[str, str] = {"cdm_train": "cdm_valid"}
 
 
 def own_dialogues(
@@ -92,6 +98,8 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     """
     full, sample = ([f"dstc9/dstc9_{form.format(aspect)}.txt" for aspect in ASPECTS] for form in DSTC9_FORMS)
     is_sample = find_file(root, sample[0]) is not None and find_file(root, full[0]) is None
+    if is_sample:
+        log.warning("dstc9: only a sample of the 2200 dialogues, because %s is missing", Path(full[0]).name)
     files, find, part = (sample, require_file, "_sample") if is_sample else (full, find_file, "")
     scores = find(root, f"dstc9/deam_scores{part}.tsv")
     return _load_rated(root, "dstc9", files, scores, digits=4, download=download)
@@ -109,9 +117,9 @@ def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
 
 
 def load_dialogues(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
-    """The unrated dialogues of a set in `TRAINING_FILES`, prepared by hand; each knows its file as `group`."""
-    del download
-    paths: list[Path] = read_all(partial(require_file, root, f"dialogue/{file}.txt") for file in TRAINING_FILES[name])
+    """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`."""
+    files = [f"dialogue/{file}.txt" for file in TRAINING_FILES[name]]
+    paths: list[Path] = read_all(partial(require_file, root, file, download) for file in files)
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
     return tuple(replace(e, group=path.name) for path, part in zip(paths, parts, strict=True) for _, e in part)
 

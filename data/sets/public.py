@@ -13,7 +13,7 @@ from data.download import find_file, require_file
 from data.files import load_examples
 from data.records import check_rows, layout
 from data.sentences import split_at_marks
-from data.sets.dialogues import TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
+from data.sets.dialogues import HELD_OUT_SETS, TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
 from data.text_files import iterate_lines, read_json
 from meta_eval.scored_set import ScoredSet
 
@@ -153,7 +153,8 @@ def public_corpus(
     """Rated sets (CDM, Tables 2-6; MARS, Tables 2-5) and texts to train on.
 
     Args:
-        training_sets: names in `TRAINING`; dialogues do not mix with stories.
+        training_sets: names in `TRAINING`; dialogues do not mix with stories. A share of their texts is held out, or
+            all of another set where `HELD_OUT_SETS` names one.
         plain_stories: whether plain ROC stories are read, to train a small model on, because the sets have no texts.
         systems: whose rated texts are read, in this order within a group; None for all.
 
@@ -165,10 +166,17 @@ def public_corpus(
     check(Several[one_of(tuple(RATED))], rated=names)
     if training:
         check(Several[one_of(tuple(TRAINING))], training_sets=training)
-    loaders = [*(RATED[each] for each in names), *(TRAINING[each] for each in training)]
-    found = read_all(partial(load, root, download) for load in loaders)
-    texts = tuple(example for part in found[len(names) :] for example in part)
-    sets = tuple(_choose_systems(each, systems) for each in found[: len(names)])
+    split_sets = [each for each in training if each not in HELD_OUT_SETS]
+    whole_sets = [each for each in training if each in HELD_OUT_SETS]
+    held_out_sets = [HELD_OUT_SETS[each] for each in whole_sets]
+    loaders = [RATED[each] for each in names]
+    loaders += [TRAINING[each] for each in (*split_sets, *whole_sets, *held_out_sets)]
+    loaded = iter(read_all(partial(load, root, download) for load in loaders))
+    sets = tuple(_choose_systems(next(loaded), systems) for _ in names)
+    split_texts = [example for _ in split_sets for example in next(loaded)]
+    whole_texts = [example for _ in whole_sets for example in next(loaded)]
+    held_out_texts = [example for _ in held_out_sets for example in next(loaded)]
+    texts = [*split_texts, *whole_texts, *held_out_texts]
     contents = (
         (example.id, fold_text(text))
         for each in sets
@@ -177,8 +185,10 @@ def public_corpus(
     )
     rule = "a rated text or its reference must not be one to train on too, but those of {} are"
     refuse_shared(rule, contents, (fold_text(text.full_text) for text in texts))
-    parts = split_share(texts, lambda example: example.turns or example.text, held_out_fraction, seed)
-    return Corpus(name or "+".join(names), *parts, sets, synthetic=False)
+    train, held_out = split_share(split_texts, lambda e: e.turns or e.text, held_out_fraction, seed)
+    train = (*train, *whole_texts)
+    held_out = (*held_out, *held_out_texts)
+    return Corpus(name or "+".join(names), train, held_out, sets, synthetic=False)
 
 
 def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSet:

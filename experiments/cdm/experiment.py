@@ -84,6 +84,8 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             f"How the default settings were chosen: {plan.chosen}",
             *tables.list_baselines(plan),
             *tables.list_warnings(trained.order, sampled, cues, fitted),
+            *tables.list_unlearned((trained.amateur, trained.expert)),
+            *explain_pooler(data, plan.pooler),
         ],
         settings={
             "data": data.name,
@@ -99,10 +101,11 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
 
 
 def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
-    """Held-out dialogues by what they are for, so that none serves two purposes: every third one for each.
+    """Held-out dialogues in three parts of every third one, so that what checks a model has chosen nothing in it.
 
-    They choose the checkpoints of language models, show whether the expert is the better one, or whether the classifier
-    pooler scores human turns above machine ones.
+    The first part chooses the checkpoints of language models, the second one shows whether the expert is the better
+    one, the third one whether the classifier pooler scores human turns above machine ones. The pooler, which reads
+    finished models, learns the first two parts.
 
     Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
     """
@@ -252,14 +255,15 @@ def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -
 
     Raises SettingFault where none of the dialogues gets a negative.
     """
-    pair, (choosing, checking, developing) = trained.pair, split_held_out(data)
-    chosen = cut_dialogues([*choosing, *checking], None, run.seed)[: plan.dialogues]
+    pair = trained.pair
+    *_, developing = split_held_out(data)
+    learned = choose_for_pooler(data, plan, run.seed)
     others = developing[: plan.dialogues]
 
     def build(folder: Path) -> None:
-        whole = pair.decode(pair.tokenise(chosen).dialogues)
+        whole = pair.decode(pair.tokenise(learned).dialogues)
         found = make_rule_negatives(whole, plan.negatives, run.seed, pair.given)
-        refuse_unchanged(found, f"model.pooler.negatives is {plan.negatives}", chosen, run.seed, pair.given)
+        refuse_unchanged(found, f"model.pooler.negatives is {plan.negatives}", learned, run.seed, pair.given)
         pooler = ClassifierPooler.fit(*find_both(found), plan.strength)
         machine = sample_negatives(pair, others, "mixed-multi", MACHINE, run.seed)
         (pooler.with_auc(*find_both(machine)) if machine.indices else pooler).save(folder / "pooler.json")
@@ -271,11 +275,28 @@ def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -
     depends = {
         **trained.identity,
         "plan": plan,
-        "held_out": fingerprint([*chosen, *others]),
+        "held_out": fingerprint([*learned, *others]),
         "seed": run.seed,
     }
     with run.timed("fitting the pooler"):
         return run.stages.get("pooler", depends, build)
+
+
+def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[str, ...]]:
+    """The held-out dialogues that the pooler learns: whole ones of the first two parts, at most those of the plan."""
+    choosing, checking, _ = split_held_out(data)
+    return cut_dialogues([*choosing, *checking], None, seed)[: plan.dialogues]
+
+
+def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
+    """A note on a pooler that learns fewer dialogues than its plan asks for."""
+    learned = len(choose_for_pooler(data, plan, seed=0))
+    if learned == plan.dialogues:
+        return []
+    return [
+        f"the classifier pooler learned {learned} held-out dialogues, not the {plan.dialogues} of "
+        f"model.pooler.dialogues: {data.name} has {len(data.held_out)} held-out ones, and a third of them checks it"
+    ]
 
 
 def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[str, LoadMetric]:

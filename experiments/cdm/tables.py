@@ -15,12 +15,13 @@ from cdm.negatives import PLAUSIBLE, Negatives
 from core.scores import Scores
 from data.corpus import Corpus
 from experiments.cdm.plans import CdmPlan
-from experiments.training import LanguageModelPlan
+from experiments.training import LanguageModelPlan, Trained
 from judge.tables import Table
 from meta_eval.agreement import measure_aspect
 from meta_eval.bootstrap import Estimate, bootstrap, estimate_ratio, number_groups
 from meta_eval.scored_set import ScoredSet
 
+LEARNED = 0.1  # of its norm: a new token whose embedding moves less is hardly learned
 BASELINE = "baseline_amateur_alone"  # begins the rows of the paper's baseline: the negatives of the amateur alone
 BETAS = (0.0, 0.5, 0.75, 1.0)
 CONTRASTED: tuple[MomentumPooling, ...] = ("average", "sum")
@@ -154,6 +155,9 @@ def list_warnings(order: PartialOrder, negatives: Negatives, cues: Table, pooler
     said = {
         str(order): not order.holds,
         f"{negatives.failures} dialogues could not be manipulated and have no negative.": negatives.failures > 0,
+        f"{negatives.uncovered} dialogues have no place that the strategy asks for; their segments are random ones.": (
+            negatives.uncovered > 0
+        ),
         f"{negatives.unclosed} redrawn segments did not end by themselves and are cut.": negatives.unclosed > 0,
         f"Surface features alone tell negatives from positives (AUC; 0.5 is chance): {', '.join(given_away)}.": (
             bool(given_away)
@@ -161,6 +165,19 @@ def list_warnings(order: PartialOrder, negatives: Negatives, cues: Table, pooler
         f"{pooler.refusal}: it has no row.": bool(pooler.refusal),
     }
     return [what for what, is_so in said.items() if is_so]
+
+
+def list_unlearned(models: Sequence[Trained]) -> list[str]:
+    """A note for each pretrained model with new tokens whose embeddings training hardly moved."""
+    notes: list[str] = []
+    for model in models:
+        still = [f"{token} by {share:.2g}" for token, share in model.moved.items() if share < LEARNED]
+        if still:
+            notes.append(
+                f"training moved new tokens of the {model.name} by less than {LEARNED} of their embedding's norm "
+                f"({', '.join(still)}): the model hardly knows what they mean; train longer, or write them as text"
+            )
+    return notes
 
 
 def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -> float:

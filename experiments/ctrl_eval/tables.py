@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.figure import Figure
 
+from ctrl_eval import released
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
 from experiments.presentation import list_agreement_of_parts
@@ -15,6 +16,12 @@ from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet
 
 DRIFT = "coherence"  # the aspect of Figure 3
+LOWER = "perplexity_backbone"  # is printed with the opposite sign: lower is better
+PRINTED = (
+    "The values that the paper prints for six texts, and those of this run; ranks among the texts of the set, the best "
+    "has 1. The paper's backbone is PEGASUS-large. Its PPL-PEGASUS may be a mean negative log-probability or the "
+    "exponential of one (`perplexity`): the one near the printed value tells."
+)
 FEWEST = 16  # rated texts, four of each quartile: with fewer, no drift is shown
 Evaluated: TypeAlias = Mapping[str, Mapping[Aspect, Sequence[Evaluations]]]  # by pattern function and aspect
 Row: TypeAlias = Mapping[str, Any]
@@ -38,6 +45,7 @@ def tabulate_analyses(scored: ScoredSet, evaluated: Evaluated, numbers: Sequence
             f"Pearson's r of attribute relevance, n = {len(scored)}: mean and deviation of 20 draws (Figure 4)",
             list_agreement_by_number(scored, evaluated, numbers, seed),
         ),
+        "printed": Table(f"Figures 6 and 7 on {scored.name}", PRINTED, compare_printed(scored)),
     }
     return {name: table for name, table in tables.items() if table.rows}
 
@@ -76,6 +84,30 @@ def list_agreement_by_number(scored: ScoredSet, evaluated: Evaluated, numbers: S
                 {"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation}
                 for number, (mean, deviation) in curve.items()
             ]
+    return rows
+
+
+def compare_printed(scored: ScoredSet) -> list[Row]:
+    """The values that Figures 6 and 7 print beside those of this run; empty for a set without these texts."""
+    places = {example.id: place for place, example in enumerate(scored.examples)}
+    rows: list[Row] = []
+    for printed in released.FIGURES:
+        if printed.text in places and printed.metric in scored.scores:
+            values = scored.values(printed.metric, printed.aspect)
+            value = float(values[places[printed.text]])
+            is_lower = printed.metric == LOWER
+            rows.append(
+                {
+                    "text": printed.text,
+                    "metric": printed.metric,
+                    "of": printed.aspect,
+                    "published": printed.value,
+                    "here": -value if is_lower else value,
+                    **({"perplexity": float(np.exp(-value))} if is_lower else {}),
+                    "published rank": printed.rank,
+                    "rank": 1 + int(np.sum(values > value)),
+                }
+            )
     return rows
 
 

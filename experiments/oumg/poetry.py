@@ -107,7 +107,7 @@ def oumg_poetry(
 ) -> Outcome:
     """G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1; G1 is also compared with itself.
 
-    Each has a k of its own; the paper's 32 for both.
+    Each has a k of its own. The paper gives none; 32 is that of SongNet's released sampler.
 
     Raises SettingFault where the generator has too few characters for one of them, or there are too few poems.
     """

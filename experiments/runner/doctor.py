@@ -196,7 +196,7 @@ class Examination:
             for each in fault.faults if isinstance(fault, InputFaults) else [str(fault)]:
                 place = each.partition(": ")[0]
                 file = next((file for name, file in PUBLIC_FILES.items() if place.endswith(name)), None)
-                if data.get("download") and file is not None and file.sha256 is not None:
+                if data.get("download") and file is not None and file.is_fetchable:
                     said.append(f"data: {file.name} will be fetched (size not known)")
                 else:
                     self.lacking.append(f"data: {each}")

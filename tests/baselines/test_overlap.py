@@ -1,5 +1,6 @@
 """BLEU, ROUGE, METEOR, chrF and TER: exact values by hand, several references, what cannot be scored."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -21,6 +22,28 @@ def one(metric: Metric, text: str, *references: str) -> float:
 
 
 METRICS = [Bleu(1), Bleu(), Rouge("rouge1"), Rouge("rougeL"), Meteor(), ChrF()]
+
+
+# Table 1 of MARS (Liu et al. 2021): the candidate and two adversaries, with its printed BLEU-1 and ROUGE-L, and by hand
+# the tokens, those shared, and those shared in order, where the full stop counts as a word.
+REFERENCE = "She called for help and waited to get her car fixed."
+WORKED_EXAMPLE = [
+    ("Her fears were confirmed when her engine was smoking.", 0.223, 0.182, 10, 2, 2),
+    ("her confirmed engine fears Her when was were smoking.", 0.223, 0.182, 10, 2, 2),
+    ("She heard her car making a noise.", 0.337, 0.400, 8, 4, 4),
+]
+
+
+@pytest.mark.parametrize(("text", "bleu", "rouge", "tokens", "shared", "in_order"), WORKED_EXAMPLE)
+def test_the_worked_example_of_mars(
+    text: str, bleu: float, rouge: float, tokens: int, shared: int, in_order: int
+) -> None:
+    """The paper adds one to both counts of BLEU-1 and counts the full stop in ROUGE-L; here neither is done."""
+    brevity = math.exp(1 - 12 / tokens)
+    assert round((shared + 1) / (tokens + 1) * brevity, 3) == bleu
+    assert round(2 * in_order / (tokens + 12), 3) == rouge
+    assert one(Bleu(1), text, REFERENCE) == pytest.approx(shared / tokens * brevity)
+    assert one(Rouge("rougeL"), text, REFERENCE) == pytest.approx(2 * (in_order - 1) / (tokens - 1 + 11))
 
 
 def test_rouge_by_hand() -> None:

@@ -202,3 +202,15 @@ def test_negatives_change_turns_with_a_graph_and_need_one(pair: Pair, graphs: Gr
     for none in (None, Graphs({"other": [(0, 5)]})):
         with pytest.raises(SettingFault, match="needs AMR graphs"):
             sample_negatives(pair, talk, "amr-multi", sampling, seed=1, graphs=none)
+
+
+def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pair, graphs: Graphs) -> None:
+    known, other = ("the boy wants to sing.", "good."), ("it is.", "no it is not.")
+    sampling = Sampling(gamma=0.0, longest=9)
+    found = sample_negatives(pair, [known, other, known, other], "amr-multi", sampling, seed=1, graphs=graphs)
+    assert found.uncovered == 2
+    rule = "at least 50% of the dialogues, but 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
+    with pytest.raises(SettingFault, match=rule):
+        sample_negatives(pair, [known, other, other], "amr-multi", sampling, seed=1, graphs=graphs)
+    assert sample_negatives(pair, [other, known], "content-multi", sampling, seed=1).uncovered == 1
+    assert sample_negatives(pair, [other, known], "mixed-multi", sampling, seed=1).uncovered == 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.faults import InputFaults
-from data.download import PUBLIC_FILES, PublicFile, fetch, require_file
+from data.download import PUBLIC_FILES, PublicFile, fetch, git_blob_hash, require_file
 
 BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -83,6 +83,18 @@ def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: 
 def test_a_failed_download(server: str, tmp_path: Path, path: str, settings: dict[str, Any], words: list[str]) -> None:
     message = fault_of(tmp_path, f"{server}/{path}", **settings)
     assert all(word in message for word in words)
+
+
+def test_a_file_is_checked_by_its_git_hash(server: str, tmp_path: Path) -> None:
+    """As `git hash-object`, whose hash of the six bytes "hello\n" is known."""
+    known = tmp_path / "known"
+    known.write_bytes(b"hello\n")
+    assert git_blob_hash(known) == "ce013625030ba8dba906f756967f9e9ca394464a"
+    address = {"x.txt": f"{server}/x"}
+    right = hashlib.sha1(b"blob %d\0" % len(BODY) + BODY).hexdigest()
+    assert fetch(PublicFile(NAME, "MIT", address, git_blob=right), tmp_path).read_bytes() == BODY
+    with pytest.raises(InputFaults, match=f"its git hash must be {'0' * 40}, but is {right}"):
+        fetch(PublicFile(NAME, "MIT", address, git_blob="0" * 40), tmp_path / "other")
 
 
 def test_a_file_that_does_not_end_is_not_fetched_whole(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -59,6 +59,14 @@ def test_weights_are_counted_from_headers(tmp_path: Path) -> None:
     assert count_weights("no/such") is None
 
 
+def test_weights_on_a_hub_that_does_not_answer_are_not_counted(network: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub's client raises errors of a class of its own for a refused connection, which are no OSError."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    assert count_weights("owner/model") is None
+    assert network.refused  # by the tests' own guard, as a machine without a network does
+    network.refused.clear()
+
+
 @pytest.mark.parametrize("damage", ["empty", "bytes", "header", "pointer", "cut"])
 def test_damaged_weights_are_a_fault_of_the_model(damage: str, tmp_path: Path) -> None:
     file = tmp_path / "model.safetensors"

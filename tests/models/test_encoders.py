@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from transformers import BertConfig, BertForMaskedLM, RobertaConfig
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, RobertaConfig
 
 from data.words import RUNS
 from models import encoders
@@ -23,6 +24,7 @@ from models.encoders import (
     load_encoder,
     mean_pool,
     offline_encoder,
+    tokenize_words,
 )
 from models.model import plain_token_ids, readable_tokens
 
@@ -161,3 +163,34 @@ def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> No
     rows = tokenizer.convert_tokens_to_ids(["red", "cat"])
     np.testing.assert_allclose(vectors.embed(["red cat", "cat red"]), [table[rows].mean(axis=0)] * 2, rtol=1e-6)
     assert vectors.dropped_tokens(["red 猫"]) == [1]
+
+
+REORDERED = [
+    "Her fears were confirmed when her engine was smoking.",
+    "smoking was her engine when confirmed fears were Her.",
+]
+
+
+@pytest.mark.parametrize("vocabulary", ["roberta", "bert-base-uncased", "gpt2"])
+def test_the_vector_of_a_word_does_not_depend_on_its_place(vocabulary: str, vocabularies: Path) -> None:
+    """In byte-level BPE "Paris" and " Paris" are two tokens, so the first word of a text had another vector."""
+    tokenizer = AutoTokenizer.from_pretrained(vocabularies / vocabulary)
+    row_of = tokenizer.get_vocab()
+    table = np.random.default_rng(0).normal(size=(len(row_of), 8)).astype(np.float32)
+    vectors = WordVectors(row_of, table, "random", partial(tokenize_words, tokenizer))
+    first, second = vectors.embed(REORDERED)
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+    np.testing.assert_allclose(*vectors.embed(["Paris", " Paris"]), rtol=1e-6)
+    assert tokenize_words(tokenizer, "to Paris") == tokenize_words(tokenizer, "to") + tokenize_words(tokenizer, "Paris")
+
+
+def test_a_word_is_read_after_a_space_and_punctuation_alone(vocabularies: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(vocabularies / "roberta")
+    assert tokenize_words(tokenizer, '"Paris", don\'t') == ['"', "ĠParis", '",', "Ġdon", "'t"]
+    assert tokenize_words(tokenizer, " ") == []
+
+
+def test_words_and_whole_texts_have_the_same_word_pieces(vocabularies: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(vocabularies / "bert-base-uncased")
+    for text in (*REORDERED, "“Cafe\u0301s” don't open at 10,000 & 9:30 (a.m.)!", "猫 is a_cat"):
+        assert tokenize_words(tokenizer, text) == tokenizer.tokenize(text)

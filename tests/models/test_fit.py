@@ -1,5 +1,6 @@
 """What all trainings share: the learning rate, Muon and the loss beside those of libraries, and shares of a batch."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,18 @@ from transformers import get_linear_schedule_with_warmup
 
 from core.faults import SettingFault
 from models.batching import NOT_LEARNED, Task
+from models.conditional import PretrainedLM
 from models.fit import LearningCurve, find_checkpoint, learning_rate_factor, share_of_batch
 from models.muon import Muon
 from models.tiny import TinyCausal, TinyT5
-from models.training import LanguageModelSchedule, LanguageModelTraining, Lora, train_language_model
+from models.training import (
+    MOVED,
+    LanguageModelSchedule,
+    LanguageModelTraining,
+    Lora,
+    batches_of_tasks,
+    train_language_model,
+)
 from tests.toy_models import QUIET, kill_in
 
 
@@ -36,6 +45,35 @@ def test_the_first_step_of_a_language_model_learns(steps: int, expected: list[fl
     warm_up, lead = LanguageModelTraining(torch.nn.Linear(1, 1), schedule, seed=0).warm_up(steps)
     found = [learning_rate_factor(step / steps, warm_up, lead) for step in range(len(expected))]
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("tasks", "sizes"), [(0, []), (5, [5]), (11, [3, 4, 4]), (16, [4, 4, 4, 4])])
+def test_no_step_of_an_epoch_is_a_rest(tasks: int, sizes: list[int]) -> None:
+    """Sixteen tasks in batches of five left one task alone, a whole step on the longest dialogue."""
+    batches = batches_of_tasks([Task([1] * (i + 1), [1]) for i in reversed(range(tasks))], size=5)
+    assert [len(batch) for batch in batches] == sizes
+    assert [len(task.source) for batch in batches for task in batch] == [*range(1, tasks + 1)]
+
+
+@pytest.mark.parametrize(("rate", "low", "high"), [(1e-5, 0.0, 0.01), (0.1, 0.1, 100.0)])
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
+def test_how_far_training_moved_the_new_tokens_of_a_pretrained_model(
+    rate: float, low: float, high: float, tmp_path: Path
+) -> None:
+    TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "pretrained")
+    lm = PretrainedLM(str(tmp_path / "pretrained")).build((), ("</UTT>", "<gap>"), seed=0)
+    rows = lm.model.get_input_embeddings().weight.detach().clone()
+    ids: Any = lm.tokenizer.convert_tokens_to_ids(["</UTT>", "<gap>"])
+    tasks = [Task([5, ids[0], 6], [7, 8])] * 4
+    schedule = LanguageModelSchedule(epochs=2, batch_size=2, learning_rate=rate)
+    train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path / "trained", QUIET)
+    moved = json.loads((tmp_path / "trained" / MOVED).read_text("utf-8"))
+    assert [*moved] == ["</UTT>", "<gap>"]
+    assert low < moved["</UTT>"] < high
+    trained = lm.model.get_input_embeddings().weight.detach()
+    for token, row in zip(moved, ids, strict=True):
+        expected = torch.linalg.vector_norm(trained[row] - rows[row]) / torch.linalg.vector_norm(rows[row])
+        assert moved[token] == pytest.approx(float(expected))
 
 
 @pytest.mark.parametrize("tiny", [TinyCausal(300, 16, 2, 1, 32, max_length=32), TinyT5(300, 16, 32, 2, 1, 1)])

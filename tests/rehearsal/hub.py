@@ -156,6 +156,7 @@ CHECKPOINTS = {
     "google-t5/t5-base": Checkpoint(t5(), "t5", ((SAFE, True),)),
     "google-t5/t5-large": Checkpoint(t5(), "t5", ((SAFE, True),)),
     "google-t5/t5-3b": Checkpoint(t5(), "t5", EITHER),
+    "google-t5/t5-11b": Checkpoint(t5(), "t5", EITHER),
     "facebook/bart-large": Checkpoint(bart(), "roberta", EITHER),
     "facebook/bart-large-cnn": Checkpoint(bart(), "roberta", EITHER),
     "allenai/led-base-16384": Checkpoint(LED, "roberta", ((PICKLED, False),)),

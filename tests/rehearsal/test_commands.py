@@ -52,6 +52,8 @@ POETRY = """
 data.held_out_fraction=0.5 inputs=24 seeds=[0] model.checked=10 model.generator.schedule.epochs=1
 model.guides.causal.training.epochs=1 model.judges.bilstm.training.epochs=1 model.judges.bert.training.epochs=1
 """
+# 87 M parameters: few poems are in memory at once.
+PUBLISHED_SHAPE = f"{POETRY} +model.generator.schedule.token_budget=2000"
 PRETRAINED_PAIR = """
 model.negatives.dialogues=6 model.negatives.sampling.longest=6 model.discriminators.bert.training.epochs=1
 model.pooler.dialogues=6 model.rules=[deam_like]
@@ -71,6 +73,7 @@ FEWER = {
     "mars_news": MARS,
     "mars_qa": MARS,
     "guided_poetry": POETRY,
+    "oumg_poetry": PUBLISHED_SHAPE,
     "guided_text": GUIDED,
 }
 # The lines of each file of the real data that a rehearsal reads: every so many lines, and how many of these.
@@ -197,7 +200,11 @@ def hubs(vocabularies: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 @pytest.fixture(scope="module")
 def data(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A slice of the public sets; CTRLEval's topics, which are not among them, are its texts with topics as labels."""
+    """A slice of the public sets.
+
+    Three are not among them: CTRLEval's topics are its texts with topics as labels, the files of CDM's authors are
+    dialogues of the same two sets, and their graphs relate the first two words of each turn.
+    """
     folder = tmp_path_factory.mktemp("data")
     for pattern, (step, count) in SLICES.items():
         for file in shared_data.glob(pattern):
@@ -205,11 +212,22 @@ def data(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 lines = file.read_text("utf-8").splitlines()[::step][:count]
                 (folder / file.relative_to(shared_data)).parent.mkdir(parents=True, exist_ok=True)
                 (folder / file.relative_to(shared_data)).write_text("\n".join(lines) + "\n", "utf-8")
+    valid = [(folder / f"dialogue/{name}_valid.txt").read_text("utf-8") for name in ("topicalchat", "personachat")]
+    (folder / "dialogue/clean_train.txt").write_text((folder / "dialogue/topicalchat_test.txt").read_text("utf-8"))
+    (folder / "dialogue/clean_valid.txt").write_text("".join(valid))
+    dialogues = (folder / "dialogue/clean_train.txt").read_text("utf-8").splitlines()
+    (folder / "graphs.amr").write_text("\n".join(map(write_graph, "</UTT>".join(dialogues).split("</UTT>"))))
     rows = [line.split("\t")[1:] for line in (folder / "ctrleval/data_senti.txt").read_text("utf-8").splitlines()]
     topics = [("computers", "politics", "religion", "science")[i // 12 % 4] for i in range(len(rows))]
     text = "\n".join("\t".join([topic, *row]) for topic, row in zip(topics, rows, strict=True))
     (folder / "ctrleval/data_topic.txt").write_text(text + "\n", "utf-8")
     return folder
+
+
+def write_graph(turn: str) -> str:
+    """A graph that relates the first two words of a turn, in the form of a parser; "" for a shorter turn."""
+    words = turn.split()
+    return f"# ::tok {' '.join(words)}\n(a / first~e.0 :ARG0 (b / second~e.1))\n" if len(words) > 1 else ""
 
 
 def run_to_the_end(words: Sequence[str], hub: Path, folder: Path) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import f_oneway
+from scipy.stats import f_oneway, rankdata
 
 from core.example import Example
 from core.faults import SettingFault
+from ctrl_eval.released import FIGURES
 from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
 from tests.data.sets.small_files import faults_of, write
 
@@ -30,6 +31,25 @@ def test_rows_of_four_models_take_turns(shared_data: Path) -> None:
 
     assert p_value(lambda i: i % 12 % 4) < 1e-9  # what the assumption rests on
     assert p_value(lambda i: i % 12 // 3) > 0.1
+
+
+def test_the_texts_of_the_papers_figures_are_rows_of_the_sentiment_set(shared_data: Path) -> None:
+    """Beginning, rating and mean rank of the rating as Figures 6 and 7 print them."""
+    rated = load_ctrleval(shared_data, "sentiment")
+    printed = {
+        16: ("coherence", "The book is an excellent introduction", 4.8, 55),
+        17: ("coherence", "The book is a wonderful, beautifully designed", 4.6, 127),
+        288: ("consistency", "The painting is very nice and I am happy", 3.8, 38),
+        295: ("consistency", "The painting is way too short!", 2.8, 234),
+        12: ("attribute_relevance", "The book is a collection of stories", 3.8, 96),
+        13: ("attribute_relevance", "The book is a great read.", 4.6, 4),
+    }
+    for place, (aspect, beginning, rating, rank) in printed.items():
+        example = rated.examples[place]
+        assert example.text.startswith(beginning)
+        assert example.ratings[aspect] == rating
+        assert abs(rankdata(-rated.ratings(aspect))[place] - rank) <= 0.5  # printed without decimals
+    assert {text for text, *_ in FIGURES} == {rated.examples[place].id for place in printed}
 
 
 def test_what_an_experiment_reads(shared_data: Path) -> None:

@@ -72,13 +72,14 @@ def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
     assert load_dstc9(root).scores["deam"].values["published"].tolist() == [0.25]
 
 
-def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
+def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     for aspect in ("coherence", "overall"):
         write(tmp_path / f"dstc9_sample_{aspect}.txt", "x</UTT>y</UTT>1\nv</UTT>w</UTT>2\n")
     with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv: no such file"):
         load_dstc9(tmp_path)
     write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
     assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
+    assert "dstc9: only a sample of the 2200 dialogues, because dstc9_test_coherence_averaged.txt" in caplog.text
     assert load_dstc9(tmp_path).scores["deam"].values["published"].tolist() == [0.5, 0.25]
 
 

@@ -1,6 +1,7 @@
 """Sets of texts: files, faults, and what an experiment reads of them, with the published counts."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -205,6 +206,20 @@ def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
     )
     with pytest.raises(SettingFault, match="must not be one to train on too, but x-0 are"):
         commongen(root)
+
+
+def test_the_papers_own_file_has_its_own_held_out_dialogues(tmp_path: Path) -> None:
+    write(tmp_path / "clean_train.txt", *(f"Hi {i}</UTT>Hello {i}</UTT>" for i in range(30)))
+    write(tmp_path / "clean_valid.txt", *(f"Bye {i}</UTT>Bye</UTT>" for i in range(3)))
+    write(tmp_path / "dream.txt", *(f"So {i}</UTT>What?</UTT>" for i in range(10)))
+    for aspect in ("coherence", "overall"):
+        write(tmp_path / f"fed_test_{aspect}.txt", "Hi you</UTT>Hello</UTT>0.5")
+    corpus = public_corpus("fed", tmp_path, training_sets="cdm_train")
+    assert [len(corpus.train), len(corpus.held_out)] == [30, 3]
+    assert {example.group for example in corpus.held_out} == {"clean_valid.txt"}
+    both = public_corpus("fed", tmp_path, training_sets=["cdm_train", "dream"])
+    assert Counter(example.group for example in both.train) == {"clean_train.txt": 30, "dream.txt": 9}
+    assert Counter(example.group for example in both.held_out) == {"clean_valid.txt": 3, "dream.txt": 1}
 
 
 TURNS, TEXT = attrgetter("turns"), attrgetter("text")

@@ -25,6 +25,7 @@ from discriminators.metric import DiscriminatorScore
 from experiments.cdm.experiment import (
     TrainedPair,
     cut_dialogues,
+    explain_pooler,
     get_pooler,
     keep_steps,
     list_generative,
@@ -35,7 +36,8 @@ from experiments.cdm.experiment import (
     train_pair,
 )
 from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
-from experiments.cdm.tables import count_passes, list_contrasts, rank_dialogue_systems
+from experiments.cdm.sentences import cdm_sentences
+from experiments.cdm.tables import count_passes, list_contrasts, list_unlearned, rank_dialogue_systems
 from experiments.contracts import Run
 from experiments.training import LanguageModelPlan, Trained
 from meta_eval.scored_set import ScoredSet
@@ -120,6 +122,14 @@ def test_every_held_out_dialogue_has_one_purpose() -> None:
     parts = split_held_out(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
     assert [len(part) for part in parts] == [3, 2, 2]
     assert {turns for part in parts for turns in part} == {example.turns for example in examples[2:]}
+
+
+def test_a_pooler_that_learns_fewer_dialogues_than_planned_says_so() -> None:
+    """At paper scale it asked for 2000 and learned 190, without a word."""
+    corpus = Corpus("toy", EXAMPLES, rated_dialogues(9, seed=0), (), synthetic=True)
+    (note,) = explain_pooler(corpus, PoolerPlan(dialogues=2000))
+    assert note.startswith("the classifier pooler learned 6 held-out dialogues, not the 2000 of model.pooler.dialogues")
+    assert explain_pooler(corpus, PoolerPlan(dialogues=6)) == []
 
 
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
@@ -288,6 +298,18 @@ def test_the_weight_of_the_amateur_turns_the_order() -> None:
     assert {row["pooling"] for row in rows} == {"average", "sum"}
 
 
+def test_new_tokens_that_training_hardly_moved_are_named(tmp_path: Path) -> None:
+    for name, moved in (("amateur", {"</UTT>": 0.002, "<gap>": 0.3}), ("expert", {"</UTT>": 0.4})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "new_tokens.json").write_text(json.dumps(moved))
+    hub = Trained("owner/model")
+    (note,) = list_unlearned([Trained("amateur", tmp_path / "amateur"), Trained("expert", tmp_path / "expert"), hub])
+    assert note.startswith(
+        "training moved new tokens of the amateur by less than 0.1 of their embedding's norm (</UTT>"
+    )
+    assert "</UTT> by 0.002)" in note
+
+
 def test_passes_count_the_tokens_that_are_read() -> None:
     dialogues = [("one two three four five six", "seven eight", "nine"), ("ten", "eleven")]
     lm = Gaps(12).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, 0)
@@ -301,3 +323,13 @@ def test_passes_count_the_tokens_that_are_read() -> None:
     assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
     half = replace(plan, learns=Gaps(12, most=len(gaps) // 2))
     assert count_passes(half, text, 0) == pytest.approx(3 * share * (len(gaps) // 2) / len(gaps))
+
+
+def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) -> None:
+    examples = (Example("a", turns=("Hi. I am Ann.", "Hi. Who?")), Example("b", turns=("I am Ann.",)))
+    outcome = cdm_sentences(kept, Corpus("toy", examples, examples[:1], (), synthetic=True))
+    (path,) = outcome.files
+    assert path.read_text("utf-8").splitlines() == ["Hi.", "I am Ann.", "Who?"]
+    assert outcome.figures == {"dialogues": 2, "turns": 3, "sentences": 3}
+    with pytest.raises(SettingFault, match="sentences come from training dialogues, but none has none"):
+        cdm_sentences(kept, Corpus("none", (), (), (), synthetic=True))

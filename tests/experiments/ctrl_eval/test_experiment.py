@@ -1,5 +1,6 @@
 """CTRLEval's experiments and +exp=iwf through the command line, at toy size; agreement by system and on subsets."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,11 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from transformers import BertForSequenceClassification
 
 from core.example import Example
 from core.faults import SettingFault
+from core.scores import Scores
 from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.gaps import TextGaps
 from ctrl_eval.metric import CTRLEval
@@ -25,7 +28,7 @@ from experiments.ctrl_eval.experiment import (
     explain_frequencies,
     make_baselines,
 )
-from experiments.ctrl_eval.tables import draw_biased_subsets, list_agreement_by_system
+from experiments.ctrl_eval.tables import compare_printed, draw_biased_subsets, list_agreement_by_system
 from experiments.presentation import list_agreement_of_parts
 from experiments.training import LanguageModelPlan, Pretrained, Trained
 from meta_eval.scored_set import ScoredSet
@@ -142,6 +145,23 @@ def test_iwf_counts_a_corpus_for_a_models_tokenizer(finish: Callable[..., Any], 
 
 def rate(ratings: list[float], systems: list[str] | None = None, groups: int = 8, **scores: list[float]) -> ScoredSet:
     return make_set(ratings, scores, systems, [f"g{i % groups}" for i in range(len(ratings))], "coherence")
+
+
+def test_the_printed_texts_stand_beside_this_run() -> None:
+    examples = [Example(f"ctrleval-sentiment-{i:03d}", text=".") for i in range(360)]
+    low_is_good = np.linspace(-3.0, -2.0, 360)
+    aspects = {"coherence": low_is_good, "consistency": low_is_good, "attribute_relevance": np.full(360, 0.5)}
+    scores = {"ctrleval": Scores(aspects, "toy"), "perplexity_backbone": Scores({"quality": low_is_good}, "toy")}
+    rows = compare_printed(ScoredSet("ctrleval_sentiment", tuple(examples), scores))
+    assert len(rows) == 6 + 4
+    first, second, *_ = rows
+    assert first["published"] == -1.4495
+    assert first["here"] == pytest.approx(-3 + 16 / 359)
+    assert first["rank"] == 360 - 16
+    assert second["here"] == pytest.approx(3 - 16 / 359)
+    assert second["perplexity"] == pytest.approx(math.exp(3 - 16 / 359))
+    assert rows[-1]["rank"] == 1  # equal scores are all best
+    assert compare_printed(ScoredSet("others", (Example("a", text="."),), {})) == []
 
 
 def test_agreement_by_system_is_within_each_system() -> None:

@@ -52,6 +52,45 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
         check_targets(plain.get(part), part)
 
 
+def test_the_papers_pair_learns_the_papers_own_file() -> None:
+    """Tables 2 to 6 of CDM; small pairs learn the small public parts, or what a recipe names."""
+    command = ["+exp=cdm_dialogue", "data=fed", "data.root=FOLDER"]
+    assert compose_run([*command, "scale=paper"]).data.training_sets == ["cdm_train"]
+    assert compose_run(command).data.training_sets == ["topical_chat", "persona_chat"]
+    assert "daily_dialog" in compose_run([*command, "+recipe=fed"]).data.training_sets
+
+
+def test_the_sweep_of_sizes_has_the_papers_pairs() -> None:
+    """Table 4 of CDM: T5-small with four experts, T5-base with three."""
+    command = ["+exp=cdm_dialogue", "data=fed", "data.root=FOLDER", "scale=paper", "+sweep=cdm_t5_sizes"]
+    base = ["model.amateur.model.name=google-t5/t5-base"]
+    base += ["model.expert.model.name=google-t5/t5-large,google-t5/t5-3b,google-t5/t5-11b"]
+    jobs = [compose_run(job).model for more in ([], base) for job in expand_sweep([*command, *more])]
+    pairs = [(job.amateur.model.name, job.expert.model.name) for job in jobs]
+    sizes = [(amateur.removeprefix("google-t5/t5-"), expert.removeprefix("google-t5/t5-")) for amateur, expert in pairs]
+    assert sizes[:4] == [("small", expert) for expert in ("base", "large", "3b", "11b")]
+    assert set(sizes[4:]) == {("base", expert) for expert in ("large", "3b", "11b")}
+    assert all(job.expert.schedule.lora is not None for job in jobs)
+
+
+def test_lora_learns_faster_than_all_weights() -> None:
+    """Its matrices begin at 0: at 1e-5 and 552 steps none of their entries could pass .0055."""
+    config = compose_run(["+exp=cdm_dialogue", "data=fed", "data.root=FOLDER", "scale=paper", "model=cdm/paper_3b"])
+    assert config.model.amateur.schedule.learning_rate == 1e-5
+    assert config.model.expert.schedule.learning_rate == 2e-4
+
+
+@pytest.mark.parametrize("scale", OPTIONS["scale"])
+@pytest.mark.parametrize(
+    "choices",
+    [["+exp=mars_story", "data=roc_stories"], ["+exp=mars_qa"], ["+exp=mars_qa", "data=mocha"], ["+exp=mars_news"]],
+)
+def test_plain_stories_are_read_for_small_models_alone(choices: list[str], scale: str) -> None:
+    """A pretrained model learns nothing, so it must not ask for a file that is placed by hand."""
+    config = compose_run([*choices, "data.root=FOLDER", f"scale={scale}"])
+    assert config.data.plain_stories is (scale == "tiny")
+
+
 @pytest.mark.parametrize(
     ("choices", "signature", "notes"),
     [
