@@ -231,7 +231,8 @@ class Table:
         """The columns that fit into `width` characters; texts can be squeezed, numbers not.
 
         The leading texts (of three columns) and the p-value always stay; then come the rest of the verdict, short
-        texts, the others in their order, and constant ones last.
+        texts, the others in their order, and constant ones last. Columns outside the verdict go where that leaves room
+        for whole names of rows.
         """
         texts, used, chosen = self.texts, 1, []
         widths = {name: max(map(cell_len, each)) for name, each in cells.items()}
@@ -245,7 +246,29 @@ class Table:
             if used + needed <= width or name in always:
                 used += needed
                 chosen.append(name)
+        first = varying[0] if varying else ""
+        cut = min(widths.get(first, 0), LONGEST_CELL) - SQUEEZED_CELL
+        if first in texts and used + cut > width:
+            optional = {name: widths[name] for name in chosen if name not in (*always, *verdict)}
+            dropped = drop_columns(optional, used + cut - width)
+            chosen = [name for name in chosen if name not in dropped]
         return [name for name in cells if name in chosen]
+
+
+def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
+    """The last columns that free at least `excess` characters together; none where all of them are too few.
+
+    >>> drop_columns({"n": 3, "kendall": 18, "pearson": 18}, 20)
+    ['pearson']
+    """
+    dropped: list[str] = []
+    freed = 0
+    for name in reversed(widths):
+        if freed >= excess:
+            break
+        dropped.append(name)
+        freed += max(cell_len(printable(name)), widths[name]) + GAP
+    return dropped if freed >= excess else []
 
 
 class Result:

@@ -76,3 +76,17 @@ def test_a_table_fits_its_width_also_on_a_wider_console() -> None:
     title, finding, *lines = captured.get().splitlines()
     assert (title, finding.strip()) == ("Steered texts", ("A long sentence. " * 10).strip())
     assert max(map(len, lines)) <= 80
+
+
+def test_a_column_outside_the_verdict_leaves_room_for_whole_names_of_rows() -> None:
+    wide = Estimate(-0.0001, -0.1, 0.1)
+    statistics = ["pearson", "spearman", "kendall", "beyond_cues"]
+    names = ["cdm_discriminative_classifier", "word_count"]
+    other = {"word_count": Estimate(0.5, 0.4, 0.6), names[0]: wide}
+    rows = [{"metric": name, **dict.fromkeys(statistics, other[name])} for name in names]
+    console = Console(width=120, file=None)
+    with console.capture() as captured:
+        console.print(Table("", "", rows).to_terminal(115))
+    shown = captured.get()
+    assert "cdm_discriminative_classifier" in shown
+    assert "on the page: kendall" in shown
