@@ -237,11 +237,12 @@ class Untrained:
     separator: str = TEXT_SEPARATOR  # the text between turns
     order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
     max_length: Count = READ  # source tokens; longer dialogues are read in windows
+    given: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
 
     def apply(self, lm: ConditionalLM) -> None:
         """Sets what `Gaps.build` sets."""
         lm.tokenizer.model_max_length = min(self.max_length, lm.max_length)
-        lm.model.config.given_turns = 0
+        lm.model.config.given_turns = self.given
         lm.model.config.spelling = "as_is"
         lm.model.config.gap_order = self.order
         lm.model.config.turn_separator = self.separator

@@ -43,7 +43,7 @@ def mars_story(
     run: Run,
     data: Corpus,
     language_model: LanguageModelPlan | Pretrained,
-    masked: LanguageModelPlan | Pretrained,
+    masked: LanguageModelPlan | Pretrained | None,
     metric: partial[MARS],
     baselines: Mapping[str, Callable[[], Metric]],
     perplexity: Callable[[CausalLM, str], Metric],
@@ -54,7 +54,8 @@ def mars_story(
 
     The rated texts of `data` have references and context. `metric` and `perplexity` make these metrics of the name or
     folder of a model; a baseline is built when it is needed. Each of `largest_ratios` is the largest masking ratio of a
-    row (`mars_to_20` and so on). `clean` removes hashtags and URLs from the rated texts first (section 3).
+    row (`mars_to_20` and so on). Without `masked` there is no row `mars_naive`. `clean` removes hashtags and URLs from
+    the rated texts first (section 3).
 
     Raises InputFaults for an encoder or a baseline that is not installed, before a model is trained.
     """
@@ -63,14 +64,15 @@ def mars_story(
     others = {name: build() for name, build in baselines.items()}
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     plans = {"language_model": language_model, "masked": masked}
-    models = {name: find_or_train(run, name, plan, *texts) for name, plan in plans.items()}
+    models = {name: find_or_train(run, name, plan, *texts) for name, plan in plans.items() if plan is not None}
     usual = replace(metric(models["language_model"].source), embedder=embedder)
     variants = {
         "mars": usual,
         **{row: change_augmentation(usual, **change) for row, change in ABLATIONS.items()},
-        "mars_naive": replace(metric(models["masked"].source, augmenter="naive"), embedder=embedder),
-        "mars_static": replace(usual, embedder=words),
     }
+    if "masked" in models:
+        variants["mars_naive"] = replace(metric(models["masked"].source, augmenter="naive"), embedder=embedder)
+    variants["mars_static"] = replace(usual, embedder=words)
     others["perplexity"] = perplexity(find_augmenter(usual).lm, models["language_model"].source)
     rated = [replace(each, examples=clean_examples(each.examples)) if clean else each for each in data.rated]
     found = [score_set(run, each, variants, others, largest_ratios) for each in rated]

@@ -43,7 +43,7 @@ VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`, and
 # `from_scratch` where data are needed only to train the small models.
 for scale in SCALES:
-    node = {"scale": scale, "from_scratch": scale != "paper"}
+    node = {"scale": scale, "from_scratch": scale == "tiny"}
     ConfigStore.instance().store(group="scale", name=scale, node=node, package="_global_")
 
 

@@ -61,7 +61,7 @@ model.pooler.dialogues=6 model.rules=[deam_like]
 FEWER_PRETRAINED = {
     "cdm_dialogue": PRETRAINED_PAIR,
     "ctrleval_sentiment": "evaluators=[1,2]",
-    "mars_story": f"{MARS} model.masked.schedule.epochs=1",
+    "mars_story": MARS,
     "guided_text": GUIDED,
 }
 FEWER = {

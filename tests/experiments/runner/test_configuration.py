@@ -30,8 +30,12 @@ AGREE = ["+exp=meta_eval", "data.path=in.jsonl"]
 RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
 RECIPES |= {"ctrleval": "ctrleval_sentiment"}
 CHECKED = ("data", "metric", "trainer", "logger")  # groups whose options do not depend on one another
+POEMS = ("guided_poetry", "oumg_poetry")  # no open model writes Song Ci, so there is no scale=pretrained
+SCALED = [
+    (e, s) for e, s in itertools.product(OPTIONS["exp"], OPTIONS["scale"]) if (s, e in POEMS) != ("pretrained", True)
+]
 CHOICES = [
-    *([f"+exp={e}", f"scale={s}"] for e, s in itertools.product(OPTIONS["exp"], OPTIONS["scale"])),
+    *([f"+exp={e}", f"scale={s}"] for e, s in SCALED),
     *(
         ["+exp=score", *(f"{group}={name}" for group, name in zip(CHECKED, names, strict=True) if name)]
         for names in itertools.zip_longest(*(OPTIONS[group] for group in CHECKED))
@@ -110,7 +114,8 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
     ("overrides", "words"),
     [
         (["+exp=scor"], ["exp=scor", "did you mean score", "allowed: audit, "]),
-        ([*SCORE, "scale=huge"], ["scale=huge", "paper, tiny"]),
+        ([*SCORE, "scale=huge"], ["scale=huge", "paper, pretrained, tiny"]),
+        (["+exp=oumg_poetry", "scale=pretrained"], ["model=poetry/pretrained", "poetry/paper", "poetry/tiny"]),
         ([*SCORE, "sede=3"], ["sede is not a setting", "did you mean seed?", "outputs"]),
         (["+exp=[score,audit]"], ["exp must be one name, as in +exp=score"]),
         (["+exp=score", "metric=[bleu,rouge_l]", *SCORE[2:]], ["metric must be one name", "metrics=bleu,rouge_l"]),
