@@ -147,7 +147,8 @@ class CTRLEval(BaseMetric):
         reasons: list[str | None] = list(scores.reasons)
         for i, example in enumerate(examples):
             says_nothing = not any(map(str.isalnum, example.full_text))
-            is_bare = "coherence" in self.aspects and example.turns and len(self.split(example.full_text)) == 1
+            is_dialogue = bool(example.turns) and not example.text
+            is_bare = "coherence" in self.aspects and is_dialogue and len(self.split(example.full_text)) == 1
             if says_nothing:
                 reasons[i] = "the text has no words"
             elif is_bare:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import hypergeom
 
 from meta_eval.bootstrap import BATCH, Estimate, Floats, t_quantile
 from meta_eval.correlation import average_ranks
@@ -74,6 +73,8 @@ def measure_label_chance(
 
 
 def _test_fisher(is_people: NDArray[np.bool_], is_judge: NDArray[np.bool_]) -> float:
+    from scipy.stats import hypergeom  # takes longer to import than most tools run
+
     both = int((is_people & is_judge).sum())
     drawn = hypergeom(len(is_people), int(is_people.sum()), int(is_judge.sum()))
     return min(1.0, 2 * float(min(drawn.cdf(both), drawn.sf(both - 1))))

@@ -23,9 +23,9 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from core.example import Example
 from core.settings import Count, Share, checked_dataclass
-from models.batching import Batch, Task
+from models.batching import Batch, Task, pad_with_mask
 from models.causal import CausalLM
-from models.model import Float32Linear, decode_tokens
+from models.model import Float32Linear, decode_tokens, last_hidden_states
 from models.sampling import pad_prompts
 from models.tiny import DROPOUTS, initialise_model
 from models.windows import Pair
@@ -157,10 +157,17 @@ class SongNet(CausalLM):
         read = [(task.source, task.target[:-1]) for task in tasks]
         return {**batch, "symbols": self._symbols(read, batch["input_ids"].shape[1])}
 
-    def inputs(self, pairs: Sequence[Pair]) -> dict[str, Tensor]:
-        """What the model is called with to read prompts and poems without their ends."""
-        inputs = super().inputs(pairs)
-        return {**inputs, "symbols": self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)}
+    @torch.inference_mode()
+    def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
+        """The last hidden states of each poem in a row of its own, because symbols count what is left of it."""
+        inputs = pad_with_mask([[*prompt, *written] for prompt, written in pairs], 0, self.device)
+        symbols = self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)
+        hidden = last_hidden_states(self.model, **inputs, symbols=symbols, use_cache=False)
+        states = []
+        for row, (prompt, written), read in zip(hidden, pairs, given, strict=True):
+            start = len(prompt) - 1 + read
+            states.append(row[start : len(prompt) + len(written)].clone())
+        return states
 
     def dummy_inputs(self) -> dict[str, Any]:
         one = torch.zeros(1, 1, dtype=torch.long, device=self.device)

@@ -106,10 +106,11 @@ TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure
 
 def test_turns_without_tokens_have_no_score() -> None:
     examples = [Example(str(i), turns=turns) for i, turns in enumerate([("", " "), (" ", "red cat")])]
-    found = DiscriminatorScore(JUDGE, explain=True).score(examples)
-    assert math.isnan(found.values["quality"][0])
-    assert found.reasons == ("the text has no tokens to score", None)
-    assert [[turn for turn, _ in each["parts"]] for each in found.explanations] == [[], [" ", "red cat"]]
+    scores = DiscriminatorScore(JUDGE, explain=True).score(examples)
+    assert math.isnan(scores.values["quality"][0])
+    assert scores.reasons == ("discriminator has no score for an empty answer", None)
+    assert scores.explanations[0] == {}
+    assert [turn for turn, _ in scores.explanations[1]["parts"]] == [" ", "red cat"]
 
 
 def test_of_dialogues_alone_a_text_has_no_score() -> None:

@@ -26,6 +26,10 @@ COMPOSED = {
 TEXTS = "One sentence here.\nAnother one there.\n"
 FILES = {  # what pages call the files of the reader: where an example stands in for them, or their content
     **dict.fromkeys(("in.jsonl", "rated.jsonl"), "summaries.jsonl"),
+    "out.jsonl": "".join(
+        f'{{"text": "Text {i}.", "scores": {{"quality": {i / 10}}}, "ratings": {{"quality": {i % 4}}}}}\n'
+        for i in range(10)
+    ),
     **dict.fromkeys(("hyp.txt", "ref1.txt", "ref2.txt", "src.txt", "texts.txt"), TEXTS),
     "mars.jsonl": "".join(
         f'{{"id": "{i}-{name}", "scores": {{"quality": {i / 10}}}}}\n' for i in range(10) for name in ("new", "old")
@@ -82,6 +86,7 @@ def test_a_page_shows_what_a_command_prints(
 ) -> None:
     """On a terminal of 84 columns, which is what the pages have, in order; `...` stands for what is left out."""
     monkeypatch.setattr("experiments.runner.terminal.WIDTH_OF_A_FILE", 84)
+    monkeypatch.setattr("experiments.runner.terminal.WIDTH_OF_A_TABLE", 84)
     ended = run(*shlex.split(command), "run_dir=here")
     assert ended.returncode == 0, ended.stderr
     printed = iter([line.rstrip() for line in ended.stdout.splitlines()])
@@ -92,9 +97,10 @@ def test_a_page_shows_what_a_command_prints(
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(("command", "output"), [each for each in shown() if "data.root=FOLDER" in each[0]])
 def test_a_page_shows_figures_of_a_public_set(
-    run: Callable[..., Any], shared_data: Path, command: str, output: str
+    run: Callable[..., Any], shared_data: Path, monkeypatch: pytest.MonkeyPatch, command: str, output: str
 ) -> None:
-    """Each line has cells of one line that the command prints, in this order; a page leaves out columns and rows."""
+    """Each line has cells of one line that a wide terminal shows, in this order; a page leaves out columns and rows."""
+    monkeypatch.setattr("experiments.runner.terminal.WIDTH_OF_A_TABLE", 1000)
     ended = run(*shlex.split(command.replace("FOLDER", str(shared_data))), "run_dir=here")
     assert ended.returncode == 0, ended.stderr
     lines, sentences = ended.stdout.splitlines(), " ".join(ended.stdout.split())

@@ -98,7 +98,9 @@ def test_devices_of_metrics_and_a_local_folder_without_weights(run: Run, tmp_pat
     one += ("metrics.ctrleval.dtype=bf16",)
     ended = run("doctor", "score", "output=out.jsonl", "data.path=in.jsonl", *one)
     _, device, dtype, model = ended.stderr.splitlines()
-    assert dtype.startswith("- metrics.ctrleval.dtype: dtype must be one of float32, bfloat16, float16, but is 'bf16'")
+    assert dtype.startswith(
+        "- metrics.ctrleval.dtype: dtype must be one of float32, bfloat16, float16, auto, but is 'bf16'"
+    )
     assert device.startswith("- metrics.ctrleval.device: device=cuda:99, but this machine has")
     assert model == f"- metrics.ctrleval.model={tmp_path}/model: weights missing (size not known)"
 
