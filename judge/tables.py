@@ -263,7 +263,7 @@ def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
     """
     dropped: list[str] = []
     freed = 0
-    for name in reversed(widths):
+    for name in reversed(list(widths)):
         if freed >= excess:
             break
         dropped.append(name)

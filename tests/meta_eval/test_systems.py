@@ -190,7 +190,8 @@ def test_one_huge_score_makes_no_ties():
     assert found.p_value < 0.001
     third = np.zeros(100)
     third[3] = -1e10
-    together = compare_pairs(("x", "y", "z"), np.stack([a, b, third]))["x", "y"]
+    scores = np.stack([a, b, third]).astype(np.float64)
+    together = compare_pairs(("x", "y", "z"), scores)["x", "y"]
     assert (together.wins, together.ties) == (99, 1)
 
 
