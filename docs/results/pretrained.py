@@ -1,7 +1,8 @@
-"""Prints the agreement of kept scores of pretrained models, with intervals: python docs/results/pretrained.py FOLDER
+"""Prints and draws the agreement of kept scores of pretrained models: python docs/results/pretrained.py FOLDER
 
-FOLDER holds the public sets, as in docs/pretrained.md. A file of scores here, SET.jsonl, has a line for each text: its
-`id`, and `scores` by metric and aspect. A text without a line was not scored in time: it counts nowhere.
+The picture is docs/images/pretrained.svg; diamonds are the papers' figures. FOLDER holds the public sets, as in
+docs/pretrained.md. A file of scores here, SET.jsonl, has a line for each text: its `id`, and `scores` by metric and
+aspect. A text without a line was not scored in time and counts nowhere.
 """
 
 import json
@@ -10,12 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rcParams
+from matplotlib.figure import Figure
 
 from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
 from data.sets.dialogues import load_dstc9, load_fed
 from judge.agreement_tables import tabulate_agreement
-from meta_eval.agreement import add_cheap_cues, list_agreement
+from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, list_agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import difference
 from meta_eval.scored_set import ScoredSet
@@ -29,12 +32,30 @@ SETS: Mapping[str, Callable[[str], ScoredSet]] = {
 PAIRS = {  # (metric, metric that it is compared with) by set
     "ctrleval_sentiment": [
         ("fill_in_the_middle", "fill_in_the_middle_unweighted"),
+        ("fill_in_the_middle", "fill_in_the_middle_own_weights"),
         ("fill_in_the_middle", "left_to_right"),
         ("fill_in_the_middle", "perplexity"),
     ],
     "fed": [("contrast_average", "expert_likelihood"), ("contrast_sum", "expert_likelihood")],
     "dstc9": [("contrast_average", "expert_likelihood"), ("contrast_sum", "expert_likelihood")],
 }
+DRAWN = {  # metric: its name in the picture, and its colour
+    "fill_in_the_middle": ("CTRLEval, Qwen2.5-Coder 0.5B", "C0"),
+    "perplexity": ("perplexity, the same model", "C2"),
+    "contrast_average": ("Discriminative CDM, average, 0.5B and 1.5B", "C0"),
+    "contrast_sum": ("Discriminative CDM, sum", "C0"),
+    "expert_likelihood": ("likelihood, 1.5B alone", "C2"),
+    CHEAP_CUES: ("cheap cues alone", "C7"),
+}
+PUBLISHED = {  # CTRLEval's Table 3 (PEGASUS-large), and average pooling of CDM's Table 3 (T5)
+    ("ctrleval_sentiment", "coherence", "fill_in_the_middle"): 0.42,
+    ("ctrleval_sentiment", "consistency", "fill_in_the_middle"): 0.31,
+    ("fed", "coherence", "contrast_average"): 0.31,
+    ("fed", "overall", "contrast_average"): 0.32,
+    ("dstc9", "coherence", "contrast_average"): 0.12,
+    ("dstc9", "overall", "contrast_average"): 0.13,
+}
+PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
 
 
 def read_scores(name: str, rated: ScoredSet) -> ScoredSet:
@@ -86,17 +107,47 @@ def scores_aspect(scores: Scores, aspect: str) -> bool:
     return aspect in scores.values or len(scores.values) == 1
 
 
+def draw(rows: list[Agreement], path: Path) -> None:
+    """Draws each row of `DRAWN` with its interval; a second panel has what cheap cues leave."""
+    figure = Figure(figsize=(9, 0.8 + 0.25 * len(rows)), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for panel, (column, title) in zip(panels, PANELS.items(), strict=True):
+        for place, row in enumerate(rows):
+            estimate = getattr(row, column)
+            _, colour = DRAWN[row.metric]
+            panel.plot([estimate.low, estimate.high], [place, place], color=colour, linewidth=2.5)
+            panel.plot(estimate.value, place, marker="o", color=colour)
+        panel.axvline(0, color="black", linewidth=0.6)
+        panel.grid(axis="x", linewidth=0.3)
+        panel.set_title(title, fontsize=10)
+    for place, row in enumerate(rows):
+        published = PUBLISHED.get((row.set, row.aspect, row.metric))
+        if published is not None:
+            panels[0].plot(published, place, "D", markerfacecolor="white", color="black", markersize=5)
+    names = [f"{row.set}, {row.aspect}: {DRAWN[row.metric][0]}" for row in rows]
+    panels[0].set_yticks(range(len(rows)), names, fontsize=8)
+    panels[0].set_ylim(len(rows) - 0.5, -0.5)
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
+
+
 def main(root: str) -> None:
-    """Prints a row for each metric and aspect of every set, then the differences."""
+    """Prints a row for each metric and aspect of every set, then the differences; draws the picture."""
+    drawn: list[Agreement] = []
     for name, load in SETS.items():
         if not (HERE / f"{name}.jsonl").is_file():
             continue
         scored = read_scores(name, load(root))
-        for row in tabulate_agreement(list_agreement(add_cheap_cues(scored))).rows:
+        agreements = list_agreement(add_cheap_cues(scored))
+        for row in tabulate_agreement(agreements).rows:
             cells = [str(row[key]) for key in ("set", "aspect", "metric", "n")]
             print(*cells, show(row["spearman"]), show(row["beyond_cues"]), sep=" | ")
         print(*list_differences(scored), sep="\n")
+        shown = [row for row in agreements if row.metric in DRAWN and row.aspect != "attribute_relevance"]
+        drawn += sorted(shown, key=lambda row: (row.aspect, list(DRAWN).index(row.metric)))
+    draw(drawn, HERE.parent / "images" / "pretrained.svg")
 
 
 if __name__ == "__main__":
+    rcParams["svg.hashsalt"] = "pretrained"  # the same bytes every time
+    rcParams["svg.fonttype"] = "none"
     main(sys.argv[1])
