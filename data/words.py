@@ -5,6 +5,7 @@ A rule that is a pattern has words as its matches. Sentences are in `data.senten
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -254,8 +255,11 @@ def _segmenter() -> "jieba.Tokenizer":
     """jieba with its cache in the user's own folder; in the temporary one, its default, others could plant a
     dictionary.
     """
-    import jieba  # slow to import, and few need it
     import pooch
+
+    with warnings.catch_warnings():  # Python warns when it compiles jieba, which pip leaves to the first import
+        warnings.filterwarnings("ignore", "invalid escape sequence")
+        import jieba  # slow to import, and few need it
 
     folder = Path(pooch.os_cache("judging-generated-text"))
     folder.mkdir(parents=True, exist_ok=True)
