@@ -12,8 +12,8 @@ from bert_score.utils import model2layers
 from numpy.typing import NDArray
 from transformers import AutoConfig
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.metric import BaseMetric
 from core.scores import Scores, require
 from core.selection import references_of
@@ -70,18 +70,18 @@ class BertScore(BaseMetric):
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other fields.
 
         By default `layers` is what bert-score tuned for a model that it knows, and all layers for any other model.
-        Raises SettingFault for more layers than it has.
+        Raises SettingError for more layers than it has.
         """
         source = encoder_source(model)
         config = load_pretrained(AutoConfig.from_pretrained, source)
         if "t5" in source and "t5" not in config.model_type:
             # bert-score would load it as a T5 with random weights
             rule = "bert-score reads a T5 from a name with 't5'"
-            raise SettingFault(f"{rule}, but {source} is a {config.model_type}: rename it")
+            raise SettingError(f"{rule}, but {source} is a {config.model_type}: rename it")
         depth = int(config.num_hidden_layers)
         layers = find_layers(model, depth) if layers is None else layers
         if not 1 <= layers <= depth:
-            raise SettingFault(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
+            raise SettingError(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
 
         def load(name: str, trust_remote_code: bool) -> BERTScorer:
             """bert-score cannot pass `trust_remote_code` on; see `load_pretrained`."""
@@ -131,7 +131,7 @@ class BertScore(BaseMetric):
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Per example, the tokens cut from its text and references, and the share that the tokenizer does not know.
 
-        Raises ExampleFaults with `error` where some are cut.
+        Raises ExampleError with `error` where some are cut.
         """
         together = [[text.strip(), *map(str.strip, others)] for text, others in zip(texts, references, strict=True)]
         flat = [text for several in together for text in several]

@@ -15,8 +15,8 @@ import torch
 from transformers import AutoModelForSequenceClassification
 
 from baselines.pairs import ModelMetric, PairMetric, Values
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import fields_by_settings
 from core.selection import references_of
 from core.settings import checked_dataclass
@@ -33,10 +33,10 @@ class Regressor(LanguageModel):
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
-        """Raises SettingFault for a model with more than one output, and as `LanguageModel`."""
+        """Raises SettingError for a model with more than one output, and as `LanguageModel`."""
         found = super().from_pretrained(name, device, dtype)
         if found.model.config.num_labels != 1:
-            raise SettingFault(f"BLEURT has one output, but {name} has {found.model.config.num_labels}")
+            raise SettingError(f"BLEURT has one output, but {name} has {found.model.config.num_labels}")
         return found
 
 

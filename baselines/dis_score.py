@@ -23,7 +23,7 @@ class DisScore:
 
     @classmethod
     def from_pretrained(cls, quality: str | Path, label: str | Path, device: str = "cpu") -> "DisScore":
-        """Raises InputFaults for a folder without such a discriminator."""
+        """Raises InputError for a folder without such a discriminator."""
         judge = DiscriminatorScore.from_pretrained(quality, device)
         return cls(judge, LabelDiscriminatorScore.from_pretrained(label, device))
 

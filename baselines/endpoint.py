@@ -24,7 +24,7 @@ from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandl
 from pydantic import Field, ValidationError
 
 from baselines.verdicts import IS_YES, SCHEMAS, Form
-from core.faults import SettingFault, broken_rules, check_names, printable
+from core.errors import SettingError, broken_rules, check_names, printable
 from core.hosts import is_this_machine
 from core.settings import Count, NonNegative, Positive, Seed, Size, Text, check, checked_dataclass
 from data.records import Record
@@ -244,7 +244,7 @@ class EndpointChat:
     seconds, in which all tries and pauses of its question lie. The key is read from the environment, goes to `base_url`
     alone and is never written: where the endpoint repeats it, the reply has the variable's name in its place.
 
-    Raises SettingFault for a URL that is none, and for other settings.
+    Raises SettingError for a URL that is none, and for other settings.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class EndpointChat:
     def settled(self) -> Asking:
         """What questions are sent with. For `logprobs` and for `structured`, one question finds out if they are heeded.
 
-        Raises EndpointFault where the endpoint does not answer that, SettingFault where it refuses key or model, and
+        Raises EndpointFault where the endpoint does not answer that, SettingError where it refuses key or model, and
         where it does not heed what is set to true.
         """
         with self.trying:
@@ -298,7 +298,7 @@ class EndpointChat:
                 if self._heeds(tried, HEEDED[name]):
                     settled = tried
                 elif wanted != "auto":
-                    raise SettingFault(f"{name}=true, but {self.place} does not heed it: {name}=auto does without")
+                    raise SettingError(f"{name}=true, but {self.place} does not heed it: {name}=auto does without")
         return settled
 
     def _heeds(self, tried: Asking, is_heeded: Callable[[_Choice], bool]) -> bool:
@@ -315,7 +315,7 @@ class EndpointChat:
         return self.asking.answer_tokens
 
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
-        """The reply. Raises ChatFault where there is none, SettingFault where key or model are refused.
+        """The reply. Raises ChatFault where there is none, SettingError where key or model are refused.
 
         EndpointFault where the endpoint cannot be reached, and where the first GIVEN_UP questions fail alike.
         """
@@ -376,12 +376,12 @@ class EndpointChat:
                 raise ChatFault("the run has stopped", "connection", passes=True)
 
     def _status_fault(self, status: int, answer: bytes) -> ChatFault:
-        """What a status says. Raises SettingFault where it says so of every question."""
+        """What a status says. Raises SettingError where it says so of every question."""
         said = self._shown(answer.decode("utf-8", "replace"))
         if status in (401, 403):
-            raise SettingFault(f"{self.place} refuses the key in {self.key_variable} ({status})")
+            raise SettingError(f"{self.place} refuses the key in {self.key_variable} ({status})")
         if status == 404:
-            raise SettingFault(f"{self.place} has no model {self.model} (404)")
+            raise SettingError(f"{self.place} has no model {self.model} (404)")
         if status < 400:
             what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
             return ChatFault(f"the endpoint {what} ({status})", str(status))
@@ -413,11 +413,11 @@ def _split_url(base_url: str) -> tuple[str, str]:
         parts = urlsplit(base_url)
         place = f"{parts.hostname}:{parts.port}{parts.path}"
     except ValueError as error:
-        raise SettingFault(f"base_url must be a URL, but is {base_url!r}: {error}") from None
+        raise SettingError(f"base_url must be a URL, but is {base_url!r}: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingFault(f"base_url must begin with http:// or https:// and a host, but is {base_url!r}")
+        raise SettingError(f"base_url must begin with http:// or https:// and a host, but is {base_url!r}")
     if parts.username is not None:
-        raise SettingFault("base_url must have no user and no password: a key belongs into the environment")
+        raise SettingError("base_url must have no user and no password: a key belongs into the environment")
     path = quote(parts.path.rstrip("/"), safe="/%") + "/chat/completions"
     return parts._replace(path=path, fragment="").geturl(), place
 

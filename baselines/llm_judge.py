@@ -23,8 +23,8 @@ from baselines.chat import CachedChat, Chat
 from baselines.endpoint import Asking, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply, to_word
 from baselines.rubrics import Aspect, fields_of, is_of_pairs, read_prompt, read_rubric, show
 from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.metric import BaseMetric
 from core.scores import LOST, Scores, fields_by_settings
 from core.selection import describe_missing_fields
@@ -103,7 +103,7 @@ class LLMJudge(BaseMetric):
         """A judge behind `base_url`, or by transformers without one; with several models a panel.
 
         `aspects` None takes all of a file, and coherence of our own rubric. `cache` is a folder of stages for replies.
-        Raises SettingFault.
+        Raises SettingError.
         """
         check(Count, parallel=parallel, repeats=repeats)
         check(Price | None, price=price)
@@ -115,10 +115,10 @@ class LLMJudge(BaseMetric):
         read_prompt(prompt)
         usual = {each.name: each.default for each in fields(Asking)}
         if repeats > 1 and (base_url is None or endpoint.get("temperature", usual["temperature"]) == 0):
-            raise SettingFault("repeats need base_url and a temperature above 0: the answers are equal otherwise")
+            raise SettingError("repeats need base_url and a temperature above 0: the answers are equal otherwise")
         if base_url is None:
             if unread := sorted(name for name, value in endpoint.items() if value not in (usual.get(name), None)):
-                raise SettingFault(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
+                raise SettingError(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
             from baselines.local_chat import LocalChat  # an endpoint needs no torch
 
             has_prompt = prompt is not None
@@ -152,12 +152,12 @@ class LLMJudge(BaseMetric):
 
         A panel, or repeats, say in each order what most of them say; those that cannot be read do not count.
 
-        Raises SettingFault for several aspects, for a prompt of one text, and as `score_all`.
+        Raises SettingError for several aspects, for a prompt of one text, and as `score_all`.
         """
         if self.template is not None and not is_of_pairs(self.template):
-            raise SettingFault(f"prompt={self.prompt} must mark two texts, {{text_a}} and {{text_b}}, to compare them")
+            raise SettingError(f"prompt={self.prompt} must mark two texts, {{text_a}} and {{text_b}}, to compare them")
         if len(self.asked) > 1:
-            raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.asked)}")
+            raise SettingError(f"aspects must name one aspect to compare texts by, but are {list(self.asked)}")
         (aspect,) = self.asked.values()
         lacks = partial(describe_missing_fields, requires=fields_of([aspect], self.template), metric=self.name)
         lacking = [lacks(a) or lacks(b) for a, b in pairs]
@@ -184,10 +184,10 @@ class LLMJudge(BaseMetric):
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One aspect per aspect of the rubric, and its ratings; NaN with a reason where the model gave no rating.
 
-        Raises SettingFault where the endpoint refuses the key or the model, and for a prompt of two texts.
+        Raises SettingError where the endpoint refuses the key or the model, and for a prompt of two texts.
         """
         if self.template is not None and is_of_pairs(self.template):
-            raise SettingFault(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
+            raise SettingError(f"prompt={self.prompt} must mark one text, {{text}}, to rate it")
         if not self.announced:
             self.announce(examples)
         asked = self.asked.values()

@@ -6,7 +6,7 @@ import torch
 
 from baselines.endpoint import ChatFault, ChosenToken, Reply
 from baselines.verdicts import Form
-from core.faults import MissingModel, SettingFault
+from core.errors import MissingModelError, SettingError
 from models.conditional import load_conditional
 
 # What a chat template takes for today, whatever form it asks for, so that scores are the same tomorrow.
@@ -20,7 +20,7 @@ class LocalChat:
     A special token in a question is read as the text that it is. A model without a chat template, such as Flan-T5,
     reads the question alone, which a prompt of the user's must fit to it.
 
-    Raises SettingFault for a model that has neither, MissingModel for a template that fails or shows no question.
+    Raises SettingError for a model that has neither, MissingModelError for a template that fails or shows no question.
     """
 
     most_tokens = 1
@@ -33,21 +33,21 @@ class LocalChat:
                 self.template = TODAY + self.lm.tokenizer.get_chat_template()
                 first, second = map(self.read, TRIALS)
             except Exception as error:  # a template may raise any class
-                raise MissingModel(model, f"the chat template of this model fails: {error}") from error
+                raise MissingModelError(model, f"the chat template of this model fails: {error}") from error
             if first == second:
-                raise MissingModel(model, "the chat template of this model does not show the question")
+                raise MissingModelError(model, "the chat template of this model does not show the question")
         elif not has_prompt:
             what = "an instruction model is needed, or prompt=FILE with all that the model reads"
-            raise SettingFault(f"model={model} has no chat template: {what}")
+            raise SettingError(f"model={model} has no chat template: {what}")
         self.name, self.depends = model, {"model": model, "identity": self.lm.identity}
         self.lock = threading.Lock()
 
     def check_scale(self, low: int, high: int) -> None:
-        """Raises SettingFault where the greatest number has more tokens than the least: the first token is read."""
+        """Raises SettingError where the greatest number has more tokens than the least: the first token is read."""
         least, most = (len(self.lm.tokenizer(str(end), add_special_tokens=False)["input_ids"]) for end in (low, high))
         if most > least:
             what = f"takes {high} for several tokens, of which the first is read"
-            raise SettingFault(f"rubric: the levels must end at 9 or less, since model={self.name} {what}")
+            raise SettingError(f"rubric: the levels must end at 9 or less, since model={self.name} {what}")
 
     def read(self, question: str) -> list[int]:
         """The tokens of a question, in the model's chat template if it has one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from nltk.translate.meteor_score import meteor_score
 
-from core.faults import InputFaults
+from core.errors import InputError
 from core.metric import ReferenceMetric
 from core.settings import checked_dataclass
 from core.signature import Setting
@@ -39,7 +39,7 @@ class Meteor(ReferenceMetric):
 
     0 to 1, higher is better. The best of several references counts. A blank text scores 0.
 
-    Raises InputFaults where WordNet is asked for and missing.
+    Raises InputError where WordNet is asked for and missing.
     """
 
     name = "meteor"
@@ -53,7 +53,7 @@ class Meteor(ReferenceMetric):
                 find_wordnet().ensure_loaded()
             except LookupError:
                 rule = "METEOR with synonyms needs WordNet: run python -m nltk.downloader wordnet"
-                raise InputFaults([rule]) from None
+                raise InputError([rule]) from None
 
     @property
     def settings(self) -> dict[str, Setting]:

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import get_args
 
 from baselines.verdicts import Form
+from core.errors import InputError, SettingError, fault
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault
 from core.scores import Field
 from core.selection import references_of
 from core.settings import Several, Text, check
@@ -115,7 +115,7 @@ def _fields(example: Example) -> dict[str, object]:
 
 
 def read_prompt(file: str | None) -> str | None:
-    """The text of a prompt; None without a file. Raises InputFaults unless it marks the place of one text or of two."""
+    """The text of a prompt; None without a file. Raises InputError unless it marks the place of one text or of two."""
     if file is None:
         return None
     path = Path(str(file))  # it may be called 5
@@ -123,7 +123,7 @@ def read_prompt(file: str | None) -> str | None:
     marked = sorted(name for name in NAME.findall(prompt) if name in ("text", *PAIR))
     if marked not in (["text"], [*PAIR]):
         rule = "a prompt must mark the place of the text by {text}, or those of two by {text_a} and {text_b}, each once"
-        raise InputFaults([fault(path, 0, f"{rule}, found {', '.join(marked) or 'none'}")])
+        raise InputError([fault(path, 0, f"{rule}, found {', '.join(marked) or 'none'}")])
     return prompt
 
 
@@ -135,7 +135,7 @@ def is_of_pairs(prompt: str) -> bool:
 def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspect]:
     """The aspects of a rubric, or those of these names; without a file those of this repository.
 
-    Raises InputFaults with all faults of the file, SettingFault for an aspect that it lacks.
+    Raises InputError with all faults of the file, SettingError for an aspect that it lacks.
     """
     check(Several[Text] | None, aspects=list(aspects) or None)
     path = OWN if file is None else Path(str(file))  # it may be called 5
@@ -166,9 +166,9 @@ def read_rubric(file: str | None, aspects: Sequence[str] = ()) -> dict[str, Aspe
             found[name] = Aspect(name, instruction, dict(ranked), is_yes_no)
         faults += [fault(path, start, wrong)] if wrong else []
     if faults or not found:
-        raise InputFaults(faults or [fault(path, 0, "a rubric must have an aspect, found none")])
+        raise InputError(faults or [fault(path, 0, "a rubric must have an aspect, found none")])
     if lacking := [each for each in aspects if each not in found]:
-        raise SettingFault(f"aspects: {path.name} has no [{lacking[0]}]; aspects there: {', '.join(found)}")
+        raise SettingError(f"aspects: {path.name} has no [{lacking[0]}]; aspects there: {', '.join(found)}")
     return {each: found[each] for each in aspects or found}
 
 

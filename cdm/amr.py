@@ -19,7 +19,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from cdm.segments import LONGEST_SEGMENT, Gap, Pieces, Span
-from core.faults import InputFaults, fault
+from core.errors import InputError, fault
 
 PIECE = re.compile(r'(?P<open>\()|(?P<close>\))|(?P<node>/\s*[^\s()~]+|"[^"]*")(?:~(?:e\.)?(?P<token>\d+))?')
 
@@ -66,7 +66,7 @@ class Graphs:
     def read(cls, path: Path) -> "Graphs":
         """Reads a file of graphs.
 
-        Raises InputFaults for graphs without tokens or with alignments to tokens that do not exist.
+        Raises InputError for graphs without tokens or with alignments to tokens that do not exist.
         """
         spans: dict[str, list[Span]] = {}
         faults: list[str] = []
@@ -85,7 +85,7 @@ class Graphs:
                     spans["".join(tokens)] = [(ends[start], ends[stop]) for start, stop in related]
             line += block.count("\n")
         if faults:
-            raise InputFaults(faults)
+            raise InputError(faults)
         return cls(spans)
 
     @cached_property

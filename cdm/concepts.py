@@ -20,7 +20,7 @@ from cdm.momentum import degraded_log_probabilities
 from cdm.negatives import Dialogue, Negatives
 from cdm.sampling import Sampling
 from cdm.segments import Gap, find_words
-from core.faults import SettingFault
+from core.errors import SettingError
 from data.damage import replace_unit
 from data.words import LETTERS
 from models.model import ConditionalLM
@@ -142,9 +142,9 @@ def find_exchanges(turns: Sequence[str], known: Container[str]) -> dict[Mention,
 
 
 def check_exchangeable(texts: Sequence[Sequence[str]], known: Container[str]) -> None:
-    """Raises SettingFault where no sentence mentions two of its concepts that can exchange their places."""
+    """Raises SettingError where no sentence mentions two of its concepts that can exchange their places."""
     if not any(find_exchanges(turns, known) for turns in texts):
-        raise SettingFault(
+        raise SettingError(
             "strategy exchange needs sentences that mention two of their concepts, which in each other's place are "
             "words of the training text, but none does"
         )
@@ -159,7 +159,7 @@ def exchange_concepts(
     other mentions that may take its place (`find_exchanges`), with its ending. Eq. 4 is taken over whole candidates and
     divided by `sampling.temperature`; the other fields of `sampling` have no effect.
 
-    Raises SettingFault as `check_exchangeable`.
+    Raises SettingError as `check_exchangeable`.
     """
     positives = pair.decode(pair.tokenise(texts).dialogues)
     check_exchangeable(positives, known)

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from cdm.infilling import READ, TEXT_SEPARATOR, Pair, TokenisedDialogues, Untrained, get_turns
 from cdm.momentum import contrastive_momentum
 from cdm.segments import Gap
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from core.metric import BaseMetric
 from core.scores import Scores, require
 from core.settings import Number, check, checked_dataclass, read_settings
@@ -187,7 +187,7 @@ class ClassifierPooler:
 
     @classmethod
     def load(cls, path: Path) -> "ClassifierPooler":
-        """Reads what `save` wrote. Raises InputFaults for another content."""
+        """Reads what `save` wrote. Raises InputError for another content."""
         return cls(**read_settings(path, cls))
 
 
@@ -196,12 +196,12 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
 
     `beta` weighs the amateur (`contrastive_momentum`); a pooler has learned the momentum of Eq. 1, with 1.
 
-    Raises SettingFault for an unknown pooling, and for `classifier` without a pooler.
+    Raises SettingError for an unknown pooling, and for `classifier` without a pooler.
     """
     check(MomentumPooling, pooling=pooling)
     if pooling == "classifier":
         if pooler is None:
-            raise SettingFault("classifier pooling needs a fitted ClassifierPooler")
+            raise SettingError("classifier pooling needs a fitted ClassifierPooler")
         return pooler.logit(steps)
     values = contrastive_momentum(steps.expert, steps.amateur, beta)
     reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min}[pooling]
@@ -245,16 +245,16 @@ class DiscriminativeCDM(BaseMetric):
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
         training; `separator`, `order` and `max_length` say how it reads dialogues (`Untrained`), and it has no pooler.
 
-        Raises InputFaults where a part of the folder is missing, and for a pooler that ranks machine turns above human
-        ones; SettingFault for a folder together with a pair, for half of a pair, and as `Pair`.
+        Raises InputError where a part of the folder is missing, and for a pooler that ranks machine turns above human
+        ones; SettingError for a folder together with a pair, for half of a pair, and as `Pair`.
         """
         if amateur is not None and expert is not None and models is None:
             if pooling == "classifier":
-                raise SettingFault("classifier pooling needs the pooler of a trained pair: name its folder (models)")
+                raise SettingError("classifier pooling needs the pooler of a trained pair: name its folder (models)")
             pair = Pair.from_pretrained(amateur, expert, device, dtype, Untrained(separator, order, max_length))
             return cls(pair, pooling, token_budget=token_budget)
         if models is None or amateur is not None or expert is not None:
-            raise SettingFault(
+            raise SettingError(
                 "cdm_discriminative needs either models, the folder of a trained pair, or amateur and expert, two "
                 f"pretrained models, but got models={models}, amateur={amateur}, expert={expert}"
             )
@@ -262,12 +262,12 @@ class DiscriminativeCDM(BaseMetric):
         needed = ("amateur", "expert", *(("pooler",) if pooling == "classifier" else ()))
         missing = [str(folder / name) for name in needed if not (folder / name).is_dir()]
         if missing:
-            raise InputFaults(
+            raise InputError(
                 [f"{name}: must be a folder that +exp=cdm_dialogue left in models/, found none" for name in missing]
             )
         pooler = ClassifierPooler.load(folder / "pooler" / "pooler.json") if pooling == "classifier" else None
         if pooler is not None and pooler.refusal:
-            raise InputFaults([f"{folder / 'pooler'}: {pooler.refusal}: choose another pooling, such as average"])
+            raise InputError([f"{folder / 'pooler'}: {pooler.refusal}: choose another pooling, such as average"])
         pair = Pair.from_pretrained(folder / "amateur", folder / "expert", device, dtype)
         return cls(pair, pooling, pooler, token_budget)
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from cdm.segments import Gap, InfillingTask, Turns, make_task, training_gap
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from data.words import Spelling, spell
 from models.batching import Task
@@ -97,7 +97,7 @@ def find_infilling(lm: ConditionalLM) -> Infilling:
     Left to right the separator of turns ends the segment. The source of an encoder-decoder model always ends with the
     token that ends a text, which tokenizers from scratch leave out. BART's kind writes the segment, framed as a text.
 
-    Raises SettingFault as `find_family`, `make_infilling` and `find_separator`, and for a separator of several tokens
+    Raises SettingError as `find_family`, `make_infilling` and `find_separator`, and for a separator of several tokens
     left to right.
     """
     config = lm.model.config
@@ -120,14 +120,14 @@ def find_infilling(lm: ConditionalLM) -> Infilling:
 def find_separator(lm: ConditionalLM) -> tuple[int, ...]:
     """What stands between turns: the text that the model's settings name, or else the token `SEPARATOR`.
 
-    Raises SettingFault for a tokenizer without that token.
+    Raises SettingError for a tokenizer without that token.
     """
     text = getattr(lm.model.config, "turn_separator", None)
     if text is not None:
         return tuple(plain_token_ids(lm.tokenizer, [text])[0])
     vocabulary = lm.tokenizer.get_vocab()
     if SEPARATOR not in vocabulary:
-        raise SettingFault(
+        raise SettingError(
             f"the pair's tokenizer needs the token {SEPARATOR} between turns: train the pair, or name a text for it "
             "(separator)"
         )
@@ -138,7 +138,7 @@ def _find_end(lm: ConditionalLM) -> tuple[int, ...]:
     separator = find_separator(lm)
     if len(separator) != 1:
         text = lm.model.config.turn_separator
-        raise SettingFault(
+        raise SettingError(
             f"left to right the separator of turns ends a segment and must be one token, but {text!r} has "
             f"{len(separator)}: choose another one, such as a line break"
         )
@@ -150,7 +150,7 @@ def tokenise(
 ) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own.
 
-    Raises SettingFault where a model has too few positions for the sources or turns.
+    Raises SettingError where a model has too few positions for the sources or turns.
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(plain_token_ids(lm.tokenizer, turns))
@@ -160,7 +160,7 @@ def tokenise(
     positions = count_positions(lm.model.config)
     at_once = max(max_length, needed) if lm.model.config.is_encoder_decoder else max_length + needed
     if at_once > positions:
-        raise SettingFault(
+        raise SettingError(
             f"the model has {positions} positions, but reads sources of {max_length} tokens and writes turns of up to "
             f"{needed}: set a smaller max_length, leave out longer turns, or choose another model"
         )
@@ -197,14 +197,14 @@ class Gaps:
     def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> ConditionalLM:
         """The model before training; its tokenizer knows the turns and their separator.
 
-        Raises SettingFault for an order that does not suit the model.
+        Raises SettingError for an order that does not suit the model.
         """
         marks = SMALL.marks if self.order == "fill-in-the-middle" else ()
         between = (SEPARATOR,) if self.separator is None else ()
         texts = [turn for turns in spell(dialogues, self.spelling) for turn in turns]
         lm = model.build(texts, (*between, *marks), seed)
         if lm.model.config.is_encoder_decoder != (self.order is None):
-            raise SettingFault(
+            raise SettingError(
                 "order must be fill-in-the-middle or left-to-right for causal models and null for others, but is "
                 f"{self.order} for a {type(lm.model).__name__}"
             )
@@ -270,7 +270,7 @@ class PartialOrder:
 class Pair:
     """Amateur and expert over one vocabulary; the other fields are as in `Gaps`.
 
-    Raises SettingFault where their tokenizers differ or lack the separator, or their ways of filling gaps differ.
+    Raises SettingError where their tokenizers differ or lack the separator, or their ways of filling gaps differ.
     """
 
     amateur: ConditionalLM
@@ -283,15 +283,15 @@ class Pair:
         ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
-            raise SettingFault(
+            raise SettingError(
                 f"amateur and expert need one tokenizer, but {differing} entries of their vocabularies differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
         if find_separator(self.amateur) != find_separator(self.expert):
-            raise SettingFault("amateur and expert need one separator of turns, but have two: train both alike")
+            raise SettingError("amateur and expert need one separator of turns, but have two: train both alike")
         if find_infilling(self.amateur) != find_infilling(self.expert):
             kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
-            raise SettingFault(f"amateur and expert need one way of filling gaps, but are {kinds}")
+            raise SettingError(f"amateur and expert need one way of filling gaps, but are {kinds}")
 
     @classmethod
     def from_pretrained(
@@ -306,13 +306,13 @@ class Pair:
 
         The settings of models that learned `Gaps` are saved with the amateur; pretrained ones read as `untrained` says.
 
-        Raises SettingFault for `untrained` with an amateur that learned `Gaps`.
+        Raises SettingError for `untrained` with an amateur that learned `Gaps`.
         """
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
         has_learned = hasattr(first.model.config, "given_turns")
         if has_learned and untrained is not None:
-            raise SettingFault(
+            raise SettingError(
                 "separator, order and max_length are settings of models that learned no gaps of dialogues, but "
                 f"{amateur} did: leave them out, or choose other models"
             )

@@ -15,7 +15,7 @@ from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
 from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Gap, Pieces, Place, Strategy, Turns, draw_content_gap, draw_gap, fill, manipulations
-from core.faults import SettingFault
+from core.errors import SettingError
 from discriminators.texts import LabelledText
 
 ATTEMPTS = 3  # at a manipulation
@@ -65,7 +65,7 @@ def sample_negatives(
     dialogue, its index, the seed and the longest length. `advance` gets the number of dialogues done. `graphs` are
     those of `amr-multi`.
 
-    Raises SettingFault for `amr-multi` where fewer than half of the dialogues have a graph with a place.
+    Raises SettingError for `amr-multi` where fewer than half of the dialogues have a graph with a place.
     """
     tokenised = pair.tokenise(dialogues)
     positives = pair.decode(tokenised.dialogues)
@@ -140,7 +140,7 @@ def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: G
 
 def _check_graphs(covered: int, dialogues: int) -> None:
     if covered < LEAST_COVERED * dialogues or not covered:
-        raise SettingFault(
+        raise SettingError(
             f"strategy amr-multi needs AMR graphs with places of at least {LEAST_COVERED:.0%} of the dialogues, but "
             f"{covered} of {dialogues} have one: write their sentences with +exp=cdm_sentences, parse all of them with "
             "an AMR parser that aligns (such as amrlib), or use content-multi"

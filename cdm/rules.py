@@ -48,7 +48,7 @@ def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: in
 
     The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).
 
-    Raises SettingFault for an unknown rule.
+    Raises SettingError for an unknown rule.
     """
     check(Rule, rule=rule)
     positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]

@@ -120,7 +120,7 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
 
     `content-multi` takes content words and their neighbours; it stands in for `amr-multi`, which needs AMR graphs.
 
-    Raises SettingFault for an unknown strategy.
+    Raises SettingError for an unknown strategy.
     """
     check(Strategy, strategy=strategy)
     place, number = strategy.split("-")

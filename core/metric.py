@@ -43,7 +43,7 @@ class BaseMetric:
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores the examples; one that lacks a required field is NaN with a reason.
 
-        Raises ExampleFaults if none has them, and for texts that a model cannot read whole (`truncation=error`).
+        Raises ExampleError if none has them, and for texts that a model cannot read whole (`truncation=error`).
         """
         return score_complete(examples, self.requires, self.name, self.score_all, self.scores_empty)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.faults import InputFaults, fault, printable
+from core.errors import InputError, fault, printable
 from core.templates import read_template
 
 FILE, LONGEST = "note.txt", 500
@@ -17,15 +17,15 @@ def write_note(folder: Path, note: str) -> None:
 def read_note(name: Path | str) -> tuple[str, ...]:
     """The note in a model's folder, for `Scores.notes`; empty for a folder without one and for a hub name.
 
-    Raises InputFaults for a note that is no file of its own (a link), not text, or longer than LONGEST characters.
+    Raises InputError for a note that is no file of its own (a link), not text, or longer than LONGEST characters.
     """
     path = Path(name) / FILE
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise InputFaults([fault(path, 0, "must be a file of its own, but is a link or a folder")])
+        raise InputError([fault(path, 0, "must be a file of its own, but is a link or a folder")])
     if not path.exists():
         return ()
     note = read_template(path, 4 * LONGEST).strip()
     if len(note) > LONGEST or printable(note) != note:
         what = f"must be text of at most {LONGEST} characters without control characters"
-        raise InputFaults([fault(path, 0, what)])
+        raise InputError([fault(path, 0, what)])
     return (note,)

@@ -158,6 +158,6 @@ class Metric(Protocol):
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores the examples; the order, the batch size and the number of processes do not change a score.
 
-        Raises ExampleFaults if no example has the required fields.
+        Raises ExampleError if no example has the required fields.
         """
         ...

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from core.errors import SHOWN_CHARACTERS, ExampleError
 from core.example import Example, hint_column, is_invisible
-from core.faults import SHOWN_CHARACTERS, ExampleFaults
 from core.scores import INVISIBLE, Field, Scores
 
 
@@ -42,7 +42,7 @@ def check_complete(
 
     `scores_empty` is for a metric that has a score for an empty answer.
 
-    Raises ExampleFaults if there are examples but none has these fields: then the file or the metric is wrong.
+    Raises ExampleError if there are examples but none has these fields: then the file or the metric is wrong.
     TypeError for what is not a sequence of Examples, such as a text.
     """
     if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
@@ -50,7 +50,7 @@ def check_complete(
         raise TypeError(f'{metric} scores a list of examples, as in [Example("1", "a text")], but got {found}')
     reasons = [describe_missing_fields(example, requires, metric, scores_empty) for example in examples]
     if examples and all(reasons):
-        raise ExampleFaults((i, f"{reason}{hint_field(examples[i], requires)}") for i, reason in enumerate(reasons))
+        raise ExampleError((i, f"{reason}{hint_field(examples[i], requires)}") for i, reason in enumerate(reasons))
     shown = [INVISIBLE if is_invisible(example.full_text) else None for example in examples]
     return [reason or unseen for reason, unseen in zip(reasons, shown, strict=True)]
 
@@ -64,14 +64,14 @@ def score_complete(
 ) -> Scores:
     """Scores the examples that have the required fields; the others are NaN with a reason.
 
-    Raises ExampleFaults as `check_complete` does, and those of `score`, with the indices of `examples`.
+    Raises ExampleError as `check_complete` does, and those of `score`, with the indices of `examples`.
     """
     reasons = check_complete(examples, requires, metric, scores_empty)
     complete = [i for i, reason in enumerate(reasons) if reason is None]
     try:
         scores = score([examples[i] for i in complete])
-    except ExampleFaults as faults:
-        raise ExampleFaults((complete[i], what) for i, what in faults.at) from None
+    except ExampleError as faults:
+        raise ExampleError((complete[i], what) for i, what in faults.at) from None
     n = len(examples)
     values = {aspect: np.full(n, np.nan) for aspect in scores.values}
     for aspect, found in scores.values.items():

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from core.faults import SettingFault, blame_file, broken_rules, format_value
+from core.errors import SettingError, blame_file, broken_rules, format_value
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -64,11 +64,11 @@ def one_of(names: Collection[str]) -> Any:
 
 
 def check(kind: Any, **settings: object) -> None:
-    """Raises SettingFault for settings that do not have the type `kind`.
+    """Raises SettingError for settings that do not have the type `kind`.
 
     >>> check(Count, k=8, gallery=0)
     Traceback (most recent call last):
-    core.faults.SettingFault: gallery must be greater than or equal to 1, but is 0
+    core.errors.SettingError: gallery must be greater than or equal to 1, but is 0
     """
     adapter = TypeAdapter(kind, config=CHECKED)
     for name, value in settings.items():
@@ -80,7 +80,7 @@ def check(kind: Any, **settings: object) -> None:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def checked_dataclass(cls: type[T]) -> type[T]:
-    """Makes a frozen dataclass whose constructor raises SettingFault for a value of a wrong type.
+    """Makes a frozen dataclass whose constructor raises SettingError for a value of a wrong type.
 
     Types are strict: 1.5, True and "1" are not integers. A `__post_init__` that compares fields raises ValueError.
 
@@ -92,7 +92,7 @@ def checked_dataclass(cls: type[T]) -> type[T]:
     Training(epochs=3, seeds=(1, 2))
     >>> Training(0, seeds=[1, "2"])
     Traceback (most recent call last):
-    core.faults.SettingFault: epochs must be greater than or equal to 1, but is 0
+    core.errors.SettingError: epochs must be greater than or equal to 1, but is 0
     seeds[1] must be a valid integer, but is '2'
     """
     made: Any = dataclass(frozen=True, config=CHECKED)(cls)
@@ -110,24 +110,24 @@ def checked_dataclass(cls: type[T]) -> type[T]:
     return made
 
 
-def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
+def _setting_fault(error: ValidationError, *name: str) -> SettingError:
     """The fault with all errors that pydantic found, one sentence per line."""
     sentences: list[str] = []
     for place, rule, found in broken_rules(error):
         path = [*name, *place]  # empty from __post_init__, which gives a whole sentence
         within = "".join(f"[{key!r}]" for key in path[1:])
         sentences.append(f"{path[0]}{within} {rule}, but is {found!r}" if path else rule)
-    return SettingFault("\n".join(sentences))
+    return SettingError("\n".join(sentences))
 
 
 def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
     """The content of a JSON file of settings that a trained model was saved with.
 
-    Raises InputFaults with all that is wrong, also for a file that cannot be read.
+    Raises InputError with all that is wrong, also for a file that cannot be read.
     """
     with blame_file(path):
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):
-            raise SettingFault(f"must hold an object, but holds {format_value(content)}")
+            raise SettingError(f"must hold an object, but holds {format_value(content)}")
         kind(**content)
     return content

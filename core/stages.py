@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from filelock import FileLock
 
-from core.faults import InputFaults, SettingFault, fault
+from core.errors import InputError, SettingError, fault
 from core.source import Code, hash_sources
 
 log = logging.getLogger(__name__)
@@ -101,14 +101,14 @@ def _list_types(value: Any) -> Iterator[Code]:
 
 
 def check_writable(setting: str, folder: Path) -> None:
-    """Raises SettingFault for a folder that nothing can be written to, or that cannot be made."""
+    """Raises SettingError for a folder that nothing can be written to, or that cannot be made."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
             return
     except OSError as error:
         rule = f"{setting} must be a folder that can be written"
-        raise SettingFault(f"{rule}, but {folder} cannot: {error.strerror}") from error
+        raise SettingError(f"{rule}, but {folder} cannot: {error.strerror}") from error
 
 
 def _write_depends(folder: Path, depends: Depends) -> None:
@@ -170,14 +170,14 @@ def _digests(stage: Path) -> dict[str, str]:
 
 
 def _refuse_links(folder: Path, what: str) -> None:
-    """Raises InputFaults for a folder that is a link or holds one: a run would write through it."""
+    """Raises InputError for a folder that is a link or holds one: a run would write through it."""
     paths = chain([folder], folder.rglob("*"))
     if link := next((path for path in paths if path.is_symlink()), None):
-        raise InputFaults([fault(link, 0, f"{what} must not be or hold a link: remove the link")])
+        raise InputError([fault(link, 0, f"{what} must not be or hold a link: remove the link")])
 
 
 def _lock(place: Path) -> FileLock:
-    """The lock of a stage or a cache. Raises InputFaults for a link, through which it would empty another file."""
+    """The lock of a stage or a cache. Raises InputError for a link, through which it would empty another file."""
     lock = place.with_name(f"{place.name}.lock")
     _refuse_links(lock, "a lock")
     return FileLock(lock, mode=SHARED)
@@ -227,7 +227,7 @@ class Stages:
         calls methods of objects whose classes it does not name. With `together`, all processes of a distributed run
         call `build`, which makes sure that only the first one writes.
 
-        Raises TimeoutError in a process that has waited too long for the first one, InputFaults for an unfinished stage
+        Raises TimeoutError in a process that has waited too long for the first one, InputError for an unfinished stage
         that is a link or holds one.
         """
         final, depends = self._place(name, depends, [build] if code is None else code)
@@ -360,7 +360,7 @@ class Cache:
     def add(self, made: Mapping[str, Any]) -> None:
         """Keeps more values. A key must not hold a tab or a line break.
 
-        Raises InputFaults for a cache that is a link or holds one.
+        Raises InputError for a cache that is a link or holds one.
         """
         entries = [f"{key}\t{json.dumps(value)}" for key, value in made.items()]
         lines = "".join(f"{_hash(entry)}\t{entry}\n" for entry in entries)

@@ -4,25 +4,25 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from core.faults import InputFaults, fault
+from core.errors import InputError, fault
 
 LONGEST = 1_000_000  # bytes of a file
 NAME = re.compile(r"\{([a-z_]+)\}")
 
 
 def read_template(file: Path, longest: int = LONGEST) -> str:
-    """The text of a file. Raises InputFaults for one that is missing, has more bytes than `longest` or is not UTF-8."""
+    """The text of a file. Raises InputError for one that is missing, has more bytes than `longest` or is not UTF-8."""
     if not file.is_file():
-        raise InputFaults([fault(file, 0, "no such file")])
+        raise InputError([fault(file, 0, "no such file")])
     with file.open("rb") as opened:
         found = opened.read(longest + 1)
     if len(found) > longest:
-        raise InputFaults([fault(file, 0, f"must have at most {longest} bytes, found more")])
+        raise InputError([fault(file, 0, f"must have at most {longest} bytes, found more")])
     try:
         return found.decode("utf-8")
     except UnicodeDecodeError as error:
         line = found.count(b"\n", 0, error.start) + 1
-        raise InputFaults([fault(file, line, f"must be UTF-8, found byte 0x{found[error.start]:02x}")]) from None
+        raise InputError([fault(file, line, f"must be UTF-8, found byte 0x{found[error.start]:02x}")]) from None
 
 
 def names_in(template: str, known: Collection[str]) -> list[str]:

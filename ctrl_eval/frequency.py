@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, broken_rules, fault, format_value
+from core.errors import InputError, broken_rules, fault, format_value
 from core.settings import NonNegative
 from ctrl_eval.ensemble import shares
 from data.text_files import open_atomically, read_text
@@ -99,7 +99,7 @@ def count_frequencies(sentences: Iterable[str], tokenizer: PreTrainedTokenizerBa
 def load_frequencies(path: Path | str, tokenizer: PreTrainedTokenizerBase) -> WordFrequencies:
     """A table of the tokens of `tokenizer`: the file of `save` (.json), or one number per line in the order of ids.
 
-    Raises InputFaults with every line that is no number of at least 0, and for a table of another tokenizer.
+    Raises InputError with every line that is no number of at least 0, and for a table of another tokenizer.
     """
     path = Path(path)
     values, corpus, sentences = _read_table(path)
@@ -108,7 +108,7 @@ def load_frequencies(path: Path | str, tokenizer: PreTrainedTokenizerBase) -> Wo
         what = (
             f"{rule}, found {len(values)}; name the tokenizer of the table (iwf_tokenizer), or count one by judge iwf"
         )
-        raise InputFaults([fault(path, 0, what)])
+        raise InputError([fault(path, 0, what)])
     return WordFrequencies(np.array(values, float), tokenizer, corpus, sentences)
 
 
@@ -120,11 +120,11 @@ def _read_table(path: Path) -> tuple[list[float], str, int]:
             content = json.loads(text)
             return NUMBERS.validate_python(content["iwf"]), str(content["corpus"]), int(content["sentences"])
         except (KeyError, TypeError, ValueError) as error:
-            raise InputFaults([fault(path, 0, "must be a table that judge iwf wrote, but cannot be read")]) from error
+            raise InputError([fault(path, 0, "must be a table that judge iwf wrote, but cannot be read")]) from error
     try:
         values = NUMBERS.validate_python(text.splitlines())
     except ValidationError as error:
         rule = "an IWF is a number of at least 0, found"
         found = ((int(place[0]), cell) for place, _, cell in broken_rules(error))
-        raise InputFaults(fault(path, i + 1, f"{rule} {format_value(cell)}") for i, cell in found) from None
+        raise InputError(fault(path, i + 1, f"{rule} {format_value(cell)}") for i, cell in found) from None
     return values, hashlib.sha256(text.encode()).hexdigest()[:16], 0

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.settings import NonNegative, Number, checked_dataclass
 from ctrl_eval.prompts import Prompts
 from data.sentences import split_english
@@ -43,12 +43,12 @@ class TextGaps:
         """The tasks of an epoch by its seed: a text with a random gap, and what belongs there.
 
         Texts that are longer than the model reads, and those without a word, are left out.
-        Raises SettingFault where none has a word.
+        Raises SettingError where none has a word.
         """
         infilling = make_infilling(T5, lm.tokenizer)
         worded = [text for text in texts if RUNS.search(text)]
         if not worded:
-            raise SettingFault("a model learns to fill gaps in texts with words, but none has one: choose other data")
+            raise SettingError("a model learns to fill gaps in texts with words, but none has one: choose other data")
 
         def draw_tasks(seed: int) -> list[Task]:
             rng, pieces = random.Random(seed), list[str]()

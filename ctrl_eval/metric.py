@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from core.errors import ExampleError, SettingError, format_value
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault, format_value
 from core.metric import BaseMetric
 from core.scores import Field, Scores, fields_by_settings
 from core.settings import Count, Several, checked_dataclass
@@ -118,7 +118,7 @@ class CTRLEval(BaseMetric):
         targets weigh alike. `prompts` is `sentiment`, `topic` or a YAML file, `sentence_split` as in `make_splitter`.
         `settings` are the other fields. The weights are loaded by the first `score`.
 
-        Raises InputFaults for a faulty file, SettingFault for a faulty setting, MissingModel for a missing model.
+        Raises InputError for a faulty file, SettingError for a faulty setting, MissingModelError for a missing model.
         """
         known = load_prompts(prompts) if prompts is not None else None
         split = make_splitter(sentence_split)
@@ -138,8 +138,8 @@ class CTRLEval(BaseMetric):
         NaN are a text without words, and coherence of a dialogue whose turns are one sentence: only the mask remains of
         it. A text of one sentence has a number, as in the released code, and a remark.
 
-        Raises InputFaults where google/pegasus-large does not have the published values (`ctrl_eval.released`).
-        Raises ExampleFaults, before the model is loaded, for every text without a sentence, prefix that does not begin
+        Raises InputError where google/pegasus-large does not have the published values (`ctrl_eval.released`).
+        Raises ExampleError, before the model is loaded, for every text without a sentence, prefix that does not begin
         its text, label that the verbalizers lack, and, with truncation `error`, text that does not fit.
         """
         scores = self.scores_of(self.evaluations(examples))
@@ -178,7 +178,7 @@ class CTRLEval(BaseMetric):
         """Every pattern evaluator's score and weight, by aspect; raises as `score_all` does."""
         faults = [(i, what) for i, example in enumerate(examples) for what in self._find_faults(example)]
         if faults:
-            raise ExampleFaults(faults)
+            raise ExampleError(faults)
         asked: dict[Aspect, list[Asked]] = {aspect: self._asked(aspect, examples) for aspect in self.aspects}
         if self.truncation == "error":
             self._refuse_long(asked)
@@ -267,18 +267,18 @@ class CTRLEval(BaseMetric):
     @property
     def _prompts(self) -> Prompts:
         if self.prompts is None:
-            raise SettingFault(f"{RELEVANCE} needs prompts and verbalizers; set them, or leave the aspect out")
+            raise SettingError(f"{RELEVANCE} needs prompts and verbalizers; set them, or leave the aspect out")
         return self.prompts
 
     def _refuse_long(self, asked: Mapping[Aspect, Sequence[Asked]]) -> None:
-        """Raises ExampleFaults for texts that take more tokens than the model reads."""
+        """Raises ExampleError for texts that take more tokens than the model reads."""
         max_length = self.infiller.max_length
         rule = f"the model reads {max_length} tokens at once, but this text takes"
         of_texts = zip(*asked.values(), strict=True)
         needed = [max(infill.longest for text in each for _, infill in text) for each in of_texts]
         faults = [(i, f"{rule} {n}; set truncation to window or warn") for i, n in enumerate(needed) if n > max_length]
         if faults:
-            raise ExampleFaults(faults)
+            raise ExampleError(faults)
 
     def _by_target(self, aspect: Aspect, texts: Sequence[Asked]) -> list[Evaluations]:
         """Coherence and consistency: the log-probability of each target, weighted by how much the target says."""

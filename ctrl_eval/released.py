@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
+from core.errors import InputError, fault
 from core.example import Example
-from core.faults import InputFaults, fault
 
 NAME = "google/pegasus-large"
 SHAPE = {"model_type": "pegasus", "d_model": 1024, "encoder_layers": 16, "vocab_size": 96103}
@@ -56,7 +56,7 @@ def is_released(name: str | None, config: Any, dtype: str) -> bool:
 
 
 def check_values(found: Mapping[str, float]) -> None:
-    """Raises InputFaults, with what to report, for values of `EXAMPLE` that are not the published ones."""
+    """Raises InputError, with what to report, for values of `EXAMPLE` that are not the published ones."""
     used = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers", "tokenizers"))
     rule = f"the released README's example must have {{}} {{:.6f}}, but here it has {{:.6f}}: report this with {used}"
     faults = [
@@ -65,4 +65,4 @@ def check_values(found: Mapping[str, float]) -> None:
         if not abs(value - VALUES[aspect]) <= TOLERANCE
     ]
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)

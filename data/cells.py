@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from core.errors import SettingError, format_value, printable
 from core.example import SHOWN
-from core.faults import SettingFault, format_value, printable
 from data.columns import RATING, SCORE, Columns, find_absent, name_fields
 from data.numeric import parse_number
 from data.table_files import LISTS
-from data.text_files import RepeatedKey, decode_json
+from data.text_files import RepeatedKeyError, decode_json
 from data.written_lists import parse_list
 
 UTTERANCE_END = "</UTT>"
@@ -96,7 +96,7 @@ def _read_typed_cells(record: dict[str, Any]) -> list[str]:
 def _parse_json(cell: str, problems: list[str]) -> Any:
     try:
         return decode_json(cell)
-    except RepeatedKey as error:
+    except RepeatedKeyError as error:
         problems.append(str(error))
         return None
     except ValueError:
@@ -161,18 +161,18 @@ def is_frame(source: object) -> bool:
 def list_items(source: Any, rule: str) -> list[Any]:
     """The rows of a DataFrame, or what an iterable holds.
 
-    Raises SettingFault, with `rule`, for what has no rows: a text, a mapping, a set, an open file, another table.
+    Raises SettingError, with `rule`, for what has no rows: a text, a mapping, a set, an open file, another table.
     """
     if is_frame(source):
         names = list(map(str, source.columns))
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise SettingFault(f"a column must occur once, but {format_value(twice[0])} is repeated")
+            raise SettingError(f"a column must occur once, but {format_value(twice[0])} is repeated")
         return source.to_dict(orient="records")
     # a table of another library gives its columns, or their names
     are_columns = isinstance(getattr(source, "columns", None), Iterable)
     no_rows = str | bytes | Mapping | set | frozenset | io.IOBase
     if are_columns or not isinstance(source, Iterable) or isinstance(source, no_rows):
-        raise SettingFault(f"{rule}, but got a {type(source).__name__}: {printable(repr(source))[:60]}")
+        raise SettingError(f"{rule}, but got a {type(source).__name__}: {printable(repr(source))[:60]}")
     return list(source)
 
 

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from core.errors import SettingError, format_value
 from core.example import SHOWN, Example
-from core.faults import SettingFault, format_value
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one person, as in rating:coherence:ann
@@ -35,16 +35,16 @@ Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name
 
 
 def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
-    """The setting `columns` as values that can be hashed; raises SettingFault for what names no column."""
+    """The setting `columns` as values that can be hashed; raises SettingError for what names no column."""
     if not isinstance(columns, Mapping):
-        raise SettingFault(f"data.columns must be by field, as data.columns.text=COLUMN, but is {columns!r}")
+        raise SettingError(f"data.columns must be by field, as data.columns.text=COLUMN, but is {columns!r}")
     aspects = {name: keys for name, keys in columns.items() if isinstance(keys, Mapping)}  # data.columns.ratings.fit=q
     flat = {f"{name}.{key}": each for name, keys in aspects.items() for key, each in keys.items()}
     named = {name: keys for name, keys in columns.items() if name not in aspects} | flat
     several = {name: [keys] if isinstance(keys, str | int) else keys for name, keys in named.items()}
     for name, keys in several.items():
         if not keys or not isinstance(keys, Sequence) or any(not isinstance(key, str | int) for key in keys):
-            raise SettingFault(f"data.columns.{name} must be a column or several, but is {named[name]!r}")
+            raise SettingError(f"data.columns.{name} must be a column or several, but is {named[name]!r}")
     return tuple((name, tuple(map(str, keys))) for name, keys in several.items())  # a column may be called 0
 
 

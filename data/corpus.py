@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Scores
 from core.settings import Share, check
 from meta_eval.scored_set import ScoredSet
@@ -40,7 +40,7 @@ class Corpus:
     rated: tuple[ScoredSet, ...]
     # whether the texts are generated and the ratings known by construction
     synthetic: bool
-    # finds the table of word frequencies that was released with the texts, for CTRLEval; raises InputFaults, with
+    # finds the table of word frequencies that was released with the texts, for CTRLEval; raises InputError, with
     # instructions, if it is missing
     iwf: Callable[[], Path] | None = None
 
@@ -76,13 +76,13 @@ def fold_text(text: str) -> str:
 
 
 def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iterable[Hashable]) -> None:
-    """Raises SettingFault where a content of `named` (name, content) is among the others.
+    """Raises SettingError where a content of `named` (name, content) is among the others.
 
     `rule` is the message, with {} for at most five names.
     """
     known = set(others)
     if both := [name for name, content in named if content in known]:
-        raise SettingFault(rule.format(", ".join(both[:5])))
+        raise SettingError(rule.format(", ".join(both[:5])))
 
 
 def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) -> Parts:

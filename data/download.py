@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from core.faults import InputFaults, blame_file, fault
+from core.errors import InputError, blame_file, fault
 from core.stages import file_sha256
 from data.text_files import open_atomically, temporary_path
 
@@ -98,19 +98,19 @@ def _make(path: Path, file: PublicFile | None) -> bool:
 
 
 def require_file(root: Path | str, name: str, download: bool = False) -> Path:
-    """The path of a file in PUBLIC_FILES, fetched if `download` is true; raises InputFaults with instructions."""
+    """The path of a file in PUBLIC_FILES, fetched if `download` is true; raises InputError with instructions."""
     if (found := find_file(root, name)) is not None:
         return found
     file = PUBLIC_FILES[name]
     if download and file.is_fetchable:
         return fetch(file, root)
-    raise InputFaults([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
+    raise InputError([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
 
 
 def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) -> Path:
     """The file under `root`, downloaded from its address; it gets its name only if its checksum is right.
 
-    Raises InputFaults for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
+    Raises InputError for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
     `MOST_BYTES` and a wrong checksum.
     """
     from requests.exceptions import RequestException  # slow to import, and only needed to fetch something
@@ -124,7 +124,7 @@ def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) 
             file.check(aside)
     except (RequestException, ValueError) as error:
         hint = f"run again later, or place the file by hand at {target} and leave data.download out"
-        raise InputFaults([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
+        raise InputError([fault(target, 0, f"{url} could not be fetched: {error}; {hint}")]) from error
     return target
 
 

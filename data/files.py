@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from core.errors import InputError, SettingError, fault, format_value
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, format_value
 from core.stages import file_sha256, fingerprint
 from data.cells import check_header, json_line, read_cells, to_value
 from data.columns import (
@@ -96,16 +96,16 @@ class InputFile:
             return path
         if not isinstance(path, str | Path | None):
             rule = "data must be a file of texts: data.path=FILE; sets of other forms are for the experiments"
-            raise SettingFault(rule)
+            raise SettingError(rule)
         several = [references] if isinstance(references, Path | str | int) else list(references or ())
         if (path is None) == (text is None):
-            raise SettingFault(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")
+            raise SettingError(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")
         if path is not None:
             if several or source is not None:
-                raise SettingFault("data.references and data.source are aligned with the lines of data.text=FILE")
+                raise SettingError("data.references and data.source are aligned with the lines of data.text=FILE")
             return cls(Path(path), freeze_columns(columns or {}), (), split, freeze_levels(levels))
         if columns:
-            raise SettingFault("data.columns names the columns of data.path; data.text has lines")
+            raise SettingError("data.columns names the columns of data.path; data.text has lines")
         aligned = [("text", text), *(("references", each) for each in several), ("context", source)]
         files = tuple((name, Path(str(file))) for name, file in aligned if file is not None)  # one may be called 5
         return cls(files[0][1], aligned=files)
@@ -162,9 +162,9 @@ class InputFile:
         return [file_sha256(file) for file in files if file.is_file()]
 
     def check_unchanged(self) -> None:
-        """Raises InputFaults if a file is not as it was when this was first asked."""
+        """Raises InputError if a file is not as it was when this was first asked."""
         if self._content != self._hash_content():
-            raise InputFaults([fault(self.path, 0, "the file changed while it was read: give the command again")])
+            raise InputError([fault(self.path, 0, "the file changed while it was read: give the command again")])
 
     def sha256(self) -> str:
         """A fingerprint of what was read: of the bytes of a file, or of the rows of a folder, of columns and levels."""
@@ -200,7 +200,7 @@ def read_examples(path: Source | None = None, requires: Collection[str] = (), **
         requires: names of fields that every example must have; "turns" means at least two turns.
         settings: of `InputFile.of`, such as `columns`.
 
-    Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
+    Raises InputError with all faults of the file as `file:line: what is wrong, what was found`.
     """
     return tuple(example for _, example in iterate_examples(path, requires, **settings))
 
@@ -253,13 +253,13 @@ def iterate_rows(
     faults += [] if may_repeat else _repeated_ids(file, ids)
     file.check_unchanged()
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)
     if says_nothing and not is_empty:
         rule = "at least one text must say something, but all are empty"
-        raise InputFaults([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
+        raise InputError([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
     if is_empty:
         found = "but has only a header" if file.records is None else "found none"
-        raise InputFaults([fault(file.path, 0, f"the file needs at least one example, {found}")])
+        raise InputError([fault(file.path, 0, f"the file needs at least one example, {found}")])
 
 
 def _refuse(name: str) -> str:
@@ -274,7 +274,7 @@ def load_examples(
 
     `to_records` makes the fields of examples from a line; an id may be left out. Each example must have `requires`.
 
-    Raises InputFaults with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it
+    Raises InputError with all faults of the file: a key that a line lacks, a value that `to_records` refuses (it
     raises ValueError), and what is wrong with the fields.
     """
     return tuple(example for _, example in locate_examples(path, to_records, read, requires))
@@ -313,7 +313,7 @@ def _name_records(
             yield line, record, {}, []
             continue
         if not (seen or file.columns) and {"system_a", "system_b"} <= record.keys():
-            raise InputFaults([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
+            raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
             header, is_readable = check_header(file.columns, list(record))
             faults += [fault(file.path, 1, problem) for problem in header]
@@ -323,7 +323,7 @@ def _name_records(
         if not seen.keys() >= record.keys():
             seen.update(dict.fromkeys(record))
             if problems := count_columns(seen):
-                raise InputFaults([*faults, fault(file.path, line, problems[0])])
+                raise InputError([*faults, fault(file.path, line, problems[0])])
         yield line, *read_cells(record, file.columns, is_table, is_typed)
     if seen and not is_table:
         faults += [fault(file.path, 0, problem) for problem in find_absent(file.columns, list(seen))]
@@ -354,7 +354,7 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             yield from _read_aligned(file, faults)
         case "tool":
             if file.found is None or not file.found.texts:
-                raise InputFaults([fault(file.path, 0, f"texts are needed, found {file.found}: judge prefer reads it")])
+                raise InputError([fault(file.path, 0, f"texts are needed, found {file.found}: judge prefer reads it")])
             yield from ((line, dict(row)) for line, row in file.found.texts)
         case form:
             yield from iterate_objects(file.path, form, faults)
@@ -395,14 +395,14 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     """Writes a .jsonl file that read_examples reads back as the same examples.
 
     Raises ValueError for an example that could not be read back (a blank turn, a rating that is not a finite number, an
-    id used twice, an extra name of a field), InputFaults for another suffix.
+    id used twice, an extra name of a field), InputError for another suffix.
     """
     path = Path(path)
     form_of(path, allowed=(".jsonl",))
     records = [to_record(example) for example in examples]
     try:
         read_examples(InputFile(path, records=records))
-    except InputFaults as found:
+    except InputError as found:
         raise ValueError(f"examples cannot be written: {found}") from None
     with open_atomically(path) as file:
         file.writelines(map(json_line, records))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from core.errors import InputError, check_names, fault, format_value, read_all, suggest_similar
 from core.example import SHOWN
-from core.faults import InputFaults, check_names, fault, format_value, read_all, suggest_similar
 from core.settings import NonNegative
 from data.cells import name_of
 from data.columns import Columns, add_nested, find_absent, name_fields
@@ -119,7 +119,7 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
     `columns` names the columns that give these, before the names in `USUAL`, also as paths into objects. Lines without
     a winner are left out with a note.
 
-    Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`, and SettingFault for
+    Raises InputError with all faults of the file as `file:line: what is wrong, what was found`, and SettingError for
     names in `columns` that no judgement has.
     """
     file = InputFile.of(path, columns=columns)
@@ -127,7 +127,7 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
     check_names((name for name, _ in file.columns if not name.startswith(JUDGE)), FIELDS, "data.columns of judgements")
     if file.found is not None:
         if not file.found.pairs:
-            raise InputFaults([fault(file.path, 0, f"judgements of two systems are needed, found {file.found}")])
+            raise InputError([fault(file.path, 0, f"judgements of two systems are needed, found {file.found}")])
         given = check_preferences(file.path, file.found.pairs, faults)
         return replace(given, by_model=None if file.found.tool in UNSAID else file.found.tool in BY_MODEL)
     rows = read_objects(file, faults)
@@ -151,7 +151,7 @@ def _note_repeated(given: Preferences) -> list[str]:
 def check_preferences(
     path: Path, rows: Iterable[tuple[int, Mapping[str, Any]]], faults: list[str], columns: Columns = ()
 ) -> Preferences:
-    """The judgements of numbered rows; raises InputFaults for `faults` and all that are found here."""
+    """The judgements of numbered rows; raises InputError for `faults` and all that are found here."""
     seen: dict[str, None] = {}
     renamed = _rename_rows(rows, columns, seen)
     first = [*islice(renamed, 1)]
@@ -204,15 +204,15 @@ def _read_judge(name: str, records: Iterable[PreferenceRecord], reader: WinnerRe
 
 
 def _check_first(path: Path, rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
-    """Raises InputFaults where the first row is no judgement."""
+    """Raises InputError where the first row is no judgement."""
     if not rows or names_pair(rows[0]):
         return
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found"
     if "text" in [name for _, name in name_fields(tuple(rows[0])).fields]:
         hint = "give data.outputs=FILE beside judgements, or metric=llm_judge to judge the texts"
-        raise InputFaults([fault(path, 0, f"{rule} texts: {hint}")])
+        raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
     known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}"
-    raise InputFaults([fault(path, 0, f"{rule} {known}: data.columns.system_a=COLUMN names a column")])
+    raise InputError([fault(path, 0, f"{rule} {known}: data.columns.system_a=COLUMN names a column")])
 
 
 def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[str]:
@@ -278,7 +278,7 @@ def read_judged(
     """The preferences in `path` and the systems' outputs; with a judge but without `outputs`, `path` holds these.
 
     `outputs` are examples with `system` and `group`, and `scores` are theirs; `systems`, as `NAME=FILE`, hold those of
-    each. A file of another tool may have both. `columns` are those of `path`. Raises InputFaults with all faults of
+    each. A file of another tool may have both. `columns` are those of `path`. Raises InputError with all faults of
     both files.
     """
     if systems and path is None:

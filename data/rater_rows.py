@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from core.errors import fault, format_value
 from core.example import Example
-from core.faults import fault, format_value
 from data.records import check_id, require_none
 
 RATER = "rater"
@@ -23,7 +23,7 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
     Rows are joined by ids that repeat. Otherwise they are joined by what they hold (`PARTS`) where they name a rater,
     or all have ratings and a system but no ids. A rater who rates a text again counts once, with the later rating.
 
-    Raises InputFaults for rows with one id and different texts or scores, and for an id of two texts without ratings.
+    Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """
     named = [name for name in USUAL_RATERS if _names_raters(rows, name)]
     rater = named[0] if named else None

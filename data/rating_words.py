@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from core.faults import SettingFault, format_value
+from core.errors import SettingError, format_value
 from data.numeric import GAPS, WORDS, parse_number
 
 RATED = ("ratings", "scores")
@@ -27,21 +27,21 @@ RULE = "levels must list a scale from its worst to its best level, as levels=poo
 
 
 def freeze_levels(levels: GivenLevels | None) -> Levels:
-    """The setting `levels` as values that can be hashed; raises SettingFault for what is no scale."""
+    """The setting `levels` as values that can be hashed; raises SettingError for what is no scale."""
     if levels is None or levels == "auto":
         return ()
     if not isinstance(levels, Sequence | Mapping) or isinstance(levels, str):
-        raise SettingFault(f"{RULE}, but is {levels!r}")
+        raise SettingError(f"{RULE}, but is {levels!r}")
     scales = levels if isinstance(levels, Mapping) else {ALL: levels}
     found: list[tuple[str, tuple[Level, ...]]] = []
     for name, scale in scales.items():
         if not isinstance(scale, Sequence) or isinstance(scale, str):
-            raise SettingFault(f"{RULE}, but {name} has {scale!r}")
+            raise SettingError(f"{RULE}, but {name} has {scale!r}")
         steps = tuple(map(_to_level, scale))
         if len(steps) < 2 or len(set(steps)) < len(steps) or len({isinstance(step, str) for step in steps}) > 1:
-            raise SettingFault(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
+            raise SettingError(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
         if name == ALL and not isinstance(steps[0], str):
-            raise SettingFault(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
+            raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
         found.append((str(name), steps))
     return tuple(found)
 
@@ -51,7 +51,7 @@ def _to_level(level: object) -> Level:
         return normalise_word(str(level))
     if isinstance(level, int | float):
         return float(level)
-    raise SettingFault(f"{RULE}, but has {level!r}")
+    raise SettingError(f"{RULE}, but has {level!r}")
 
 
 def number_levels(levels: Sequence[Level]) -> dict[Level, float]:

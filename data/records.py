@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
+from core.errors import InputError, broken_rules, fault, format_value
 from core.example import SHOWN, refuse_surrogates
-from core.faults import InputFaults, broken_rules, fault, format_value
 from core.settings import Number, refuse_blank, to_tuple
 from data.columns import FIELDS
 from data.numeric import GAPS, WORDS
@@ -82,7 +82,7 @@ def check_records(
 
 
 def check_rows(rows: Iterable[tuple[int, Any]], path: Path, kind: type[Record]) -> Located:
-    """The rows; raises InputFaults for what is no object, lacks a key, or has a value of another type."""
+    """The rows; raises InputError for what is no object, lacks a key, or has a value of another type."""
     checked, faults = list(rows), list[str]()
     other = [(line, row) for line, row in checked if not isinstance(row, dict)]
     faults += [fault(path, line, f"an object is needed here, found {format_value(row)}") for line, row in other]
@@ -109,9 +109,9 @@ def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str
 
 
 def require_none(values: Iterable[T], faults: Sequence[str]) -> tuple[T, ...]:
-    """Returns the values if there are no faults; raises InputFaults otherwise."""
+    """Returns the values if there are no faults; raises InputError otherwise."""
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)
     return tuple(values)
 
 

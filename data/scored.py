@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import InputError, SettingError, fault, format_value, read_all
 from core.example import Example, hint_column
-from core.faults import InputFaults, SettingFault, fault, format_value, read_all
 from core.scores import Scores
 from data.cells import json_line, read_cells
 from data.columns import MOST_COLUMNS, OUTPUT, SCORE
@@ -37,7 +37,7 @@ class ScoredFile(ScoredSet):
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
-    """The place of the output of each (system, input); raises InputFaults where one is not named or has two."""
+    """The place of the output of each (system, input); raises InputError where one is not named or has two."""
     faults: list[str] = []
     found: dict[tuple[str, str], int] = {}
     for i, example in enumerate(outputs.examples):
@@ -73,7 +73,7 @@ def read_scored(
         systems: in place of a file, one for each system, as `NAME=FILE` (`read_systems`).
         settings: of `InputFile.of`, such as `columns`.
 
-    Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
+    Raises InputError with all faults as `file:line: what is wrong, what was found`.
     """
     if systems:
         return add_outputs(read_systems(systems, path=path, **settings), scores or {})
@@ -105,7 +105,7 @@ def read_systems(
     """
     pairs = [(name, file) for name, _, file in (each.partition("=") for each in systems)]
     if path is not None or text is not None or any(not name.strip() or not file for name, file in pairs):
-        raise SettingFault(f"data.systems must be NAME=FILE for each system, without data.path, found {list(systems)}")
+        raise SettingError(f"data.systems must be NAME=FILE for each system, without data.path, found {list(systems)}")
     rows = [Path(file).is_dir() or file.lower().removesuffix(".gz").endswith((*FORMS, ".eval")) for _, file in pairs]
     inputs = [
         InputFile.of(file if is_rows else None, text=None if is_rows else file, **settings)
@@ -114,7 +114,7 @@ def read_systems(
     beside = tuple(each for each in inputs if each.form != "lines")
     parts = read_all([partial(read_scored, replace(each, beside=beside)) for each in inputs])
     if several := next((part for part in parts if part.raters), None):
-        raise InputFaults([fault(several.source.path, 0, "ratings of several people need one file with all systems")])
+        raise InputError([fault(several.source.path, 0, "ratings of several people need one file with all systems")])
     examples = tuple(
         replace(example, id=f"{name}-{example.id}", system=name, group=example.group or example.id)
         for (name, _), part in zip(pairs, parts, strict=True)
@@ -134,13 +134,13 @@ def read_systems(
 
 def _check_count(path: Path, what: str, n: int, most: int) -> None:
     if n > most:
-        raise InputFaults([fault(path, 0, f"a file must have at most {most:,} {what}, found {n:,}")])
+        raise InputError([fault(path, 0, f"a file must have at most {most:,} {what}, found {n:,}")])
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFile:
-    """The file with the scores, by name, of files that `judge score` wrote for its examples; raises InputFaults."""
+    """The file with the scores, by name, of files that `judge score` wrote for its examples; raises InputError."""
     if other := next((name for name, output in scores.items() if not isinstance(output, Path | str)), None):
-        raise SettingFault(f"scores.{other} must be one file, found {scores[other]}")
+        raise SettingError(f"scores.{other} must be one file, found {scores[other]}")
     of, place = file.source.path, {example.id: i for i, example in enumerate(file.examples)}
     outputs = read_all([partial(_read_outputs, Path(output), place, of) for output in scores.values()])
     found = dict(file.scores)
@@ -148,7 +148,7 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
         for aspect, column in values.items():
             full = join_name(name, aspect, values)
             if full in found:
-                raise InputFaults([fault(of, 0, f"a metric must have one score, but {full} is in scores.{name} too")])
+                raise InputError([fault(of, 0, f"a metric must have one score, but {full} is in scores.{name} too")])
             found[full] = mark_missing(column, signature)
     return replace(file, scores=found)
 
@@ -175,7 +175,7 @@ def _list_raters(places: Sequence[tuple[Path, int]], examples: Sequence[Example]
         if other := next((i for i, form in forms.items() if form != forms[first]), None):
             rule = f"every line must list the ratings of {format_value(aspect)} by the same people, or name the people"
             what = f"{rule}, as line {places[first][1]} does; null if one is missing"
-            raise InputFaults([fault(*places[other], what)])
+            raise InputError([fault(*places[other], what)])
         rows = [name_people(by_example.get(i, {})) for i in range(len(examples))]
         people = dict.fromkeys(person for row in rows for person in row)
         _check_count(places[first][0], "people who rate", len(people), MOST_RATERS)

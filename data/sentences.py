@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from core.faults import SettingFault
+from core.errors import SettingError
 
 Splitter = Callable[[str], list[str]]
 
@@ -44,7 +44,7 @@ def split_at_marks(text: str) -> list[str]:
 def make_splitter(name: str) -> Splitter:
     """The splitter `english`, `nltk` (Punkt with its English data), or one that splits at a regular expression.
 
-    Raises SettingFault for another word, for a regular expression that cannot split, and for `nltk` without its data.
+    Raises SettingError for another word, for a regular expression that cannot split, and for `nltk` without its data.
     """
     if name == "english":
         return split_english
@@ -54,11 +54,11 @@ def make_splitter(name: str) -> Splitter:
     try:
         pattern = re.compile(name)
     except re.error as error:
-        raise SettingFault(f"{rule}: {error}") from error
+        raise SettingError(f"{rule}: {error}") from error
     if pattern.groups:
-        raise SettingFault(f"{rule}: write (?:...)")
+        raise SettingError(f"{rule}: write (?:...)")
     if re.fullmatch(r"\w+", name):
-        raise SettingFault(rule)
+        raise SettingError(rule)
     return partial(_split, pattern)
 
 
@@ -70,7 +70,7 @@ def _load_punkt() -> Splitter:
         return PunktTokenizer("english").tokenize
     except LookupError as error:
         what = "sentence_split=nltk needs NLTK's data, but punkt_tab is not on this machine"
-        raise SettingFault(f"{what}: run python -m nltk.downloader punkt_tab") from error
+        raise SettingError(f"{what}: run python -m nltk.downloader punkt_tab") from error
 
 
 def _split(pattern: re.Pattern[str], text: str) -> list[str]:

@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
+from core.errors import InputError, blame_file, fault, format_value
 from core.extras import named_extras
-from core.faults import InputFaults, blame_file, fault, format_value
 from data.columns import count_columns
 from data.text_files import LONGEST_LINE, iterate_lines
 
@@ -25,7 +25,7 @@ TEXTS = (2**26, 1_000)  # characters of all rows
 
 
 def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputFaults.
+    """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputError.
 
     A header without the delimiter has another of `SEPARATORS`, as spreadsheets write it where a comma is decimal. Rows
     without a filled cell are left out.
@@ -39,7 +39,7 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
             length += len(line) + 1
             if length > LONGEST_LINE:
                 rule = f"a row must have at most {LONGEST_LINE} characters, found more; is a quote missing?"
-                raise InputFaults([*faults, fault(path, begins, rule)])
+                raise InputError([*faults, fault(path, begins, rule)])
             yield f"{line}\n"
 
     lines = take_lines()
@@ -52,7 +52,7 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
         twice = [format_value(name) for name, n in Counter(header).items() if n > 1]
         problems = count_columns(header) or [f"a column must occur once, but {name} is repeated" for name in twice]
         if problems:
-            raise InputFaults([*faults, *(fault(path, 1, problem) for problem in problems)])
+            raise InputError([*faults, *(fault(path, 1, problem) for problem in problems)])
         begins, length = reader.line_num + 1, 0
         for row in reader:
             number, begins, length = begins, reader.line_num + 1, 0
@@ -89,31 +89,31 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with named_extras():
         import pyarrow.parquet
     if not path.is_file():
-        raise InputFaults([fault(path, 0, "no such file")])
+        raise InputError([fault(path, 0, "no such file")])
     number, size = 0, path.stat().st_size
     with blame_file(path):
         try:
             file = pyarrow.parquet.ParquetFile(path)
         except pyarrow.ArrowInvalid as error:
-            raise InputFaults([fault(path, 0, f"the file must be parquet: {error}")]) from error
+            raise InputError([fault(path, 0, f"the file must be parquet: {error}")]) from error
         _check_size(path, size, file.metadata)
         left = _most(TEXTS, size)
         for batch in file.iter_batches(ROWS if size > SMALL else SMALL_ROWS):
             try:
                 rows = batch.to_pylist(maps_as_pydicts="strict")
             except KeyError as error:
-                raise InputFaults([fault(path, 0, f"a key of a map must occur once: {error}")]) from None
+                raise InputError([fault(path, 0, f"a key of a map must occur once: {error}")]) from None
             for row in rows:
                 number += 1
                 left -= _count_characters(row)
                 if left < 0:
                     rule = f"the texts of a file of {size} bytes must have at most {_most(TEXTS, size)} characters"
-                    raise InputFaults([fault(path, number, f"{rule}, found more up to this row")])
+                    raise InputError([fault(path, number, f"{rule}, found more up to this row")])
                 yield number, _without_nulls(row)
 
 
 def _check_size(path: Path, size: int, metadata: Any) -> None:
-    """Raises InputFaults for a file with too many columns, or with too many values or bytes for its size."""
+    """Raises InputError for a file with too many columns, or with too many values or bytes for its size."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     problems = count_columns(range(metadata.num_columns))
     if not problems:
@@ -125,7 +125,7 @@ def _check_size(path: Path, size: int, metadata: Any) -> None:
                 rule = f"a parquet file of {size} bytes must have at most {_most(most, size)} {what}"
                 problems.append(f"{rule}, found {found}")
     if problems:
-        raise InputFaults([fault(path, 0, problem) for problem in problems])
+        raise InputError([fault(path, 0, problem) for problem in problems])
 
 
 def _most(limit: tuple[int, int], size: int) -> int:

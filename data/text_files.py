@@ -15,7 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from core.faults import InputFaults, fault, format_value
+from core.errors import InputError, fault, format_value
 
 STANDARD = Path("-")  # standard input or standard output
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
@@ -54,7 +54,7 @@ def temporary_path(path: Path | str) -> Iterator[Path]:
     """A path to write to, renamed to `path` if the block succeeds; links, folders and pipes are refused."""
     path = Path(path).absolute()
     if special := describe_special(path):
-        raise InputFaults([fault(path, 0, f"only a regular file is replaced, found {special}")])
+        raise InputError([fault(path, 0, f"only a regular file is replaced, found {special}")])
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     aside.unlink(missing_ok=True)  # a link there would be written through
@@ -83,24 +83,24 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
         found = "a folder" if path.is_dir() else format_value(name.suffix)
         if form in SPREADSHEETS:
             found += ": save it as CSV"
-        raise InputFaults([fault(path, 0, f"{rule}, found {found}")])
+        raise InputError([fault(path, 0, f"{rule}, found {found}")])
     return form
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """Opens a file, plain or `.gz`. Raises InputFaults if it is missing or cannot be read."""
+    """Opens a file, plain or `.gz`. Raises InputError if it is missing or cannot be read."""
     source = readable_path(path)
     if not source.is_file():
         special = "it is a folder" if path.is_dir() else "it is a device or a pipe; - reads standard input"
-        raise InputFaults([fault(path, 0, f"no such file{f', {special}' if path.exists() else ''}")])
+        raise InputError([fault(path, 0, f"no such file{f', {special}' if path.exists() else ''}")])
     try:
         with gzip.open(source) if path.suffix.lower() == ".gz" else source.open("rb") as file:
             yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
+        raise InputError([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
     except OSError as error:
-        raise InputFaults([fault(path, 0, f"cannot be read: {error.strerror}")]) from error
+        raise InputError([fault(path, 0, f"cannot be read: {error.strerror}")]) from error
 
 
 def iterate_lines(
@@ -111,7 +111,7 @@ def iterate_lines(
     The byte order mark and LF are removed, the CR before it unless `keep_cr`, and blank lines at the end unless
     `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked too.
 
-    Raises InputFaults if the file is missing or empty, or is one of the small compressed files that hold gigabytes:
+    Raises InputError if the file is missing or empty, or is one of the small compressed files that hold gigabytes:
     a line of more than LONGEST_LINE bytes, MOST_BLANK_LINES blank ones, MOST_FAULTS faults.
     """
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
@@ -127,12 +127,12 @@ def iterate_lines(
             elif len(faults) >= MOST_FAULTS:
                 stopped = f"reading ends here after {len(faults)} faults"
             if stopped:
-                raise InputFaults([*faults, fault(path, number, stopped)])
+                raise InputError([*faults, fault(path, number, stopped)])
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                     what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
-                    raise InputFaults([fault(path, 1, what)])
+                    raise InputError([fault(path, 1, what)])
             text = _decode(line, path, number, faults).removesuffix("\n")
             text = text if keep_cr else text.removesuffix("\r")
             if not text or text.isspace():
@@ -144,7 +144,7 @@ def iterate_lines(
                 blank = []
             yield number, text
     if is_empty:
-        raise InputFaults([fault(path, 0, "the file is empty")])
+        raise InputError([fault(path, 0, "the file is empty")])
     if keep_end:
         yield from blank
 
@@ -159,21 +159,21 @@ def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:
 
 
 def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
-    """The lines of a file with their numbers; raises InputFaults as `iterate_lines`, and for bytes of no UTF-8."""
+    """The lines of a file with their numbers; raises InputError as `iterate_lines`, and for bytes of no UTF-8."""
     faults: list[str] = []
     lines = list(iterate_lines(path, faults, keep_end))
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)
     return lines
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; raises InputFaults as `read_lines`."""
+    """The text of a file; raises InputError as `read_lines`."""
     return "\n".join(line for _, line in read_lines(path))
 
 
 def read_texts(path: Path) -> list[str]:
-    """The lines of a file that are not blank, without the spaces around them; raises InputFaults as `read_lines`."""
+    """The lines of a file that are not blank, without the spaces around them; raises InputError as `read_lines`."""
     return [line.strip() for _, line in read_lines(path) if line.strip()]
 
 
@@ -182,7 +182,7 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
     for number, line in iterate_lines(path, faults):
         try:
             record = parse_json(path, line, number)
-        except InputFaults as found:
+        except InputError as found:
             faults += found.faults
             continue
         if isinstance(record, dict):
@@ -192,15 +192,15 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
 
 
 def read_json(path: Path) -> Any:
-    """The document of a JSON file, plain or `.gz`, of at most LONGEST_LINE bytes; raises InputFaults."""
+    """The document of a JSON file, plain or `.gz`, of at most LONGEST_LINE bytes; raises InputError."""
     with _open(path) as file:
         content = file.read(LONGEST_LINE + 1)
     if len(content) > LONGEST_LINE:
-        raise InputFaults([fault(path, 0, f"a JSON file must have at most {LONGEST_LINE} bytes, found more")])
+        raise InputError([fault(path, 0, f"a JSON file must have at most {LONGEST_LINE} bytes, found more")])
     return parse_json(path, content)
 
 
-class RepeatedKey(ValueError):  # noqa: N818, an object of JSON has a key twice
+class RepeatedKeyError(ValueError):
     """The message names the key."""
 
 
@@ -208,7 +208,7 @@ def _to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise RepeatedKey(f"a key must occur once, but {format_value(key)} is repeated")
+        raise RepeatedKeyError(f"a key must occur once, but {format_value(key)} is repeated")
     return record
 
 
@@ -234,7 +234,7 @@ _decode_once = json.JSONDecoder(object_pairs_hook=_to_dict).decode
 def decode_json(text: str) -> Any:
     """The value of a JSON document.
 
-    Raises RepeatedKey, and ValueError for another text and for a value that is nested too deeply to be copied.
+    Raises RepeatedKeyError, and ValueError for another text and for a value that is nested too deeply to be copied.
     """
     try:
         value = _decode_once(text)
@@ -246,7 +246,7 @@ def decode_json(text: str) -> Any:
 
 
 def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
-    """The document, or the line of this number, that a text or UTF-8 holds; raises InputFaults as `decode_json`."""
+    """The document, or the line of this number, that a text or UTF-8 holds; raises InputError as `decode_json`."""
     try:
         return decode_json(content if isinstance(content, str) else content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
@@ -255,8 +255,8 @@ def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
         if error.msg == "Extra data" and error.lineno > 1 and line == 0:
             what += "; a file with an object on each line is JSONL: name it .jsonl"
         line = max(line, error.lineno)
-    except RepeatedKey as error:
+    except RepeatedKeyError as error:
         what = str(error)
     except ValueError as error:  # a number of thousands of digits, hundreds of brackets
         what = f"JSON that cannot be read: {error}"
-    raise InputFaults([fault(path, line, what)])
+    raise InputError([fault(path, line, what)])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, SettingFault, blame_file
+from core.errors import InputError, SettingError, blame_file
 from core.notes import read_note
 from core.settings import Count, Several, Share, Size, checked_dataclass, read_settings
 from core.stages import fingerprint
@@ -129,7 +129,7 @@ class Discriminator:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "Discriminator":
-        """What `save_pretrained` wrote. Raises InputFaults for a folder without one or with a broken one."""
+        """What `save_pretrained` wrote. Raises InputError for a folder without one or with a broken one."""
         folder = Path(folder)
         kept = read_saved(folder, SETTINGS, SavedDiscriminator)
         max_length = kept.pop("max_length")
@@ -148,9 +148,9 @@ class Discriminator:
 
 
 def read_saved(folder: Path, file: str, settings: type) -> dict[str, Any]:
-    """The settings of a trained classifier. Raises InputFaults where the folder has none or is broken."""
+    """The settings of a trained classifier. Raises InputError where the folder has none or is broken."""
     if not (folder / file).is_file():
-        raise InputFaults([f"{folder}: must be the folder of a trained discriminator, with {file}, found none"])
+        raise InputError([f"{folder}: must be the folder of a trained discriminator, with {file}, found none"])
     check_folder(folder)
     return read_settings(folder / file, settings)
 
@@ -172,7 +172,7 @@ def new_bilstm(
 
     `tokens`, `vocabulary_size` and `min_count` are those of `train_vocabulary`. The weights depend on torch's seed.
 
-    Raises SettingFault for other `tokens`.
+    Raises SettingError for other `tokens`.
     """
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
     segments = (clean(segment) for text in drop_repeated_texts(map(tuple, texts)) for segment in text)
@@ -225,7 +225,7 @@ def new_bert(
     model, tokenizer = load_encoder(encoder, attention_dropout)
     limit = readable_tokens(model.config, tokenizer)
     if max_length is not None and max_length > limit:
-        raise SettingFault(f"max_length must be at most the {limit} that {encoder} can read, but is {max_length}")
+        raise SettingError(f"max_length must be at most the {limit} that {encoder} can read, but is {max_length}")
     if layers is not None:
         keep_lowest_layers(model, layers)
     network = BertClassifier(model, dropout, len(labels) or 1)

@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from core.notes import read_note
 from core.settings import Count, Share, checked_dataclass
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
@@ -42,11 +42,11 @@ NOT_READ = -1  # for special tokens, which the guide does not read
 def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
     """The guide's token for each token of the generator; NOT_READ for special tokens and for ids beyond the last.
 
-    Raises SettingFault for a guide of another vocabulary.
+    Raises SettingError for a guide of another vocabulary.
     """
     size = len(tokenizer)
     if vocabulary.tokenizer.get_vocab() != tokenizer.get_vocab():
-        raise SettingFault(
+        raise SettingError(
             "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
             f"{len(vocabulary)} tokens and the generator's {size} others: train the guide on these"
         )
@@ -210,7 +210,7 @@ class CausalGuide:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "CausalGuide":
-        """What `save_pretrained` wrote. Raises InputFaults for a folder without a causal guide or with a broken one."""
+        """What `save_pretrained` wrote. Raises InputError for a folder without a causal guide or with a broken one."""
         folder = Path(folder)
         settings = read_saved(folder, SETTINGS, SavedGuide)
         network = load_weights(partial(CausalLSTM, **settings), folder / "model.safetensors")
@@ -250,8 +250,8 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
 
 
 def load_guide(folder: Path | str, device: str = "cpu") -> CausalGuide | Discriminator:
-    """A trained guide of either kind. Raises InputFaults for a folder without one."""
+    """A trained guide of either kind. Raises InputError for a folder without one."""
     for file, kind in ((SETTINGS, CausalGuide), (DISCRIMINATOR, Discriminator)):
         if (Path(folder) / file).is_file():
             return kind.from_pretrained(folder, device)
-    raise InputFaults([f"{folder}: must be the folder of a trained guide, with {SETTINGS} or {DISCRIMINATOR}"])
+    raise InputError([f"{folder}: must be the folder of a trained guide, with {SETTINGS} or {DISCRIMINATOR}"])

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from core.errors import ExampleError, InputError
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
 from core.metric import BaseMetric
 from core.scores import NO_TOKENS, Scores, fields_by_settings, require
 from core.signature import MODEL_LIBRARIES, Setting
@@ -52,7 +52,7 @@ class DiscriminatorScore(ClassifierMetric):
     def from_pretrained(
         cls, folder: str | Path, device: str = "cpu", dialogues: bool = False, explain: bool = False
     ) -> Self:
-        """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputFaults where there is none."""
+        """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputError where there is none."""
         return cls(Discriminator.from_pretrained(folder, device), dialogues, explain)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
@@ -84,20 +84,20 @@ class LabelDiscriminatorScore(ClassifierMetric):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> Self:
-        """Raises InputFaults for a folder without a discriminator, or with one that has no labels."""
+        """Raises InputError for a folder without a discriminator, or with one that has no labels."""
         found = Discriminator.from_pretrained(folder, device)
         if not found.labels:
             rule = "must be the folder of a classifier of labels"
-            raise InputFaults([f"{folder}: {rule}, found one with a single logit"])
+            raise InputError([f"{folder}: {rule}, found one with a single logit"])
         return cls(found)
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`. Raises ExampleFaults for all labels that the classifier does not know."""
+        """The aspect `quality`. Raises ExampleError for all labels that the classifier does not know."""
         labels = self.discriminator.labels
         known = ", ".join(labels)
         rule = f'"label" must be one of {known}, found'
         if faults := [(i, f"{rule} {e.label!r}") for i, e in enumerate(examples) if e.label not in labels]:
-            raise ExampleFaults(faults)
+            raise ExampleError(faults)
         logits, reasons, dropped = _read(examples, self.discriminator)
         columns = [labels.index(example.label or "") for example in examples]
         quality = softmax(logits, axis=1)[range(len(examples)), columns]

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from models.encoders import mean_pool
 from models.model import get_layers
 
@@ -106,19 +106,19 @@ class BertClassifier(nn.Module):
 
 
 def keep_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
-    """Removes all but the lowest `layers` layers of an encoder. Raises SettingFault when it has fewer."""
+    """Removes all but the lowest `layers` layers of an encoder. Raises SettingError when it has fewer."""
     stack = get_layers(encoder)
     if not 1 <= layers <= len(stack):
-        raise SettingFault(f"layers must be between 1 and the {len(stack)} layers of the encoder, but is {layers}")
+        raise SettingError(f"layers must be between 1 and the {len(stack)} layers of the encoder, but is {layers}")
     del stack[layers:]
     encoder.config.num_hidden_layers = layers
 
 
 def freeze_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
-    """Lets the layers above the lowest `layers` alone learn. Raises SettingFault when there are fewer."""
+    """Lets the layers above the lowest `layers` alone learn. Raises SettingError when there are fewer."""
     stack = get_layers(encoder)
     if not 0 <= layers <= len(stack):
-        raise SettingFault(
+        raise SettingError(
             f"frozen_layers must be between 0 and the {len(stack)} layers that are kept, but is {layers}"
         )
     encoder.requires_grad_(False)

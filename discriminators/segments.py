@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from models.batching import join_ids
 from models.windows import cut_end, pack_turns
 
@@ -32,7 +32,7 @@ class TokenFrame:
 
     def __post_init__(self) -> None:
         if self.room < 1:
-            raise SettingFault(
+            raise SettingError(
                 f"max_length must leave room for text beside {len(self.start) + len(self.end)} special tokens, "
                 f"but is {self.max_length}"
             )

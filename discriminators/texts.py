@@ -83,7 +83,7 @@ def prefix_texts(
     At most `most` prefixes of a text are drawn, by the seed and its place among `texts`. A Bi-LSTM reads each from its
     beginning, so the cost of all prefixes grows with the square of the length.
 
-    Raises SettingFault for `most` below 1, ValueError where there is no prefix at all.
+    Raises SettingError for `most` below 1, ValueError where there is no prefix at all.
     """
     check(Count | None, most=most)
     found: list[LabelledText] = []

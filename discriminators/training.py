@@ -17,7 +17,7 @@ from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.settings import Count, Fraction, Positive, Share, checked_dataclass
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
@@ -224,7 +224,7 @@ class ClassifierTraining(Training):
         was_read = sums[:, -1] > 0  # a text without a window that its pair lacks is not read
         logits, labels = sums[was_read, :-1] / sums[was_read, -1:], self.labels[was_read]
         if not logits.isfinite().all():
-            raise SettingFault("held-out logits must be finite, but are not: lower the learning rate")
+            raise SettingError("held-out logits must be finite, but are not: lower the learning rate")
         values = held_out_metrics(logits.squeeze(-1), labels)
         self.log_dict(
             {f"val/{name}": torch.tensor(value, device=self.device) for name, value in values.items()}, sync_dist=True
@@ -246,7 +246,7 @@ def train_classifier(
     `new_bilstm`, `new_bert` or `new_causal_guide`. A guide learns all prefixes of its texts. The seed is that of the
     split, fresh weights, batches and dropout. A call that was killed is resumed by the same one (see `fit`).
 
-    Raises ValueError when a side of the split lacks a class and for texts that cannot be read; SettingFault when
+    Raises ValueError when a side of the split lacks a class and for texts that cannot be read; SettingError when
     training diverges.
     """
     settings = settings or TrainingSettings()

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import SettingFault, blame_file
+from core.errors import SettingError, blame_file
 from core.settings import Count, checked_dataclass, read_settings
 from data.words import RUNS_AND_MARKS, split_chinese
 from discriminators.segments import TokenFrame
@@ -71,7 +71,7 @@ class SavedVocabulary:
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """The vocabulary that `save` wrote. Raises InputFaults for a broken file."""
+    """The vocabulary that `save` wrote. Raises InputError for a broken file."""
     content = read_settings(path, SavedVocabulary)
     with blame_file(path):
         tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
@@ -92,7 +92,7 @@ class EncoderTokens:
         ids = {name: getattr(self.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "pad")}
         missing = [name for name, value in ids.items() if value is None]
         if missing:
-            raise SettingFault(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
+            raise SettingError(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
         return TokenFrame((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_length)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
@@ -121,10 +121,10 @@ def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...
 def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: int, min_count: int = 2) -> Vocabulary:
     """At most `size` tokens (with the three special ones) that occur at least `min_count` times, most frequent first.
 
-    Raises SettingFault for an unknown kind, also for `tokenizer`, which is borrowed.
+    Raises SettingError for an unknown kind, also for `tokenizer`, which is borrowed.
     """
     if kind not in LEARNED:
-        raise SettingFault(f"tokens must be {', '.join(LEARNED)}, but are {kind!r}")
+        raise SettingError(f"tokens must be {', '.join(LEARNED)}, but are {kind!r}")
     if kind == "bpe":
         tokenizer = train_byte_level_bpe(segments, size, SPECIAL, min_count)
     else:
@@ -144,9 +144,9 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: 
 
 
 def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Vocabulary:
-    """The tokens of another model. Raises SettingFault for a tokenizer that is written in Python only."""
+    """The tokens of another model. Raises SettingError for a tokenizer that is written in Python only."""
     if not tokenizer.is_fast:
-        raise SettingFault(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
+        raise SettingError(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
     own = copy_backend(tokenizer)
     own.encode_special_tokens = True
     return Vocabulary(BORROWED, own, max_length)

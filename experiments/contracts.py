@@ -1,4 +1,4 @@
-"""Run, Outcome and their tables: what an experiment receives and what it returns.
+"""Run and Outcome: what an experiment receives and what it returns.
 
 An experiment is a function of built objects, `experiment(run) -> Outcome`: Hydra builds its arguments from the
 configuration; the runner calls it and writes the `Outcome` into the run folder.
@@ -7,21 +7,20 @@ configuration; the runner calls it and writes the `Outcome` into the run folder.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.report.outcome import Outcome as Outcome
 from judge.tables import Table as Table
 
 if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
     import pytorch_lightning
-    from matplotlib.figure import Figure
     from pytorch_lightning.loggers import Logger
 
     from core.stages import Stages
-    from meta_eval.scored_set import ScoredSet
 
 
 # `progress(what, total)` shows that a step runs, and of `total` parts how many are done: a bar on a terminal, else a
@@ -64,35 +63,3 @@ class Run:
                 yield
         finally:
             self.timings[step] = self.timings.get(step, 0.0) + time.perf_counter() - start
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of an experiment; the runner writes it into the run folder."""
-
-    # one line that names the experiment, its settings, models, data and versions
-    signature: str
-    # agreement with ratings (`judge.tables.tabulate_agreement`) comes first
-    tables: Sequence[Table] = ()
-    # every score of every example (`scores.jsonl`)
-    scored: Sequence[ScoredSet] = ()
-    # sets that are not in `scores.jsonl`, that the page shows too
-    shown: Sequence[ScoredSet] = ()
-    # matplotlib figures by name (`plots/name.png`)
-    plots: Mapping[str, Figure] = field(default_factory=dict)
-    # folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`
-    models: Mapping[str, Path] = field(default_factory=dict)
-    # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)
-    curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
-    # warnings, shown with every table
-    notes: Sequence[str] = ()
-    # further numbers by name (held-out losses, counts)
-    figures: Mapping[str, float] = field(default_factory=dict)
-    # files that the experiment wrote outside the run folder, where the user asked for them
-    files: Sequence[Path] = ()
-    # a file whose content goes to standard output; the tables then go to standard error
-    printed: Path | None = None
-    # whether this project generated some of the training or rated text
-    synthetic: bool = False
-    # what the run is about, for the heading of its page; "" for its metrics and sets
-    title: str = ""

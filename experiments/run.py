@@ -17,8 +17,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for entry in sys.path]
 
 from core.configs import CONFIGS  # noqa: E402
+from core.errors import SettingError, printable  # noqa: E402
 from core.extras import named_extras  # noqa: E402
-from core.faults import SettingFault, printable  # noqa: E402
 from experiments.runner import words  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
 from experiments.runner.terminal import open_streams, program, say  # noqa: E402
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
             return 0
         with named_extras():
             return _run(arguments, settings, folders)
-    except SettingFault as fault:
+    except SettingError as fault:
         called = " ".join([*program(), *(words.name_verb(arguments.settings) if settings else ())])
         print(printable(redact(f"{fault}\n`{called} --help` lists the settings")), file=sys.stderr)
         return 2
@@ -64,10 +64,10 @@ def _check_options(unknown: Sequence[str], argv: Sequence[str], folders: Sequenc
         name, _, value = option.lstrip("-").partition("=")
         value = value or next((word for word in argv[argv.index(option) + 1 :][:1] if word and word[0] != "-"), "VALUE")
         name = "metrics" if name == "metric" and "," in value else name
-        raise SettingFault(f"{option} is no option; a setting has no dashes: {name}={value}")
+        raise SettingError(f"{option} is no option; a setting has no dashes: {name}={value}")
     for folder in folders:
         if not os.path.isdir(folder):  # noqa: PTH112, Path.is_dir raises for a name that is too long
-            raise SettingFault(f"--config-dir must be a folder, but there is no {folder}")
+            raise SettingError(f"--config-dir must be a folder, but there is no {folder}")
 
 
 def _run(arguments: argparse.Namespace, settings: Sequence[str], folders: Sequence[Path]) -> int:
@@ -157,7 +157,7 @@ def complete_shell(settings: Sequence[str], folders: Sequence[Path]) -> int:
         try:
             Hydra("completion", GlobalHydra.instance().config_loader()).shell_completion("run", list(settings))
         except ValueError as error:  # neither install nor query, or another shell
-            raise SettingFault(str(error)) from error
+            raise SettingError(str(error)) from error
     return 0
 
 
@@ -238,7 +238,7 @@ def list_lines(title: str, lines: Mapping[str, str]) -> str:
 WIDTH = 26  # of the left column of --help
 PAPERS = {"ctrleval": "CTRLEval", "mars": "MARS", "cdm": "CDM", "oumg": "OUMG", "guided": "OUMG"}  # by starts of names
 EXAMPLES = """Examples
-  judge compare examples/summaries.jsonl metrics=rouge_l,bleu
+  judge compare docs/examples/summaries.jsonl metrics=rouge_l,bleu
   judge score in.jsonl metric=word_count output=out.jsonl
   python experiments/run.py -m +exp=cdm_dialogue seed=0,1,2"""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_type_hints
 
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from core.settings import Count, check, checked_dataclass
 from core.stages import fingerprint
 from discriminators.guides import new_causal_guide
@@ -114,7 +114,7 @@ def find_or_train(
     Language models are checked on `held_out`; discriminators hold out a part of `texts`. A guide reads prefixes in the
     tokens of `tokenizer`. The seed is that of the run by default.
 
-    Raises SettingFault if a language model has no texts to learn from.
+    Raises SettingError if a language model has no texts to learn from.
     """
     if isinstance(plan, Pretrained):
         return Trained(plan.name, Path(plan.name) if Path(plan.name).is_dir() else None)
@@ -154,10 +154,10 @@ class LanguageModelPlan:
         return {}
 
     def train(self, run: Run, name: str, folder: Path, lesson: Lesson) -> None:
-        """Trains the model into the folder. Raises SettingFault if there are no texts to learn from."""
+        """Trains the model into the folder. Raises SettingError if there are no texts to learn from."""
         texts, held_out, seed, _ = lesson
         if not texts or not held_out:
-            raise SettingFault(
+            raise SettingError(
                 f"the small model {name} learns from the texts of `data`, but these have no "
                 f"{'held-out' if texts else 'training'} texts: choose other data, or a pretrained model (scale=paper)"
             )
@@ -208,11 +208,11 @@ class MaskedTokens:
 
 
 def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
-    """Encodes the texts; longer ones are left out. Raises InputFaults if no text is short enough."""
+    """Encodes the texts; longer ones are left out. Raises InputError if no text is short enough."""
     rows = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
     found = [row for row in rows if len(row) <= most]
     if not found:
-        raise InputFaults(
+        raise InputError(
             [f"a text to train on must have at most {most} tokens, but all {len(rows)} have more: shorten them"]
         )
     if len(found) < len(rows):

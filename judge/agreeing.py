@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from core.errors import InputError, SettingError, check_names, fault
 from core.example import hint_column
-from core.faults import InputFaults, SettingFault, check_names, fault
 from core.signature import join_settings
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
@@ -102,7 +102,7 @@ def agree(
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
 
-    Raises SettingFault for wrong settings and where there is no score, InputFaults as `check_rated`.
+    Raises SettingError for wrong settings and where there is no score, InputError as `check_rated`.
 
     >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
     >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}), permutations=99)
@@ -119,9 +119,9 @@ def agree(
     check_rated(examples)
     scored = add_scores(examples, metrics)
     if not scored.scores:
-        raise SettingFault("scores are needed: pass metrics or scores")
+        raise SettingError("scores are needed: pass metrics or scores")
     if cues and CHEAP_CUES in scored.scores:
-        raise SettingFault(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
+        raise SettingError(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
     split = negate(scored, comparison.lower_is_better).split_aspects()
     labels = study_labels(split, labelling, resampling)
     shown = add_cheap_cues(split, resampling.seed) if cues else split
@@ -156,16 +156,16 @@ def agree(
 
 
 def check_rated(scored: ScoredSet) -> None:
-    """Raises InputFaults where no example is rated, and for rated ones without a system or group that others have."""
+    """Raises InputError where no example is rated, and for rated ones without a system or group that others have."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
         found = f"found none in {len(scored)} examples{hint_column('ratings.ASPECT', scored.examples[0])}"
-        raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
+        raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
     rated = [i for i, each in enumerate(scored.examples) if each.ratings]
     for name in ("system", "group"):
         lacking = [i for i in rated if getattr(scored.examples[i], name) is None]
         if 0 < len(lacking) < len(rated):
-            raise InputFaults(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
+            raise InputError(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
 
 
 def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from core.errors import ExampleError, SettingError
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault
 from core.scores import Field, Metric
 from core.selection import has_field
 from core.signature import join_settings
@@ -52,18 +52,18 @@ def audit(
     needs. `metrics` (also by name) and `settings` are those of `judge.load_metric`, the others of `AuditSettings`;
     `cues` says whether the scores are compared with cheap cues; `stages` are those of `audit_metric`.
 
-    Raises SettingFault for wrong settings, InputFaults as `audit_metric` does.
+    Raises SettingError for wrong settings, InputError as `audit_metric` does.
     """
     how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
     several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
     sets = several or [read(cast(Source, source), columns=columns)]
     loaded, chosen = load_several(metrics, settings), dict[str, ScoredSet]()
     if not loaded:
-        raise SettingFault("metrics must name the metrics to audit: metrics=bleu,rouge_l")
+        raise SettingError("metrics must name the metrics to audit: metrics=bleu,rouge_l")
     for name, metric in loaded.items():
         usable = [each for each in sets if all(has_field(e, field) for e in each.examples for field in metric.requires)]
         if not usable and len(sets) > 1:
-            raise SettingFault(f"{name} needs {', '.join(metric.requires)}, which no set has")
+            raise SettingError(f"{name} needs {', '.join(metric.requires)}, which no set has")
         chosen[name] = usable[0] if usable else sets[0]
     audits = {name: audit_metric(rated, loaded[name], how, cues, stages) for name, rated in chosen.items()}
     return Audits({name: replace(each, name=name) for name, each in audits.items()})
@@ -74,7 +74,7 @@ def audit_metric(
 ) -> MetricAudit:
     """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
 
-    `stages` keeps the scores of perturbed texts: after a kill, the same audit continues. Raises InputFaults, by file
+    `stages` keeps the scores of perturbed texts: after a kill, the same audit continues. Raises InputError, by file
     and line, if no example can be scored, and for examples that the metric refuses.
     """
     seed = settings.seed
@@ -122,7 +122,7 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
     accepted = np.full(len(examples), True)
     try:
         values = metric.score(examples).values
-    except ExampleFaults as faults:
+    except ExampleError as faults:
         accepted[[i for i, _ in faults.at]] = False
         values = metric.score([each for each, kept in zip(examples, accepted, strict=True) if kept]).values
     found = {aspect: np.full(len(examples), math.nan) for aspect in values}

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import InputError, SettingError, check_names, fault, format_value
 from core.example import is_invisible
-from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Count, Fraction, Positive, check
 from data.rating_words import GivenLevels
 from data.records import require_none
@@ -73,7 +73,7 @@ def compare(
             shown to be smaller are equal within it.
         incomplete: whether inputs that some system did not answer are refused, or dropped with a note.
 
-    Raises InputFaults unless every system has one text for every input (with `drop`, for some input), and SettingFault
+    Raises InputError unless every system has one text for every input (with `drop`, for some input), and SettingError
     for wrong settings.
 
     >>> found = compare({"a": {"q1": "A cat sat.", "q2": "Yes."}, "b": {"q1": "A cat.", "q2": "No."}}, "word_count")
@@ -86,11 +86,11 @@ def compare(
     check_comparable(scored, incomplete)
     scored, dropped = drop_lacking(add_scores(scored, metrics).split_aspects())
     if not scored.scores and not scored.aspects:
-        raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
+        raise SettingError("a comparison needs metrics, scores or ratings, but there are none")
     resampling = Resampling(resamples=resamples, seed=seed)
     grid, unranked = leave_silent_out(lay_grid(scored), scored)
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
-        raise SettingFault("scores may not have a name of ratings, such as human quality")
+        raise SettingError("scores may not have a name of ratings, such as human quality")
     margins = check_margins(margin, [*grid.columns])
     partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
     features = add_normal_scores(scored.cues) if cues else None
@@ -151,7 +151,7 @@ def compare(
 
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
-    """The margin of each metric; raises SettingFault for one that is not above 0 or that belongs to no metric."""
+    """The margin of each metric; raises SettingError for one that is not above 0 or that belongs to no metric."""
     given = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(names, margin)
     check_names(given, names, "margin")
     check(Positive, **{f"margin of {name}": value for name, value in given.items()})
@@ -240,12 +240,12 @@ def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
 
 
 def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
-    """The outputs for inputs that every system answers, and a note on the others. Raises InputFaults if none."""
+    """The outputs for inputs that every system answers, and a note on the others. Raises InputError if none."""
     lacking, inputs = find_lacking(outputs), outputs.layout.input_count
     if not lacking:
         return outputs, ()
     if len(lacking) == inputs:
-        raise InputFaults([fault(outputs.locate(0)[0], 0, f"no input of {inputs} has an output of every system")])
+        raise InputError([fault(outputs.locate(0)[0], 0, f"no input of {inputs} has an output of every system")])
     counts = Counter(name for names in lacking.values() for name in names)
     lacks = ", ".join(f"{name} lacks {number}" for name, number in counts.items())
     said = f"{len(lacking)} of {inputs} inputs are left out, because some system has no output for them ({lacks})"
@@ -254,7 +254,7 @@ def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
 
 
 def check_comparable(scored: ScoredSet, incomplete: Incomplete) -> None:
-    """Raises InputFaults unless each system has exactly one output for every input (with `drop`: at most one, and for
+    """Raises InputError unless each system has exactly one output for every input (with `drop`: at most one, and for
     some input all have one), and all outputs for an input have the same context, prefix, label and references.
     """
     check(Incomplete, incomplete=incomplete)

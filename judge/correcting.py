@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.faults import SettingFault, fault
+from core.errors import SettingError, fault
 from data.records import require_none
 from judge.tables import Row, Table, format_cell, format_number, pick, tabulate
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
@@ -100,13 +100,13 @@ def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Pref
     `labels` are people's preferences, joined by input and systems; the outcomes of `given` are then those of a judge.
     Or it is the number of labels to keep of those in `given`, drawn at random.
 
-    Raises InputFaults for a label of a pair that is not judged, SettingFault for too large a number.
+    Raises InputError for a label of a pair that is not judged, SettingError for too large a number.
     """
     given = given.by_majority()
     if isinstance(labels, int):
         known = np.flatnonzero(~np.isnan(given.outcomes))
         if not 1 <= labels <= len(known):
-            raise SettingFault(f"human_labels must be a file, or a number from 1 to {len(known)}, but is {labels}")
+            raise SettingError(f"human_labels must be a file, or a number from 1 to {len(known)}, but is {labels}")
         kept = np.random.default_rng(seed).permutation(known)[:labels]
         outcomes = np.full(len(given), np.nan)
         outcomes[kept] = given.outcomes[kept]

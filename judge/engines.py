@@ -15,9 +15,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
 from core.extras import named_extras
-from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Announcing, CorpusMetric, Metric, Scores
 from core.settings import Count, NonNegative, check
 from core.source import Code, hash_sources
@@ -45,21 +45,21 @@ ray.init(sys.argv[1], log_to_driver=False)
 def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
     """The scores of one chunk as a line (`encode_scores`).
 
-    Raises InputFaults, by file and line, for examples that the metric refuses.
+    Raises InputError, by file and line, for examples that the metric refuses.
     """
     examples = [example for _, example in chunk]
     try:
         return encode_scores(metric.score(examples))
-    except ExampleFaults as faults:
+    except ExampleError as faults:
         raise faults.located(file, [line for line, _ in chunk]) from None
 
 
 def score_all(examples: ScoredSet, metric: Metric) -> Scores:
-    """The scores of all examples. Raises InputFaults, by file and line, for examples that the metric refuses."""
+    """The scores of all examples. Raises InputError, by file and line, for examples that the metric refuses."""
     try:
         return metric.score(examples.examples)
-    except ExampleFaults as faults:
-        raise InputFaults(fault(*examples.locate(i), what) for i, what in faults.at) from None
+    except ExampleError as faults:
+        raise InputError(fault(*examples.locate(i), what) for i, what in faults.at) from None
 
 
 def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]) -> dict[str, Metric]:
@@ -71,9 +71,9 @@ def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]
 
 
 def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
-    """The examples of a file that another process has read. Raises InputFaults if it has changed since."""
+    """The examples of a file that another process has read. Raises InputError if it has changed since."""
     if file.sha256() != sha256:
-        raise InputFaults([fault(file.path, 0, "the file changed while it was read: give the command again")])
+        raise InputError([fault(file.path, 0, "the file changed while it was read: give the command again")])
     for _, example in iterate_examples(file):
         yield example
 
@@ -104,7 +104,7 @@ class LocalEngine:
         return {name: metric.signature for name, metric in self.metrics.items()}
 
     def score(self, file: ScorableFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
-        """By metric the scores of each part, as a line. Raises InputFaults for examples that a metric refuses."""
+        """By metric the scores of each part, as a line. Raises InputError for examples that a metric refuses."""
         for chunk, names in parts:
             yield {name: score_chunk(self.metrics[name], file.source.path, chunk) for name in names}
 
@@ -119,7 +119,7 @@ class RayEngine:
     Every one of the `workers` actors builds its own metrics from their configurations, and reserves `cpus` and `gpus`.
     `address` is the `HOST:PORT` of a cluster; None starts one on this machine.
 
-    Raises SettingFault for wrong settings, if ray is not installed, and for a cluster that does not answer.
+    Raises SettingError for wrong settings, if ray is not installed, and for a cluster that does not answer.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class RayEngine:
         try:
             for row in scored.iter_rows():
                 found = pickle.loads(row["scored"])
-                if isinstance(found, InputFaults):
+                if isinstance(found, InputError):
                     raise found
                 yield found
         except self.ray.exceptions.RayActorError as error:
@@ -205,19 +205,19 @@ class ScoringActor:
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
-        """The metrics. Raises InputFaults if a file of one has changed."""
+        """The metrics. Raises InputError if a file of one has changed."""
         found = prepare(_build(self.given), self.read)
         changed = [name for name, metric in found.items() if metric.signature != self.signatures[name]]
         if changed:
             rule = "its files and models must stay as they are during a run, but they changed: give the command again"
-            raise InputFaults(f"{name}: {rule}" for name in changed)
+            raise InputError(f"{name}: {rule}" for name in changed)
         return found
 
     def __call__(self, row: dict[str, bytes]) -> dict[str, bytes]:
         chunk, names = pickle.loads(row["part"])
         try:
             found = {name: score_chunk(self.metrics[name], self.name, chunk) for name in names}
-        except InputFaults as faults:
+        except InputError as faults:
             found = faults
         return {"scored": pickle.dumps(found)}
 
@@ -235,7 +235,7 @@ def _prepare_local(
 
 
 def check_cluster(address: str) -> None:
-    """Raises SettingFault if no Ray cluster answers at the address.
+    """Raises SettingError if no Ray cluster answers at the address.
 
     Another process asks, because a connection that Ray has begun cannot be given up.
     """
@@ -245,4 +245,4 @@ def check_cluster(address: str) -> None:
         code = None
     if code != 0:
         rule = "engine.address must be HOST:PORT of a Ray cluster"
-        raise SettingFault(f"{rule}, but none answers at {address}")
+        raise SettingError(f"{rule}, but none answers at {address}")

@@ -9,8 +9,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from core.errors import SettingError, fault, format_value, printable
 from core.example import Example
-from core.faults import SettingFault, fault, format_value, printable
 from core.scores import Scores
 from data.cells import check_header, is_frame, list_items, name_of, to_value
 from data.columns import Columns as FrozenColumns
@@ -53,7 +53,7 @@ def read(
         refuse_scores: whether scores in the source are refused, as texts to score must not have any.
         levels: of ratings in words, the scale from the worst to the best, or a scale by aspect; a ScoredSet has them.
 
-    Raises SettingFault for another source; InputFaults with all faults of the examples as `file:line: what is wrong,
+    Raises SettingError for another source; InputError with all faults of the examples as `file:line: what is wrong,
     what was found`. The lines of examples in memory are counted from 1.
 
     >>> found = read({"a": {"q1": "Yes.", "q2": "No."}, "b": {"q1": "Maybe."}}, references={"q1": "Yes.", "q2": "No!"})
@@ -62,22 +62,22 @@ def read(
     """
     if isinstance(source, ScoredSet):
         if any(given is not None for given in (scores, references, columns)):
-            raise SettingFault("a ScoredSet has its scores, references and columns; give none beside it")
+            raise SettingError("a ScoredSet has its scores, references and columns; give none beside it")
         if refuse_scores and source.scores:
-            raise SettingFault(f"texts to score must have no scores, but have {', '.join(source.scores)}")
+            raise SettingError(f"texts to score must have no scores, but have {', '.join(source.scores)}")
         return source
     given = {} if scores is None else dict(scores)
     files: dict[str, Any] = {name: each for name, each in given.items() if isinstance(each, str | Path)}
     if isinstance(source, str | Path):
         if references is not None:
-            raise SettingFault("the references of a file stand in its lines; give none beside it")
+            raise SettingError("the references of a file stand in its lines; give none beside it")
         found = read_scored(_check_path(source), files, refuse_scores, columns=columns, levels=levels)
     else:
         named = freeze_columns(columns or {})
         rows = _add_references(_list_rows(source, named), references, dict(named))
         if rows and all(isinstance(row, Example) for row in rows):
             if columns:
-                raise SettingFault("columns name those of rows; Examples have fields")
+                raise SettingError("columns name those of rows; Examples have fields")
             found = add_outputs(_number_examples(rows), files)
         else:
             found = read_scored(
@@ -85,7 +85,7 @@ def read(
             )
     numbers = {name: _to_scores(name, each, len(found)) for name, each in given.items() if name not in files}
     if twice := [name for name in numbers if name in found.scores]:
-        raise SettingFault(f"a metric must have one score, but {twice[0]} is in the examples too")
+        raise SettingError(f"a metric must have one score, but {twice[0]} is in the examples too")
     return replace(found, scores={**found.scores, **numbers}) if numbers else found
 
 
@@ -93,7 +93,7 @@ def _check_path(source: str | Path) -> Path:
     path = Path(source)
     if isinstance(source, str) and not source.lower().removesuffix(".gz").endswith(FORMS) and not path.exists():
         rule = f"a text must be in a list, and the name of a file must end in one of {', '.join(FORMS)}"
-        raise SettingFault(f"{rule}, but got the string {format_value(source)}: pass [{format_value(source)}]")
+        raise SettingError(f"{rule}, but got the string {format_value(source)}: pass [{format_value(source)}]")
     return path
 
 
@@ -117,14 +117,14 @@ def _list_rows(source: Any, columns: FrozenColumns) -> list[Any]:
     if len(found) > 1 or None in found:
         other = next((row for row in rows if not isinstance(row, tuple(kinds))), None)
         got = f"a {type(other).__name__}" if None in found else " and ".join(sorted(filter(None, found)))
-        raise SettingFault(f"a list must hold texts, rows or Examples, but this one holds {got}")
+        raise SettingError(f"a list must hold texts, rows or Examples, but this one holds {got}")
     return [{"id": str(i), "text": row} for i, row in enumerate(rows, 1)] if found == {"texts"} else rows
 
 
 def _check_texts(system: str, texts: object) -> Mapping[str, str]:
     if not isinstance(texts, Mapping):
         rule = "a mapping must be {system: {input: text}}, and a row must be in a list"
-        raise SettingFault(f"{rule}, but {printable(system)} has a {type(texts).__name__}")
+        raise SettingError(f"{rule}, but {printable(system)} has a {type(texts).__name__}")
     return texts
 
 
@@ -142,21 +142,21 @@ def _add_references(rows: list[Any], references: References | None, columns: Map
         by_input = {str(name_of(to_value(name))): each for name, each in references.items()}
         names = [get(row, "group") or get(row, "id") for row in rows]
         if lacking := [name for name in dict.fromkeys(names) if name not in by_input]:
-            raise SettingFault(
+            raise SettingError(
                 f"references must have each input, but {len(lacking)} are missing, such as {format_value(lacking[0])}"
             )
         listed = [by_input[name] for name in names]
     else:
         if is_frame(references):
-            raise SettingFault(f"{rule}, but got a {type(references).__name__}: pass one of its columns")
+            raise SettingError(f"{rule}, but got a {type(references).__name__}: pass one of its columns")
         listed = list_items(references, rule)
         if any(get(row, "system") for row in rows):
-            raise SettingFault("systems are aligned by input, never by position: pass references={input: references}")
+            raise SettingError("systems are aligned by input, never by position: pass references={input: references}")
         if len(listed) != len(rows):
-            raise SettingFault(f"references must have those of each of {len(rows)} texts, but has {len(listed)}")
+            raise SettingError(f"references must have those of each of {len(rows)} texts, but has {len(listed)}")
     several = [[each] if isinstance(each, str) else each or [] for each in map(to_value, listed)]
     if other := [each for each in several if not isinstance(each, list) or any(not isinstance(r, str) for r in each)]:
-        raise SettingFault(f"references of a text must be one text or a list of texts, found {format_value(other[0])}")
+        raise SettingError(f"references of a text must be one text or a list of texts, found {format_value(other[0])}")
     return [
         replace(row, references=tuple(each)) if isinstance(row, Example) else {**row, "references": each}
         for row, each in zip(rows, several, strict=True)
@@ -176,7 +176,7 @@ def _to_scores(name: str, given: Any, n: int) -> Scores:
     try:
         scores = given if isinstance(given, Scores) else mark_missing(given, f"{name}|given scores")
     except (TypeError, ValueError) as error:
-        raise SettingFault(f"scores of {name} must be numbers: {error}") from None
+        raise SettingError(f"scores of {name} must be numbers: {error}") from None
     if len(scores) != n:
-        raise SettingFault(f"scores of {name} must have a number for each of {n} examples, but have {len(scores)}")
+        raise SettingError(f"scores of {name} must have a number for each of {n} examples, but have {len(scores)}")
     return scores

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.faults import SettingFault, check_names
+from core.errors import SettingError, check_names
 from core.settings import checked_dataclass
 from data.rating_words import GivenLevels, freeze_levels, number_levels
 from judge.agreement_tables import describe_chance, describe_enough, single_table
@@ -213,7 +213,7 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
     """The aspects whose ratings are labels, with the labels that metrics with one aspect give.
 
     A metric that scores a rated aspect by name has this one. It is a judge with a threshold, or if its scores are whole
-    numbers and at least half labels, or lie between the first and the last label. Raises SettingFault for unknown names
+    numbers and at least half labels, or lie between the first and the last label. Raises SettingError for unknown names
     and for ratings that are no declared label.
     """
     by_aspect = isinstance(labelling.levels, Mapping)
@@ -234,7 +234,7 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
         for name, values in scores.items():
             threshold = thresholds.get(name)
             if threshold is not None and len(labels) != 2:
-                raise SettingFault(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
+                raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
             given = values[~np.isnan(values)]
             if threshold is not None or (len(given) and labels[0] <= given.min() and given.max() <= labels[-1]):
                 judged[name], sureness[name] = assign_labels(values, labels, threshold)
@@ -246,7 +246,7 @@ def _check_labels(aspect: str, declared: Sequence[float], people: Floats) -> Flo
     others = np.setdiff1d(people[~np.isnan(people)], labels)
     if len(labels) < 2 or len(others):
         found = f"found the rating {others[0]:g}" if len(others) else "found fewer"
-        raise SettingFault(f"levels of {aspect} must be two or more that hold every rating ({_show(labels)}), {found}")
+        raise SettingError(f"levels of {aspect} must be two or more that hold every rating ({_show(labels)}), {found}")
     return labels
 
 

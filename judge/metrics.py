@@ -15,9 +15,9 @@ import yaml
 from numpy.typing import ArrayLike
 
 from core.configs import CONFIGS
+from core.errors import InputError, SettingError, check_names, printable, suggest_similar
 from core.example import Example
 from core.extras import named_extras
-from core.faults import InputFaults, SettingFault, check_names, printable, suggest_similar
 from core.scores import Metric, Scores, require
 from core.selection import score_complete
 from core.signature import signature
@@ -36,8 +36,8 @@ def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False,
     returned as it is. The first call of a process decides whether models may be fetched from the hub (`network`). A
     mapping changes some settings of an inner object. A value that refers to a run (`${stages_dir}`) is None here.
 
-    Raises SettingFault for an unknown metric, for an unknown or missing setting and for a wrong value; MissingModel
-    for a model that does not exist here.
+    Raises SettingError for an unknown metric, for an unknown or missing setting and for a wrong value;
+    MissingModelError for a model that does not exist here.
 
     >>> load_metric("bleu", order=2).signature.partition("|")[0]
     'bleu2'
@@ -51,17 +51,17 @@ def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False,
     if inspect.isroutine(metric):
         return FunctionMetric(metric, settings)
     if isinstance(metric, type) or not isinstance(metric, Metric):
-        raise SettingFault(f"a metric is a name, a metric or a function, but got {printable(repr(metric))}")
+        raise SettingError(f"a metric is a name, a metric or a function, but got {printable(repr(metric))}")
     if settings:
-        raise SettingFault(f"a metric that was built takes no settings, but got {', '.join(settings)}")
+        raise SettingError(f"a metric that was built takes no settings, but got {', '.join(settings)}")
     return metric
 
 
 def read_config(name: str) -> dict[str, Any]:
-    """The settings of a metric as plain values, with `_target_`; None in place of references. Raises SettingFault."""
+    """The settings of a metric as plain values, with `_target_`; None in place of references. Raises SettingError."""
     if name not in (names := sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))):
         similar = suggest_similar(name, names)
-        raise SettingFault(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(names)}")
+        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(names)}")
     return _drop_references(yaml.safe_load((CONFIGS / "metric" / f"{name}.yaml").read_text(encoding="utf-8")))
 
 
@@ -72,7 +72,7 @@ def _drop_references(node: Any) -> Any:
 
 
 def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with some settings replaced. Raises SettingFault for an unknown setting and a missing one."""
+    """A configuration with some settings replaced. Raises SettingError for an unknown setting and a missing one."""
     parameters = inspect.signature(resolve_name(config["_target_"])).parameters.values()
     named = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
     check_names(settings, sorted({key for key in config if not key.startswith("_")} | named), name)
@@ -81,7 +81,7 @@ def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[st
         if isinstance(default, Mapping) and "_target_" in default and isinstance(found[key], Mapping):
             found[key] = complete_settings(f"{name}.{key}", default, settings.get(key, {}))
     if missing := [key for key, value in found.items() if value == REQUIRED]:
-        raise SettingFault("\n".join(f"{name} needs {key}: pass {key}=VALUE" for key in missing))
+        raise SettingError("\n".join(f"{name} needs {key}: pass {key}=VALUE" for key in missing))
     return found
 
 
@@ -100,7 +100,7 @@ class FunctionMetric:
     The source is that of its module, or of the function itself where there is no such file (a notebook). Other modules
     that it imports are not part of the hash.
 
-    Raises SettingFault for a function without source, for settings that it does not take, and for a wrong result.
+    Raises SettingError for a function without source, for settings that it does not take, and for a wrong result.
     """
 
     requires = require()
@@ -115,20 +115,20 @@ class FunctionMetric:
         try:
             inspect.signature(self.function).bind([], **self.settings)
         except TypeError as error:
-            raise SettingFault(f"{self.name} is called as f(examples, **settings), but {error}") from None
+            raise SettingError(f"{self.name} is called as f(examples, **settings), but {error}") from None
 
     @classmethod
     def from_name(cls, name: str, settings: Mapping[str, Any] | None = None) -> FunctionMetric:
-        """The metric of `MODULE.FUNCTION`. Raises SettingFault where there is none, and where it is not allowed."""
+        """The metric of `MODULE.FUNCTION`. Raises SettingError where there is none, and where it is not allowed."""
         allowed = importable.get()
         if allowed is not None and not any(name.startswith(f"{package}.") for package in allowed):
-            raise SettingFault(f"name={name} is refused: --allow {name.partition('.')[0]} would trust this package")
+            raise SettingError(f"name={name} is refused: --allow {name.partition('.')[0]} would trust this package")
         try:
             found = resolve_name(name)
         except (ImportError, AttributeError, ValueError) as error:
-            raise SettingFault(f"name={name} must be MODULE.FUNCTION on Python's path (PYTHONPATH): {error}") from error
+            raise SettingError(f"name={name} must be MODULE.FUNCTION on Python's path (PYTHONPATH): {error}") from error
         if not inspect.isroutine(found):
-            raise SettingFault(f"name={name} must be a function, but is {printable(repr(found))}")
+            raise SettingError(f"name={name} must be a function, but is {printable(repr(found))}")
         return cls(cast(MetricFunction, found), settings or {})
 
     @property
@@ -144,12 +144,12 @@ class FunctionMetric:
             source = inspect.getsource(module if getattr(module, "__file__", None) and module else self.function)
         except (OSError, TypeError):
             what = f"the source of {self.name} is part of its signature, but cannot be read: write it in a file"
-            raise SettingFault(what) from None
+            raise SettingError(what) from None
         shown: dict[str, Any] = {f"settings.{key}": _as_setting(value) for key, value in self.settings.items()}
         try:
             return signature(self.name, source=fingerprint(source), **shown)
         except ValueError as error:
-            raise SettingFault(str(error)) from None
+            raise SettingError(str(error)) from None
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The scores of the function; NaN and infinity are NaN with a reason. Raises RuntimeError where it fails.
@@ -161,13 +161,13 @@ class FunctionMetric:
     def _call(self, examples: Sequence[Example]) -> Scores:
         try:
             found = self.function(list(examples), **self.settings)
-        except (InputFaults, SettingFault):
+        except (InputError, SettingError):
             raise
         except Exception as error:
             raise RuntimeError(f"{self.name} failed: {type(error).__name__}: {error}") from error
         aspects = found if isinstance(found, Mapping) else {"score": found}
         if not aspects:
-            raise SettingFault(f"{self.name} must return scores, but returned an empty mapping")
+            raise SettingError(f"{self.name} must return scores, but returned an empty mapping")
         values = {str(aspect): self._check(column, len(examples)) for aspect, column in aspects.items()}
         reasons: list[str | None] = [None] * len(examples)
         for aspect, column in values.items():
@@ -181,12 +181,12 @@ class FunctionMetric:
         try:
             values = np.asarray(column, dtype=np.float64)
         except (TypeError, ValueError):
-            raise SettingFault(
+            raise SettingError(
                 f"{self.name} must return numbers, but returned {printable(repr(column))[:60]}"
             ) from None
         if values.shape != (n,):
             rule = f"{self.name} must return one number per example, an array of shape ({n},)"
-            raise SettingFault(f"{rule}, but returned the shape {values.shape}")
+            raise SettingError(f"{rule}, but returned the shape {values.shape}")
         return values
 
 

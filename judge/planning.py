@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from core.errors import SettingError, check_names
 from core.example import SHOWN
-from core.faults import SettingFault, check_names
 from core.signature import join_settings
 from data.cells import list_items
 from data.files import InputFile
@@ -45,13 +45,13 @@ ASSUMED = "every figure rests on assumptions; pilot.path=FILE"
 def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread:
     """The spread of two systems' ratings in a pilot with one or more raters.
 
-    Raises SettingFault if the pilot lacks a system, if the two share fewer than 5 rated inputs, and if they differ by
+    Raises SettingError if the pilot lacks a system, if the two share fewer than 5 rated inputs, and if they differ by
     the same amount on all of them.
     """
     there = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
     if len(systems) != 2 or not set(systems) <= set(there):
         known = ", ".join(there[:SHOWN]) or "none"
-        raise SettingFault(f"pilot.systems must be two of those in the pilot ({known}), but is {list(systems)}")
+        raise SettingError(f"pilot.systems must be two of those in the pilot ({known}), but is {list(systems)}")
     ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
     place = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
     first, second = systems
@@ -61,10 +61,10 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     rated = int((~np.isnan(differences)).any(axis=0).sum())
     if rated < FEWEST_PILOT_INPUTS:
         rule = f"a pilot needs at least {FEWEST_PILOT_INPUTS} inputs for which {first} and {second} have ratings of"
-        raise SettingFault(f"{rule} {aspect}, but {pilot.name} has {rated} ({len(both)} inputs that both answered)")
+        raise SettingError(f"{rule} {aspect}, but {pilot.name} has {rated} ({len(both)} inputs that both answered)")
     if (most := np.nanmax(differences)) == np.nanmin(differences):
         rule = f"the ratings of {first} and {second} in a pilot must not differ by the same amount on every input"
-        raise SettingFault(f"{rule}, but they differ by {most:g} on all {rated} inputs of {pilot.name}")
+        raise SettingError(f"{rule}, but they differ by {most:g} on all {rated} inputs of {pilot.name}")
     return estimate_spread(differences)
 
 
@@ -95,7 +95,7 @@ def plan(
     `judge.prefer` takes them, with the verdicts of judges or of several people. `settings` are those of
     `judge.label_plans.PlanSettings`.
 
-    Raises SettingFault for wrong settings, for an aspect without ratings, and as `find_spread`; InputFaults for a wrong
+    Raises SettingError for wrong settings, for an aspect without ratings, and as `find_spread`; InputError for a wrong
     pilot.
 
     >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
@@ -108,10 +108,10 @@ def plan(
     said = () if given is None else given.notes
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
         known = ", ".join(given.aspects[:SHOWN]) or "none"
-        raise SettingFault(f"pilot.aspect must be one with ratings in the pilot ({known}), but is {aspect}")
+        raise SettingError(f"pilot.aspect must be one with ratings in the pilot ({known}), but is {aspect}")
     if how.within is None:
         if isinstance(given, Preferences):
-            raise SettingFault("a pilot of preferences plans labels: set within, half of the width of an interval")
+            raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
         assumed = Spread(how.spread_inputs, how.spread_raters)
         found = plan_study(how, assumed if given is None else find_spread(given, aspect, systems), seed)
         return replace(found, notes=(*said, *found.notes))
@@ -133,7 +133,7 @@ def read_pilot(
     """The texts, or the preferences where the pilot has pairs of systems; `data` is a loaded set in place of a file."""
     if pilot is None:
         if isinstance(data, Mapping):
-            raise SettingFault("data.columns names the columns of a pilot: give its file too, as pilot.path=FILE")
+            raise SettingError("data.columns names the columns of a pilot: give its file too, as pilot.path=FILE")
         pilot = next(iter(data), None) if isinstance(data, tuple) else data
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
         return pilot

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from core.errors import InputError, SettingError, check_names, fault, format_value
 from core.example import Example
-from core.faults import InputFaults, SettingFault, check_names, fault, format_value
 from core.settings import Fraction, check
 from data.cells import list_items
 from data.columns import freeze_columns
@@ -86,7 +86,7 @@ def prefer(
         margin: a distance of win rates from 1/2 that does not matter: pairs whose rates are shown to lie within it are
             equal.
 
-    Raises InputFaults with all faults of the files, SettingFault for wrong settings.
+    Raises InputError with all faults of the files, SettingError for wrong settings.
 
     >>> rows = [{"id": f"q{i}", "system_a": "new", "system_b": "old", "winner": "a"} for i in range(3)]
     >>> [(each.system, each.wins) for each in prefer(rows).ranking.systems]
@@ -98,7 +98,7 @@ def prefer(
         source, outputs = file, read_scored(file) if outputs is None else outputs
     given = read_given(source, columns or {})
     if outputs is None and metrics:
-        raise SettingFault("metrics score texts: outputs must hold those of the systems")
+        raise SettingError("metrics score texts: outputs must hold those of the systems")
     texts = ScoredSet("", (), {}) if outputs is None else read(outputs)
     places = place_outputs(texts)
     texts = add_scores(texts, metrics).split_aspects()
@@ -107,18 +107,18 @@ def prefer(
     labels = human_labels if isinstance(human_labels, int) else read_given(human_labels, {})
     check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
     if outputs is None and (given is None or asking is not None):
-        raise SettingFault("outputs must hold the systems' outputs: a judge reads them")
+        raise SettingError("outputs must hold the systems' outputs: a judge reads them")
     if asking is not None and not callable(getattr(asking, "compare", None)):
-        raise SettingFault("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
+        raise SettingError("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
     if given is None and asking is None:
-        raise SettingFault("preferences, or a judge that gives them, are needed, found neither")
+        raise SettingError("preferences, or a judge that gives them, are needed, found neither")
     if given is None and isinstance(labels, int):
-        raise SettingFault(f"human_labels must be a file where the judge gives the preferences, but is {labels}")
+        raise SettingError(f"human_labels must be a file where the judge gives the preferences, but is {labels}")
     if given is not None and labels is not None:
         given = add_labels(given, labels, seed)
     asked = list_pairs(texts) if given is None else given.by_majority()
     if not len(asked):
-        raise InputFaults([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
+        raise InputError([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
     verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
     first = {} if verdicts is None else verdicts.by_judge
     judges = {**{name: settle_orders(each) for name, each in first.items()}, **asked.judges}
@@ -140,7 +140,7 @@ def prefer(
             why = f"the judge gave no answer: {verdicts.reasons[0]}"
         elif np.isnan(asked.outcomes).all():
             why = 'at least one judgement needs a "winner", or human_labels give people\'s, but only judges judged'
-        raise InputFaults([fault(asked.name, 0, why)])
+        raise InputError([fault(asked.name, 0, why)])
     lengths, ranked = find_lengths(asked, texts, places), asked if given is None else given
     people = ranked.by_rater()
     line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
@@ -185,14 +185,14 @@ def describe_winners(given: Preferences, has_people: bool) -> str:
 
 
 def read_given(source: Any, columns: Columns) -> Preferences | None:
-    """Preferences in a file, rows or a DataFrame; None for none. Raises InputFaults, SettingFault for other rows."""
+    """Preferences in a file, rows or a DataFrame; None for none. Raises InputError, SettingError for other rows."""
     if source is None or isinstance(source, Preferences):
         return source
     if isinstance(source, str | Path | InputFile):
         return read_preferences(source, columns)
     rows = list_items(source, "preferences must be in a file, a list of rows or a DataFrame")
     if other := next((row for row in rows if not isinstance(row, Mapping)), None):
-        raise SettingFault(f"preferences must be rows, but one is {format_value(other)}")
+        raise SettingError(f"preferences must be rows, but one is {format_value(other)}")
     return read_preferences(InputFile(GIVEN, freeze_columns(columns), records=rows))
 
 
@@ -238,7 +238,7 @@ def find_favours(
 ) -> dict[tuple[str, str], Favour]:
     """How much more often than people each judge prefers the longer text, and systems of its own family.
 
-    Raises SettingFault for an unknown judge or system in `family`.
+    Raises SettingError for an unknown judge or system in `family`.
     """
     families = family if isinstance(family, Mapping) else dict.fromkeys(found, family)
     check_names(families, found, "family")

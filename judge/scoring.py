@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from core.errors import InputError, SettingError, fault
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
 from core.stages import Stages, check_writable
 from data.files import InputFile
@@ -161,7 +161,7 @@ def score(
         output: for a file of any length, the file to write, as `judge score` does; the result has the first examples.
         stages: a folder for finished chunks of `chunk` examples: after a kill, the same call continues after them.
 
-    Raises SettingFault and InputFaults as `read` and `load_metric` do, and where no example has what the metric needs.
+    Raises SettingError and InputError as `read` and `load_metric` do, and where no example has what the metric needs.
 
     >>> found = score(["the cat sat", "a dog"], "rouge_1", references=["the cat sat down", "a cow"])
     >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
@@ -170,10 +170,10 @@ def score(
     if stages is not None:
         check_writable("stages", Path(stages))
     if not (metrics := load_several(metric, settings)):
-        raise SettingFault("at least one metric is needed, found none")
+        raise SettingError("at least one metric is needed, found none")
     if output is not None:
         if not isinstance(source, Path | str) or references is not None:
-            raise SettingFault("output needs a file of texts with their references")
+            raise SettingError("output needs a file of texts with their references")
         given = InputFile.of(source, columns=columns, levels=levels)
         path, engine = check_output(str(output), given), LocalEngine(metrics)
         file = check_scorable(given, metrics, chunk)
@@ -190,7 +190,7 @@ def score(
 def score_file(
     file: ScorableFile, engine: Engine, signatures: Mapping[str, str], output: Path, stages: Stages, progress: Progress
 ) -> ScoredTexts:
-    """Scores a file as `keep_scores` and writes `output`. Raises InputFaults, by file and line."""
+    """Scores a file as `keep_scores` and writes `output`. Raises InputError, by file and line."""
     gc.freeze()  # a long file makes many objects; what was there before need not be searched for garbage each time
     try:
         parts = write_scores(file, keep_scores(file, engine, signatures, stages, progress), output)
@@ -213,11 +213,11 @@ def write_meta(found: ScoredTexts, output: Path) -> None:
 def load_several(metric: Metrics, settings: Mapping[str, Any]) -> dict[str, Metric]:
     """The metrics by name: the given one, that of a configuration or a function, or the first word of a signature.
 
-    Raises SettingFault for settings of several metrics and for a name given twice.
+    Raises SettingError for settings of several metrics and for a name given twice.
     """
     several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence | Mapping) else list(metric)
     if len(several) > 1 and settings:
-        raise SettingFault(f"{', '.join(settings)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
+        raise SettingError(f"{', '.join(settings)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
     if isinstance(metric, Mapping):
         return {name: load_metric(each, **settings) for name, each in metric.items()}
     found: dict[str, Metric] = {}
@@ -225,7 +225,7 @@ def load_several(metric: Metrics, settings: Mapping[str, Any]) -> dict[str, Metr
         loaded = load_metric(each, **settings)
         name = each if isinstance(each, str) else getattr(each, "__name__", loaded.signature.partition("|")[0])
         if name in found:
-            raise SettingFault(f"each metric needs a name of its own, but two are called {name}")
+            raise SettingError(f"each metric needs a name of its own, but two are called {name}")
         found[name] = loaded
     return found
 
@@ -239,11 +239,11 @@ def add_scores(examples: ScoredSet, metrics: Metrics) -> ScoredSet:
 def name_metrics(metrics: Mapping[str, T], metric: T | None, name: str | None) -> dict[str, T]:
     """The metrics to run, or their configurations, by name: `metric=NAME` and `metrics=[...]`.
 
-    Raises SettingFault for a name given twice.
+    Raises SettingError for a name given twice.
     """
     single = {} if metric is None else {name or "metric": metric}
     if twice := [name for name in single if name in metrics]:
-        raise SettingFault(f"metrics must name each metric once, but metric={twice[0]} is in metrics too")
+        raise SettingError(f"metrics must name each metric once, but metric={twice[0]} is in metrics too")
     return {**single, **metrics}
 
 
@@ -256,20 +256,20 @@ def check_scored(
 ) -> ScoredFile:
     """Checks the file, and the names of the metrics to run, `metric` and `metrics`, before one is loaded.
 
-    Raises SettingFault for a corpus, and InputFaults as `check` does, for a file without scores (nor ratings, with
+    Raises SettingError for a corpus, and InputError as `check` does, for a file without scores (nor ratings, with
     `or_ratings`) if no metric runs, and for a metric that is in the file already.
     """
     if not isinstance(file, ScoredFile):
-        raise SettingFault("data must be a file of texts: data.path=FILE; sets of other forms are for the experiments")
+        raise SettingError("data must be a file of texts: data.path=FILE; sets of other forms are for the experiments")
     check(file)
     names = [*([] if metric is None else [metric]), *metrics]
     if not (file.scores or names or (or_ratings and file.aspects)):
         rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=NAME'
-        raise InputFaults([fault(file.source.path, 0, f"{rule}, found none")])
+        raise InputError([fault(file.source.path, 0, f"{rule}, found none")])
     for name in names:
         if any(given == name or given.startswith(f"{name}/") for given in file.scores):
             rule = f"a metric must have one score, but {name} is also in the file"
-            raise InputFaults([fault(file.source.path, 0, rule)])
+            raise InputError([fault(file.source.path, 0, rule)])
     return file
 
 

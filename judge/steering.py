@@ -114,7 +114,7 @@ def steer(
         samples: texts of each prompt; the first one is drawn with `seed`, each further one with the next seed.
         network: whether the generator may be fetched from the hub; the first call of a process decides.
 
-    Raises SettingFault for wrong settings and a guide of other tokens; InputFaults for a prompt that leaves no room
+    Raises SettingError for wrong settings and a guide of other tokens; InputError for a prompt that leaves no room
     for the new tokens and for a missing model.
     """
     if not network:
@@ -154,7 +154,7 @@ def write_steps(
 ) -> Iterator[SteeredText]:
     """The texts after each step; nothing is computed for a step that nobody asks for.
 
-    Raises SettingFault or InputFaults for wrong settings, a blank prompt or one that is too long for the generator, and
+    Raises SettingError or InputError for wrong settings, a blank prompt or one that is too long for the generator, and
     more candidates than the generator has tokens.
     """
     from oumg.generation import check_candidates, encode_prompts, make_guidance, write_tokens

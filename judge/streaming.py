@@ -16,8 +16,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import IO, Any
 
+from core.errors import InputError, fault
 from core.example import Example
-from core.faults import InputFaults, fault
 from core.scores import LOST, CorpusMetric, Field, Metric, Scores, required_fields
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
@@ -41,7 +41,7 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 def check_output(path: str, given: Source, endings: Sequence[str] = WRITTEN, standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it; if `standard`, `-` is standard output.
 
-    Raises InputFaults for another ending, for what is not a regular file (a folder, a link, a device), for the input
+    Raises InputError for another ending, for what is not a regular file (a folder, a link, a device), for the input
     file itself (`given`), and for a path in a folder that does not exist.
     """
     file = Path(str(path))  # it may be called 5
@@ -49,20 +49,20 @@ def check_output(path: str, given: Source, endings: Sequence[str] = WRITTEN, sta
         return file
     hint = "; output=- writes to standard output" if standard else ""
     if special := describe_special(file):
-        raise InputFaults([f"output must be a regular file, found {special}{hint}"])
+        raise InputError([f"output must be a regular file, found {special}{hint}"])
     if not file.name.lower().endswith(tuple(endings)):
-        raise InputFaults([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
+        raise InputError([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
     read = InputFile.of(given)
     if os.path.realpath(file) in map(os.path.realpath, [read.path, *(path for _, path in read.aligned)]):
-        raise InputFaults([f"output and data.path must be different files, found {file} for both"])
+        raise InputError([f"output and data.path must be different files, found {file} for both"])
     if not file.parent.is_dir():
-        raise InputFaults([f"output must be in an existing folder, but there is no {file.parent}"])
+        raise InputError([f"output must be in an existing folder, but there is no {file.parent}"])
     probe = file.with_name(f".{file.name}.meta.json.{os.getpid()}.partial")  # the longest name beside it
     try:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise InputFaults([f"output cannot be {file}: {error.strerror}"]) from error
+        raise InputError([f"output cannot be {file}: {error.strerror}"]) from error
     return file
 
 
@@ -99,7 +99,7 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any] | Metri
 
     A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
 
-    Raises InputFaults, by file and line, for a faulty file, and for each metric whose fields no example has.
+    Raises InputError, by file and line, for a faulty file, and for each metric whose fields no example has.
     """
     check(Count, chunk=chunk)
     source = InputFile.of(data)
@@ -126,7 +126,7 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any] | Metri
                 places.append(held.tell())
                 now, waiting = [], set(metrics)
         if len(ends) == 1 and waiting:
-            raise InputFaults([each for name in metrics if name in waiting for each in faults[name]])
+            raise InputError([each for name in metrics if name in waiting for each in faults[name]])
         pickle.dump(now, held, pickle.HIGHEST_PROTOCOL)
         if waiting:  # examples at the end that cannot be scored belong to the last chunk
             del ends[-1], places[-1]
@@ -157,7 +157,7 @@ def keep_scores(
     """Scores a file in order, chunk by chunk; returns the stage of each metric.
 
     After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
-    one. Chunks in which answers were lost are scored again. Raises InputFaults, by file and line, for examples that a
+    one. Chunks in which answers were lost are scored again. Raises InputError, by file and line, for examples that a
     metric refuses.
     """
     names = list(signatures)
@@ -175,7 +175,7 @@ def keep_scores(
 def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
     """The file with its scores, then those of the metrics, which are kept as `judge score` keeps them.
 
-    Raises InputFaults by file and line.
+    Raises InputError by file and line.
     """
     found = dict(file.scores)
     sha256 = file.source.sha256() if metrics else ""

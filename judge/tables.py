@@ -20,8 +20,8 @@ from rich.console import Group
 from rich.constrain import Constrain
 from rich.table import Table as TerminalTable
 
+from core.errors import SettingError, printable
 from core.extras import named_extras
-from core.faults import SettingFault, printable
 from meta_eval.bootstrap import Estimate
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
 
@@ -137,7 +137,7 @@ class Table:
     def to_frame(self) -> Any:
         """The rows as a DataFrame of pandas, the interval of an estimate `NAME` as `NAME_low` and `NAME_high`.
 
-        Raises SettingFault if pandas is not installed.
+        Raises SettingError if pandas is not installed.
         """
         with named_extras():
             import pandas
@@ -277,11 +277,11 @@ class Result:
     def to_frame(self: Any, title: str | None = None) -> Any:
         """The table of this title, or the first one, as a DataFrame (see `Table.to_frame`).
 
-        Raises SettingFault without pandas, and for a title that no table has.
+        Raises SettingError without pandas, and for a title that no table has.
         """
         tables: dict[str, Table] = {table.title: table for table in self.tables}
         if title is not None and title not in tables:
-            raise SettingFault(f"there is no table {title!r}; the tables are {', '.join(tables)}")
+            raise SettingError(f"there is no table {title!r}; the tables are {', '.join(tables)}")
         return tables[title or next(iter(tables))].to_frame()
 
     def _repr_html_(self: Any) -> str:

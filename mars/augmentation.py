@@ -16,7 +16,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from core.faults import ExampleFaults
+from core.errors import ExampleError
 from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
 from mars.masking import Blank, Kept, Template
 from mars.references import Augmentation, Augmented, Fill, Job
@@ -45,8 +45,8 @@ class SelfPlanningAugmenter:
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The augmented reference of every job, in their order. A template without a blank needs no model.
 
-        Raises ExampleFaults, before the model is called, for all templates that are too long for the model even
-        without context, and SettingFault for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
+        Raises ExampleError, before the model is called, for all templates that are too long for the model even
+        without context, and SettingError for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
         """
         results = [Augmented("".join(_list_kept_texts(job.template)), (), 0.0, 0) for job in jobs]
         blank = [i for i, job in enumerate(jobs) if any(isinstance(part, Blank) for part in job.template)]
@@ -88,7 +88,7 @@ def _join_text(template: Template, fills: Sequence[Fill]) -> str:
 
 
 def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) -> list[TokenJob]:
-    """The jobs in tokens. Raises ExampleFaults, with their indices, for jobs that are too long."""
+    """The jobs in tokens. Raises ExampleError, with their indices, for jobs that are too long."""
     lm, settings = filler.lm, filler.settings
     contexts = [job.context.rstrip() if settings.use_context else "" for job in jobs]
     templates = [_separate_from_context(job.template, context) for job, context in zip(jobs, contexts, strict=True)]
@@ -115,7 +115,7 @@ def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) 
         fitting, dropped = cut_end(ids[context], min(readable - needed, settings.max_context))
         found.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
     if faults:
-        raise ExampleFaults(faults)
+        raise ExampleError(faults)
     return found
 
 

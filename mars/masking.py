@@ -55,7 +55,7 @@ def count_corpus(texts: Sequence[str]) -> DocumentFrequencies:
 
 
 def load_documents(path: Path | str) -> DocumentFrequencies:
-    """Counts a corpus (`read_documents`). Raises InputFaults for what is wrong with the file."""
+    """Counts a corpus (`read_documents`). Raises InputError for what is wrong with the file."""
     return count_corpus(read_documents(path))
 
 

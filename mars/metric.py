@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.metric import BaseMetric
 from core.scores import Scores, require
 from core.selection import references_of
@@ -105,7 +105,7 @@ class MARS(BaseMetric):
         for the IDF of Eq. 1 (`read_documents`). `static_vectors` takes the encoder's input embeddings as word vectors
         (Table 4).
 
-        Raises SettingFault for settings that break a rule, before any model is loaded, and MissingModel.
+        Raises SettingError for settings that break a rule, before any model is loaded, and MissingModelError.
         """
         check(AugmenterName, augmenter=augmenter)
         check(AscendingRatios, ratios=ratios)
@@ -116,7 +116,7 @@ class MARS(BaseMetric):
         filler = None
         if augmenter != "none":
             if language_model is None:
-                raise SettingFault(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
+                raise SettingError(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
             if augmenter == "naive":
                 masked = MaskedLM.from_pretrained(language_model, device, dtype)
                 filler = NaiveAugmenter(masked, augmentation.use_context, token_budget)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.faults import ExampleFaults
+from core.errors import ExampleError
 from mars.masking import Blank, Kept
 from mars.references import Augmented, Fill, Job
 from models.masked import MaskedLM, most_likely_at_masks
@@ -26,14 +26,14 @@ class NaiveAugmenter:
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The references with their blanks filled, in the order of the jobs. These fills have no perplexity.
 
-        Raises ExampleFaults for all references that are longer than the model reads.
+        Raises ExampleError for all references that are longer than the model reads.
         """
         texts = [self._mask(job) for job in jobs]
         special = 2 + self.lm.separators
         rooms = [self.lm.max_length - len(text) - special for text in texts]
         if faults := [(i, room) for i, room in enumerate(rooms) if room < 0]:
             rule = f"the model reads {self.lm.max_length} tokens at once, but the reference alone has"
-            raise ExampleFaults((i, f"{rule} {len(texts[i])} and {special} special ones") for i, _ in faults)
+            raise ExampleError((i, f"{rule} {len(texts[i])} and {special} special ones") for i, _ in faults)
         contexts = [self._encode(job.context) if self.use_context else [] for job in jobs]
         cut = [cut_end(context, room) for context, room in zip(contexts, rooms, strict=True)]
         rows = [self.lm.framed(context, text) for (context, _), text in zip(cut, texts, strict=True)]

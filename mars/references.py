@@ -7,8 +7,8 @@ from math import isinf
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from core.errors import ExampleError
 from core.example import Example
-from core.faults import ExampleFaults
 from core.selection import references_of
 from core.settings import Count, Positive, Size, checked_dataclass
 from core.stages import Stages, fingerprint
@@ -80,7 +80,7 @@ class Augmenter(Protocol):
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The references with their blanks filled, in the order of the jobs; equal jobs give equal results.
 
-        Raises ExampleFaults, before the model is called, for all jobs that the model cannot read.
+        Raises ExampleError, before the model is called, for all jobs that the model cannot read.
         """
         ...
 
@@ -209,7 +209,7 @@ def _augment(
     """The filled references by key, and by key the reasons of jobs that the augmenter refuses."""
     try:
         return dict(zip(keys, augmenter.augment([jobs[key] for key in keys]), strict=True)), {}
-    except ExampleFaults as faults:
+    except ExampleError as faults:
         refused = {keys[i]: what for i, what in faults.at}
     rest = [key for key in keys if key not in refused]
     return dict(zip(rest, augmenter.augment([jobs[key] for key in rest]), strict=True)), refused

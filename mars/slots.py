@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer, DynamicSlidingWindowLayer
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from models.batching import pad
 from models.causal import CausalLM
 from models.model import last_hidden_states
@@ -218,16 +218,16 @@ def count_readable(lm: CausalLM) -> int:
 
 @torch.inference_mode()
 def check_model(lm: CausalLM) -> None:
-    """Raises SettingFault for a model that cannot be read in slots or whose logits are not h E^T.
+    """Raises SettingError for a model that cannot be read in slots or whose logits are not h E^T.
 
     It has to place tokens by `position_ids`, to respect a 4-D attention mask and to see all the tokens before (GPT-2,
     GPT-NeoX, OPT, Llama, Qwen2, Gemma 3 do). Four tokens are read at once and in slots with a rejected branch between.
     """
     name = type(lm.model).__name__
     if any(type(layer) not in SEEING for layer in DynamicCache(config=lm.model.config).layers):
-        raise SettingFault(f"MARS needs a model in which every layer sees all tokens before, but {name} has others")
+        raise SettingError(f"MARS needs a model in which every layer sees all tokens before, but {name} has others")
     if "position_ids" not in inspect.signature(type(lm.model).forward).parameters:
-        raise SettingFault(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")
+        raise SettingError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")
     ids = [lm.start, *(i for i in range(len(lm.tokenizer)) if i != lm.start)][:4]
     ids += [lm.start] * (4 - len(ids))
     plain = lm.model(input_ids=torch.tensor([ids], device=lm.device), use_cache=False).logits[0]
@@ -240,7 +240,7 @@ def check_model(lm: CausalLM) -> None:
     tolerance = spread * max(0.01, 8 * torch.finfo(plain.dtype).eps)
     difference = float((slotted - plain).abs().max())
     if not difference <= tolerance:
-        raise SettingFault(
+        raise SettingError(
             "MARS needs a model that places tokens by position_ids, respects a 4-D attention mask and whose logits are "
             f"its hidden states times its output embeddings, but the logits of {name} differ by {difference:.2g}: "
             "take a model such as GPT-2, with attention sdpa or eager"

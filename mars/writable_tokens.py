@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from data.words import begins_inside_word, ends_in_word, is_punctuation
 
 BANNED = {"Cc", "Zl", "Zp"}  # control characters, among them all line breaks; separators of lines and paragraphs
@@ -48,7 +48,7 @@ class WritableTokens:
     """The bytes of every token and the tokens that may follow; `size` is that of the model's output layer."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:
-        """Raises SettingFault for a tokenizer that is not a byte-level BPE."""
+        """Raises SettingError for a tokenizer that is not a byte-level BPE."""
         table = {character: byte for byte, character in bytes_to_unicode().items()}
         special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
         tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
@@ -59,7 +59,7 @@ class WritableTokens:
             elif all(character in table for character in token):
                 self.bytes.append(bytes(table[character] for character in token))
             else:
-                raise SettingFault(
+                raise SettingError(
                     f"MARS needs a byte-level BPE (GPT-2, Llama 3, Qwen), but {type(tokenizer).__name__} of "
                     f"{tokenizer.name_or_path!r} has the token {token!r}"
                 )
@@ -71,9 +71,9 @@ class WritableTokens:
         self._allowed: dict[tuple[bytes, int, bool], Bool[Tensor, " vocabulary"]] = {}
         self._missing: dict[bytes, list[int | None]] = {}
         if not self.allowed(b"", 0).any():
-            raise SettingFault(f"none of the {len(tokens)} tokens of {tokenizer.name_or_path!r} may be written")
+            raise SettingError(f"none of the {len(tokens)} tokens of {tokenizer.name_or_path!r} may be written")
         if not self.allowed(b"", 0, after_word=True).any():
-            raise SettingFault(
+            raise SettingError(
                 f"MARS needs a tokenizer with a token that begins a new word, such as a space, but none of the "
                 f"{len(tokens)} tokens of {tokenizer.name_or_path!r} does"
             )

@@ -12,7 +12,7 @@ import torch
 from huggingface_hub import get_safetensors_metadata
 from huggingface_hub.errors import HTTPError, NotASafetensorsRepoError  # pyright: ignore[reportPrivateImportUsage]
 
-from core.faults import MissingModel, SettingFault
+from core.errors import MissingModelError, SettingError
 from models.folders import find_weights
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -22,24 +22,24 @@ MEMORY, GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")  
 
 
 def check_device(device: str, dtype: str = "float32") -> None:
-    """Raises SettingFault for a device that this machine lacks, an unknown dtype, and one that the device lacks."""
+    """Raises SettingError for a device that this machine lacks, an unknown dtype, and one that the device lacks."""
     try:
         asked = torch.device(device)
     except RuntimeError:
-        raise SettingFault(f"device must be cpu, cuda, cuda:NUMBER or mps, but is {device!r}") from None
+        raise SettingError(f"device must be cpu, cuda, cuda:NUMBER or mps, but is {device!r}") from None
     if dtype not in (*DTYPES, AUTO):
-        raise SettingFault(f"dtype must be one of {', '.join((*DTYPES, AUTO))}, but is {dtype!r}")
+        raise SettingError(f"dtype must be one of {', '.join((*DTYPES, AUTO))}, but is {dtype!r}")
     if asked.type == "cpu":
         return
     there = torch.accelerator.current_accelerator(check_available=True)
     count = torch.accelerator.device_count() if there is not None and there.type == asked.type else 0
     if (asked.index or 0) >= count:
-        raise SettingFault(
+        raise SettingError(
             f"device={device}, but this machine has {count} devices of the kind {asked.type}: set another device, or "
             "install a torch that was built for it"
         )
     if asked.type == "cuda" and dtype == "bfloat16" and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise SettingFault(f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} lacks it: set float16 or float32")
+        raise SettingError(f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} lacks it: set float16 or float32")
 
 
 def choose_dtype(device: str, dtype: str) -> str:
@@ -58,14 +58,14 @@ def choose_dtype(device: str, dtype: str) -> str:
 
 
 def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
-    """Raises SettingFault for a model whose weights (safetensors) need more memory than one of the devices has free."""
+    """Raises SettingError for a model whose weights (safetensors) need more memory than one of the devices has free."""
     if (count := count_weights(name)) is None:
         return
     needed = count * getattr(torch, dtype).itemsize
     for device in dict.fromkeys(devices):
         free = free_memory(device)
         if free is not None and needed > free:
-            raise SettingFault(
+            raise SettingError(
                 f"the weights of {name} ({count / 1e9:.2f} billion) need {needed / 1e9:.1f} GB in {dtype}, but "
                 f"{device} has {free / 1e9:.1f} GB free: set a smaller model, another device"
                 + (", or dtype=bfloat16 for half of it" if dtype == "float32" else "")
@@ -75,8 +75,8 @@ def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
 def count_weights(name: str | Path) -> int | None:
     """The number of weights of a model by the headers of its safetensors files; None where it has none.
 
-    Of a model on the hub the headers alone are fetched, unless the hub must not be asked. Raises MissingModel for a
-    file that is not whole, InputFaults as `check_folder`.
+    Of a model on the hub the headers alone are fetched, unless the hub must not be asked. Raises MissingModelError for
+    a file that is not whole, InputError as `check_folder`.
     """
     files = find_weights(name)
     if files and files[0].suffix == ".safetensors":
@@ -103,7 +103,7 @@ def _count_in_file(path: Path) -> int:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         is_whole, count = False, 0
     if not is_whole:
-        raise MissingModel(str(path.parent), f"{path.name} is not a whole safetensors file: fetch it again")
+        raise MissingModelError(str(path.parent), f"{path.name} is not a whole safetensors file: fetch it again")
     return count
 
 

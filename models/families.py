@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, SettingFault, fault
+from core.errors import InputError, SettingError, fault
 from core.settings import check
 from models.folders import find_folder
 
@@ -171,8 +171,8 @@ def find_family(config: Any, tokenizer: PreTrainedTokenizerBase, order: Order | 
     `order` says how a causal model reads. None: it fills in the middle if its vocabulary has the tokens of a family
     that does, and otherwise reads left to right.
 
-    Raises SettingFault for an encoder-decoder model of an unknown type, for fill-in-the-middle without the tokens of a
-    family, and for an order of an encoder-decoder model; InputFaults as `check_ids`.
+    Raises SettingError for an encoder-decoder model of an unknown type, for fill-in-the-middle without the tokens of a
+    family, and for an order of an encoder-decoder model; InputError as `check_ids`.
     """
     if order is not None:
         check(Order, order=order)
@@ -187,7 +187,7 @@ def find_family(config: Any, tokenizer: PreTrainedTokenizerBase, order: Order | 
             return family
     if order is None:
         return LEFT_TO_RIGHT
-    raise SettingFault(
+    raise SettingError(
         f"fill-in-the-middle needs the tokens of one of {', '.join(family.name for family in MIDDLES)}, such as "
         f"{MIDDLES[1].marks[0]}, but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has none of them: choose "
         "another model, or the order left-to-right"
@@ -196,7 +196,7 @@ def find_family(config: Any, tokenizer: PreTrainedTokenizerBase, order: Order | 
 
 def _find_encoder_decoder(config: Any, tokenizer: PreTrainedTokenizerBase, order: Order | None) -> Family:
     if order is not None:
-        raise SettingFault(
+        raise SettingError(
             f"order is for causal models, but the model is an encoder-decoder of the type {config.model_type!r}: "
             "leave it out"
         )
@@ -205,14 +205,14 @@ def _find_encoder_decoder(config: Any, tokenizer: PreTrainedTokenizerBase, order
             check_ids(config, tokenizer)
             return family
     types = [model_type for family in ENCODER_DECODERS for model_type in family.model_types]
-    raise SettingFault(
+    raise SettingError(
         f"infilling is known for causal models and for {', '.join(types)}, but the model is of the type "
         f"{config.model_type!r}"
     )
 
 
 def check_ids(config: Any, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raises InputFaults, with the file, for ids of mask, end or unknown token that differ from the pretraining's."""
+    """Raises InputError, with the file, for ids of mask, end or unknown token that differ from the pretraining's."""
     size = config.vocab_size
     wanted = PRETRAINED.get((config.model_type, size), {})
     name = str(tokenizer.name_or_path)
@@ -229,4 +229,4 @@ def check_ids(config: Any, tokenizer: PreTrainedTokenizerBase) -> None:
         if i >= size
     ]
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)

@@ -25,7 +25,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
-from core.faults import InputFaults, SettingFault, fault
+from core.errors import InputError, SettingError, fault
 from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
 from core.stages import file_sha256
 from data.text_files import temporary_path
@@ -309,12 +309,12 @@ class ChecksummedCheckpointIO(TorchCheckpointIO):
     def load_checkpoint(
         self, path: Path | str, map_location: Any = None, weights_only: bool | None = True
     ) -> dict[str, Any]:
-        """Reads tensors and plain values; raises InputFaults for anything else, because a pickle may run code."""
+        """Reads tensors and plain values; raises InputError for anything else, because a pickle may run code."""
         try:
             return torch.load(path, map_location=map_location or "cpu", weights_only=True)
         except UnpicklingError as error:
             what = "a checkpoint must hold tensors and plain values only; delete this file to train again"
-            raise InputFaults([fault(path, 0, what)]) from error
+            raise InputError([fault(path, 0, what)]) from error
 
 
 def is_whole(path: Path) -> bool:
@@ -345,7 +345,7 @@ def fit(
     called with `settings` and what this function sets; it adds the hardware. A call that was killed resumes from
     `folder/checkpoints/last.ckpt`. In the end `folder` holds `curve.json` and the files that `save(folder)` writes, and
     the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... hold the weights of every epoch, too. Raises
-    SettingFault where `monitor` is a number in no epoch.
+    SettingError where `monitor` is a number in no epoch.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
@@ -371,7 +371,7 @@ def fit(
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     if best.best_model_score is not None and not best.best_model_score.isfinite():
-        raise SettingFault(f"the training diverged, {monitor} is a number in no epoch: lower the learning rate")
+        raise SettingError(f"the training diverged, {monitor} is a number in no epoch: lower the learning rate")
     module.cpu().eval()
 
     def load(file: Path) -> None:

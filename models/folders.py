@@ -12,7 +12,7 @@ from typing import Any
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError, safe_open
 
-from core.faults import InputFaults, MissingModel, SettingFault, blame_file, fault, format_value
+from core.errors import InputError, MissingModelError, SettingError, blame_file, fault, format_value
 
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json")  # a model's folder has one of them
 ADAPTER, INDEX, TOKENIZER = "adapter_config.json", ".index.json", "tokenizer_config.json"
@@ -48,7 +48,7 @@ def find_folder(name: str | Path) -> Path | None:
 def find_weights(name: str | Path) -> list[Path]:
     """The files of a model's weights on this machine; empty where one is missing.
 
-    Raises InputFaults as `check_folder`.
+    Raises InputError as `check_folder`.
     """
     if (folder := find_folder(name)) is None:
         return []
@@ -65,14 +65,19 @@ def find_weights(name: str | Path) -> list[Path]:
 
 
 def check_model_folder(folder: Path) -> None:
-    """`check_folder` for a folder in the form of transformers; raises MissingModel for one without a model's files."""
+    """`check_folder` for a folder in the form of transformers.
+
+    Raises MissingModelError for a folder without a model's files.
+    """
     if not any((folder / file).is_file() for file in FILES):
-        raise MissingModel(str(folder), f"a model's folder has {' or '.join(FILES)}, but this one has none of them")
+        raise MissingModelError(
+            str(folder), f"a model's folder has {' or '.join(FILES)}, but this one has none of them"
+        )
     check_folder(folder)
 
 
 def check_folder(folder: Path) -> None:
-    """Raises InputFaults with file and key for what a model's folder must not hold; weights are checked when loaded.
+    """Raises InputError with file and key for what a model's folder must not hold; weights are checked when loaded.
 
     That is a link out of the folder (the cache of the hub links its own files), what is no file, an adapter, an index
     of other files than its folder's, and arguments for loaders that are not among those that are allowed. What else
@@ -84,7 +89,7 @@ def check_folder(folder: Path) -> None:
             for file in sorted(folder.rglob(pattern)):
                 faults += [fault(file, 0, what) for what in _find_absurd(file, folder)]
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)
 
 
 def _find_foreign(folder: Path) -> Iterator[str]:
@@ -109,7 +114,7 @@ def _find_absurd(file: Path, folder: Path) -> Iterator[str]:
     """What is wrong in a file of settings of a folder."""
     with blame_file(file):
         if (size := file.stat().st_size) > LARGEST_SETTINGS:
-            raise SettingFault(f"must have at most {LARGEST_SETTINGS} bytes, but has {size}")
+            raise SettingError(f"must have at most {LARGEST_SETTINGS} bytes, but has {size}")
         content = json.loads(file.read_text(encoding="utf-8"))
     if file.name == ADAPTER:
         yield "an adapter reads the weights of another model: merge it into that one and save the result"

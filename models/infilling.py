@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import AutoConfig, PreTrainedTokenizerBase
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.settings import Count, checked_dataclass
 from models.causal import find_start
 from models.conditional import load_conditional
@@ -61,7 +61,7 @@ class Infilling:
 def make_infilling(family: Family, tokenizer: PreTrainedTokenizerBase) -> Infilling:
     """The family in the ids of a tokenizer.
 
-    Raises SettingFault where one of the family's tokens is none of the tokenizer's.
+    Raises SettingError where one of the family's tokens is none of the tokenizer's.
     """
 
     def find_id(token: str) -> int:
@@ -79,10 +79,10 @@ def make_infilling(family: Family, tokenizer: PreTrainedTokenizerBase) -> Infill
 
 
 def find_token(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
-    """The id of a token. Raises SettingFault for a tokenizer that does not know it."""
+    """The id of a token. Raises SettingError for a tokenizer that does not know it."""
     index = tokenizer.convert_tokens_to_ids(token)
     if not isinstance(index, int) or index == tokenizer.unk_token_id:
-        raise SettingFault(
+        raise SettingError(
             f"infilling needs {token!r} as one token, but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} "
             "does not know it"
         )
@@ -158,7 +158,7 @@ def encode_infills(
 
     Text that spells a special token is text. With `closed`, the closing token of the segment is scored too.
 
-    Raises SettingFault as `make_infilling`.
+    Raises SettingError as `make_infilling`.
     """
     infilling = make_infilling(family, tokenizer)
     if AROUND in family.source:

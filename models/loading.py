@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from core.faults import InputFaults, MissingModel, blame_file
+from core.errors import InputError, MissingModelError, blame_file
 from core.stages import file_sha256, fingerprint
 from models.folders import check_model_folder, find_folder, find_weight
 
@@ -46,12 +46,12 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
 
     What is loaded is tried with one text. A tokenizer's dropout, which draws other tokens in each run, is off.
 
-    Raises MissingModel where neither a folder nor a reachable hub has it, for a model that needs its own code, for a
-    folder with broken files, for weights that are missing, too large or no numbers, and for what fails when it is
-    tried; InputFaults as `check_folder`.
+    Raises MissingModelError where neither a folder nor a reachable hub has it, for a model that needs its own code, for
+    a folder with broken files, for weights that are missing, too large or no numbers, and for what fails when it is
+    tried; InputError as `check_folder`.
     """
     if Path(name).is_file():
-        raise MissingModel(str(name), "a model is a folder or a name of the model hub, but this is a file")
+        raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
     if (folder := find_folder(name)) is not None:
         check_model_folder(folder)
     try:
@@ -72,13 +72,13 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
         raise _missing(str(name), error) from error
     except _WeightError as error:
         place = find_folder(name)
-        raise MissingModel(str(find_weight(place, error.name) if place else name), str(error)) from error
-    except (InputFaults, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt):
+        raise MissingModelError(str(find_weight(place, error.name) if place else name), str(error)) from error
+    except (InputError, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt):
         raise
     except BaseException as error:  # for a broken file the libraries raise any class; a panic of Rust is no Exception
         if "trust_remote_code" in str(error):
             what = "this model needs Python code that comes with it, and such code is never run"
-            raise MissingModel(str(name), what) from error
+            raise MissingModelError(str(name), what) from error
         if find_folder(name) is None:
             raise
         raise _missing(str(name), error) from error
@@ -227,7 +227,7 @@ def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
 
 
 def check_tokens(name: Path | str, tokenizer: Any, count: int, unread: Collection[str] = ()) -> None:
-    """Raises MissingModel for a tokenizer with a token that a model of `count` tokens does not know.
+    """Raises MissingModelError for a tokenizer with a token that a model of `count` tokens does not know.
 
     Its `unread` tokens (`pad_token`, `mask_token`) may be such tokens, as the mask of facebook/bart-large-cnn is.
     """
@@ -235,7 +235,7 @@ def check_tokens(name: Path | str, tokenizer: Any, count: int, unread: Collectio
     beyond = {token: i for token, i in tokenizer.get_vocab().items() if i >= count and token not in unused}
     if beyond:
         token, i = max(beyond.items(), key=lambda item: item[1])
-        raise MissingModel(
+        raise MissingModelError(
             str(name), f"the tokenizer's token {token!r} has the id {i}, but the model has {count} tokens"
         )
 
@@ -243,7 +243,7 @@ def check_tokens(name: Path | str, tokenizer: Any, count: int, unread: Collectio
 def load_weights(build: Callable[[], Module], path: Path) -> Module:
     """The module that `build` makes, with the weights of a safetensors file.
 
-    Raises InputFaults where the file is broken or has other weights, before memory is taken for the module's own.
+    Raises InputError where the file is broken or has other weights, before memory is taken for the module's own.
     """
     with blame_file(path):
         weights = load_file(path)
@@ -255,21 +255,21 @@ def load_weights(build: Callable[[], Module], path: Path) -> Module:
     return module
 
 
-def _missing(name: str, error: BaseException) -> MissingModel:
+def _missing(name: str, error: BaseException) -> MissingModelError:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if Path(name).is_dir():
-        return MissingModel(name, f"the model in this folder cannot be loaded: {said}")
+        return MissingModelError(name, f"the model in this folder cannot be loaded: {said}")
     try:
         validate_repo_id(name)
     except HFValidationError:
-        return MissingModel(name, "there is no such folder, and the model hub has no such names")
+        return MissingModelError(name, "there is no such folder, and the model hub has no such names")
     if (folder := find_folder(name)) is not None:
         has_pickles = any(folder.glob("*.bin"))  # which are never read
-        return MissingModel(name, f"the model in the cache cannot be loaded: {said}", fetchable=not has_pickles)
+        return MissingModelError(name, f"the model in the cache cannot be loaded: {said}", fetchable=not has_pickles)
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         what = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
-        return MissingModel(name, what, fetchable=True)
-    return MissingModel(name, f"there is no such folder, and the model hub does not give it: {said}")
+        return MissingModelError(name, what, fetchable=True)
+    return MissingModelError(name, f"there is no such folder, and the model hub does not give it: {said}")
 
 
 def weights_fingerprint(model: Any, unread: str | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from transformers import AutoModelForMaskedLM
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from models.batching import NOT_LEARNED, Batch, Task, pad, pad_with_mask, read_in_batches
 from models.loading import load_tokenizer
 from models.model import LanguageModel, output_layer_given
@@ -23,11 +23,11 @@ class MaskedLM(LanguageModel):
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
-        """Loads a hub name or a folder. Raises SettingFault for a tokenizer without mask, cls or sep token."""
+        """Loads a hub name or a folder. Raises SettingError for a tokenizer without mask, cls or sep token."""
         tokenizer = load_tokenizer(name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
         if missing:
-            raise SettingFault(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
+            raise SettingError(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
         return super().from_pretrained(name, device, dtype)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:

@@ -140,8 +140,8 @@ class LanguageModel:
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
         """Loads a hub name or a folder. Its logits are float32: in bfloat16 the largest ones are often equal.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a device or a precision
-        that this machine lacks and for weights that do not fit into memory.
+        Raises MissingModelError where neither a folder nor a reachable hub has it, SettingError for a device or a
+        precision that this machine lacks and for weights that do not fit into memory.
         """
         check_device(device, dtype)
         dtype = choose_dtype(device, dtype)

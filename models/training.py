@@ -19,7 +19,7 @@ import torch
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.strategies import FSDPStrategy
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.settings import Count, Positive, Share, checked_dataclass
 from models.batching import NOT_LEARNED, Batch, Task
 from models.devices import free_memory
@@ -111,19 +111,19 @@ class LanguageModelTraining(Training):
         return max(1, round(steps * self.schedule.warm_up)) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
-        """Raises SettingFault for what would go wrong in the first step or later."""
+        """Raises SettingError for what would go wrong in the first step or later."""
         if str(self.trainer.precision).startswith("16"):
-            raise SettingFault(
+            raise SettingError(
                 "trainer.precision must be 32-true or bf16-mixed for language models, but is "
                 f"{self.trainer.precision}: states of T5 and others overflow in float16"
             )
         is_split = isinstance(self.trainer.strategy, FSDPStrategy)
         if is_split and self.muon is not None:
-            raise SettingFault("muon must be null with trainer.strategy=fsdp, which cuts the matrices that Muon needs")
+            raise SettingError("muon must be null with trainer.strategy=fsdp, which cuts the matrices that Muon needs")
         learned = sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
         free = None if is_split else free_memory(self.device)
         if free is not None and 3 * learned > free:
-            raise SettingFault(
+            raise SettingError(
                 f"gradients and the optimizer's moments of {self.device} need {3 * learned / 1e9:.1f} GB beside the "
                 f"weights, but {free / 1e9:.1f} GB are free: set schedule.lora, a smaller model, or FSDP"
             )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from core.faults import ExampleFaults
+from core.errors import ExampleError
 
 # A text is refused, loses tokens, which are counted, or is read in windows.
 Truncation = Literal["error", "warn", "window"]
@@ -12,12 +12,12 @@ Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and 
 
 
 def refuse_cut(truncation: Truncation, rule: str, dropped: Iterable[int]) -> None:
-    """With `error`, raises ExampleFaults for all examples that would lose `dropped` tokens, by the rule they break."""
+    """With `error`, raises ExampleError for all examples that would lose `dropped` tokens, by the rule they break."""
     if truncation != "error":
         return
     faults = [(i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n]
     if faults:
-        raise ExampleFaults(faults)
+        raise ExampleError(faults)
 
 
 def cut_end(ids: Sequence[int], room: int, closing: int = 0) -> tuple[list[int], int]:

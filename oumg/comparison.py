@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from core.errors import InputError, fault, format_value, read_all
 from core.example import Example
-from core.faults import InputFaults, fault, format_value, read_all
 from core.settings import Fraction, Size, checked_dataclass
 from data.corpus import split_by
 from data.files import iterate_examples
@@ -110,7 +110,7 @@ class JudgedPairs:
 def read_comparison(human: Path | str, first: Path | str, second: Path | str, settings: PairSettings) -> PairedOutputs:
     """`pair_texts` of three files of examples.
 
-    Raises InputFaults with all faults as `file:line: what`.
+    Raises InputError with all faults as `file:line: what`.
     """
     of_people, outputs, other_outputs = read_all([partial(_read_texts, path) for path in (human, first, second)])
     return pair_texts(of_people, outputs, other_outputs, settings)
@@ -140,7 +140,7 @@ def pair_texts(
     is drawn between half the shortest and the shortest less one: at the shortest itself, the one text that is not cut
     would show by its ending. So the scores are about how a text is written, not about where it ends.
 
-    Raises InputFaults with all faults of the three together.
+    Raises InputError with all faults of the three together.
     """
     sets = (human, first, second)
     pieces = {
@@ -231,7 +231,7 @@ def _pair_input(
 
 
 def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[str, list[str]]) -> None:
-    """Raises InputFaults with all faults of the three sets; `pieces` are those of every text."""
+    """Raises InputError with all faults of the three sets; `pieces` are those of every text."""
     human, first, second = sets
     by_input = [_group_by_input(each) for each in sets]
     human_inputs, firsts, seconds = by_input
@@ -246,7 +246,7 @@ def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[st
     if not shared:
         rule = "the three files must share inputs (the same group, or the same id where there is no group)"
         faults.append(fault(human.name, 0, f"{rule}, but none is in all of {', '.join(each.name for each in sets)}"))
-        raise InputFaults(faults)
+        raise InputError(faults)
     for each, named in zip(sets, by_input, strict=True):
         for name, indices in named.items():
             if absent := [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]:
@@ -269,4 +269,4 @@ def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[st
         rule = f"a comparison needs at least {FEWEST_INPUTS} inputs"
         faults.append(fault(human.name, 0, f"{rule}, but {len(shared)} are in all files"))
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from scipy.special import expit
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from core.settings import Count, Seed, Several, Text, checked_dataclass
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
@@ -52,7 +52,7 @@ def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str],
 
     They come from the first source that has any: `sampling.prompts`, the prefixes of the rated texts, those of the
     held-out texts, the first words of the held-out texts. Held-out texts are taken at regular distances, because data
-    may be sorted by label. Raises InputFaults where there are none.
+    may be sorted by label. Raises InputError where there are none.
     """
     rated = [example for each in data.rated for example in each.examples]
     if found := list(dict.fromkeys(prompt.strip() for prompt in sampling.prompts or ())) or list_prefixes(rated):
@@ -66,7 +66,7 @@ def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str],
                 f"none of the {len(data.held_out)} held-out texts of {data.name} has more than {sampling.prompt_words} "
                 "words, so they give no prompts: set sampling.prompt_words to a smaller number, or"
             )
-        raise InputFaults([f"{lack} sampling.prompts to a list of texts"])
+        raise InputError([f"{lack} sampling.prompts to a list of texts"])
     number = min(sampling.inputs, len(found))
     note = (
         f"{data.name} has no prefixes, so the prompts are the first {sampling.prompt_words} words of held-out texts of "
@@ -93,7 +93,7 @@ def first_words(examples: Sequence[Example], words: int) -> list[str]:
 def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> dict[str, list[int]]:
     """By prompt the start token and its tokens.
 
-    Raises InputFaults for prompts that leave the model no room for the new tokens.
+    Raises InputError for prompts that leave the model no room for the new tokens.
     """
     rows = {
         prompt: [lm.start, *ids] for prompt, ids in zip(prompts, plain_token_ids(lm.tokenizer, prompts), strict=True)
@@ -105,14 +105,14 @@ def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> dic
         if len(row) + new_tokens > lm.max_length
     ]
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)
     return rows
 
 
 def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
-    """Raises InputFaults for a k above the vocabulary of the generator."""
+    """Raises InputError for a k above the vocabulary of the generator."""
     if max(ks) > vocabulary:
-        raise InputFaults([f"k must be at most the {vocabulary} tokens of the generator, but is {max(ks)}"])
+        raise InputError([f"k must be at most the {vocabulary} tokens of the generator, but is {max(ks)}"])
 
 
 def make_guidance(lm: CausalLM, guide: GuideModel | Guide, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.settings import Count, NonNegative, check
 from discriminators.discriminator import Discriminator
 from discriminators.guides import BiLSTMGuide, CausalGuide
@@ -105,7 +105,7 @@ class Guide(Protocol):
 def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase) -> Guide:
     """A causal guide or a discriminator as a guide of the tokens of `tokenizer`.
 
-    Raises SettingFault where it reads other tokens.
+    Raises SettingError where it reads other tokens.
     """
     match guide:
         case CausalGuide():
@@ -121,7 +121,7 @@ def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTraine
             found = f"a discriminator of the kind {guide.settings['kind']} reads its own"
         case _:
             return guide
-    raise SettingFault(
+    raise SettingError(
         f"a guide must read the tokens of its generator, but {found}: train the guide on the generator's tokens"
     )
 
@@ -150,7 +150,7 @@ class Guidance(LogitsProcessor):
     The guide's state is kept from step to step: a row finds the state of its parent by its prefix, wherever a beam
     search has moved it, and a row without a parent is read from its beginning.
 
-    Raises SettingFault for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown
+    Raises SettingError for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown
     rule and a guide with other tokens; and while decoding ValueError for a guide on another device.
     """
 
@@ -179,7 +179,7 @@ class Guidance(LogitsProcessor):
     @torch.no_grad()
     def __call__(self, input_ids: Int[Tensor, "rows time"], scores: Scores) -> Scores:  # pyright: ignore
         if self.k > scores.shape[1]:
-            raise SettingFault(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
+            raise SettingError(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
         scores = scores.float()
         before, candidates = scores.topk(self.k)
         if self.strength == 0:

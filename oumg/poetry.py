@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 from transformers import LogitsProcessor
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.settings import Count, check
 from models.sampling import sample_continuations, sample_in_batches
 from oumg.form import MARKS, Form
@@ -55,7 +55,7 @@ class ShiftedRanks(LogitsProcessor):
     >>> ShiftedRanks(2)(torch.zeros(1, 0, dtype=torch.long), -torch.arange(10.0)[None]).exp().nonzero()[:, 1].tolist()
     [8, 9]
 
-    Raises SettingFault for k below 1, and for a row with fewer than 5k possible tokens.
+    Raises SettingError for k below 1, and for a row with fewer than 5k possible tokens.
     """
 
     def __init__(self, k: int) -> None:
@@ -69,7 +69,7 @@ class ShiftedRanks(LogitsProcessor):
             return scores
         fewest = int(possible[free].min())
         if fewest < 5 * self.k:
-            raise SettingFault(
+            raise SettingError(
                 f"the ranks 4k to 5k with k = {self.k} need {5 * self.k} possible tokens, but a row has {fewest}: "
                 f"k can be at most {fewest // 5}"
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from core.faults import InputFaults, fault, format_value
+from core.errors import InputError, fault, format_value
 from data.text_files import read_text
 
 TEXT, MASK = "<text>", "<mask>"
@@ -34,7 +34,7 @@ class Prompts:
 def load_prompts(prompts: str | Path) -> Prompts:
     """The paper's `sentiment` or `topic`, or a YAML file.
 
-    Raises InputFaults with every fault of the file: a prompt without its two places, a verbalizer with another number
+    Raises InputError with every fault of the file: a prompt without its two places, a verbalizer with another number
     of words than there are labels, an empty word, a repeated label.
     """
     path = NAMED.get(str(prompts), Path(prompts))
@@ -42,11 +42,11 @@ def load_prompts(prompts: str | Path) -> Prompts:
         content: Any = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise InputFaults([fault(path, line, "must be YAML, but cannot be read as such")]) from error
+        raise InputError([fault(path, line, "must be YAML, but cannot be read as such")]) from error
     if not isinstance(content, dict) or set(content) != {"prompts", "labels", "verbalizers"}:
         names = f"{', '.join(NAMED)} or a YAML file with prompts, labels and verbalizers"
         found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
-        raise InputFaults([fault(path, 0, f"prompts are {names}, found {format_value(found)}")])
+        raise InputError([fault(path, 0, f"prompts are {names}, found {format_value(found)}")])
     lists = {key: content[key] if isinstance(content[key], list) else [content[key]] for key in content}
     verbalizers = [row if isinstance(row, list) else [row] for row in lists["verbalizers"]]
     made = Prompts(
@@ -55,7 +55,7 @@ def load_prompts(prompts: str | Path) -> Prompts:
         tuple(tuple(map(str, row)) for row in verbalizers),
     )
     if faults := list(_find_faults(made)):
-        raise InputFaults(fault(path, 0, what) for what in faults)
+        raise InputError(fault(path, 0, what) for what in faults)
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator
 
-from core.faults import InputFaults, fault, format_value
+from core.errors import InputError, fault, format_value
 from data.records import Located, Record, check_rows, drop_nan
 from data.table_files import DELIMITERS, read_parquet, read_rows
 from data.text_files import read_json, read_json_lines
@@ -105,9 +105,9 @@ def _negate(scores: Mapping[str, float | None], lower_is_better: Collection[str]
     return found
 
 
-def refuse(path: Path, line: int, what: str) -> InputFaults:
+def refuse(path: Path, line: int, what: str) -> InputError:
     """The fault of a file that a reader does not know."""
-    return InputFaults([fault(path, line, what)])
+    return InputError([fault(path, line, what)])
 
 
 def list_values(value: object) -> list[Any]:
@@ -128,7 +128,7 @@ def text_of(content: object) -> str | None:
 
 
 def list_objects(document: Any, path: Path, kind: type[Record] = Record) -> Located:
-    """The objects of a JSON array with their positions; raises InputFaults for anything else, as `check_rows` does."""
+    """The objects of a JSON array with their positions; raises InputError for anything else, as `check_rows` does."""
     if not isinstance(document, list) or not document:
         raise refuse(path, 0, f"a JSON file must be an array of objects, found {describe(document)}")
     return check_rows(enumerate(document, start=1), path, kind)

@@ -43,7 +43,7 @@ def read_single(rows: Located, path: Path) -> Rows:
 
 
 def refuse_questions(rows: Located, path: Path) -> Rows:
-    """Raises InputFaults."""
+    """Raises InputError."""
     raise refuse(path, 0, "these are MT-Bench questions, which hold no answers: pass model_judgment/*.jsonl")
 
 

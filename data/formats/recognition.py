@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from core.faults import blame_file
+from core.errors import blame_file
 from data.formats import (
     alpaca_eval,
     arena,
@@ -63,7 +63,7 @@ def fits(layout: type[Record], row: Row) -> bool:
 def recognise(path: Path, split: str | None = None) -> Found | None:
     """What a file or folder of another tool holds, `split` of several parts; None for one of ours.
 
-    Raises InputFaults for a file that cannot be read, and for one of a known tool in a layout that its reader does not
+    Raises InputError for a file that cannot be read, and for one of a known tool in a layout that its reader does not
     know.
     """
     form = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()

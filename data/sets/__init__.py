@@ -2,6 +2,6 @@
 
 Loaders share their arguments: `root` is the folder of the public sets or the set's own folder in it, `download` fetches
 missing files that have a known checksum, `held_out_fraction` is the share of the different training texts (of poems,
-the tunes) to hold out, and `seed` chooses these. They raise InputFaults if a file is missing, faulty or cannot be
-fetched, and SettingFault for an unknown name.
+the tunes) to hold out, and `seed` chooses these. They raise InputError if a file is missing, faulty or cannot be
+fetched, and SettingError for an unknown name.
 """

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from core.errors import fault, format_value
 from core.example import Example
-from core.faults import fault, format_value
 from data.builtin.grammar import TEXT
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
@@ -36,7 +36,7 @@ def own_texts(
     A label is any line of text; spaces around it are removed. A part of the texts is held out, with copies of a text on
     the same side.
 
-    Raises InputFaults with all faults of the file: a line without text or label, fewer than two labels.
+    Raises InputError with all faults of the file: a line without text or label, fewer than two labels.
     """
     located = dict(iterate_examples(Path(path), ("text", "label"), columns=columns))
     given = {line: (example.label or "").strip() for line, example in located.items()}

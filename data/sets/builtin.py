@@ -6,8 +6,8 @@ from inspect import signature
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
+from core.errors import check_names
 from core.example import Example
-from core.faults import check_names
 from core.settings import Size, check, one_of
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.builtin.controlled import generate_texts, rated_texts

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core.errors import read_all
 from core.example import Example
-from core.faults import read_all
 from core.settings import Count, check
 from data.corpus import Corpus, refuse_shared, score_published
 from data.download import require_file
@@ -30,7 +30,7 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
 
     Two rated sets with the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good 1,
     the others 0), each with the published scores of G-Eval. One reference of each development set is held out; at most
-    `train` references are trained on. Raises SettingFault if a rated concept set is also a training one.
+    `train` references are trained on. Raises SettingError if a rated concept set is also a training one.
     """
     check(Count | None, train=train)
     references = [partial(load_references, root, part, download) for part in ("train", "dev")]

@@ -7,8 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
+from core.errors import SettingError, format_value, read_all
 from core.example import Example
-from core.faults import SettingFault, format_value, read_all
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
 from data.download import require_file
@@ -103,5 +103,5 @@ def _load_plain(root: Path | str, name: str, download: bool) -> list[Example]:
 
 def _labels(part: str) -> tuple[str, ...]:
     if part not in PARTS:
-        raise SettingFault(f"the part of the CTRLEval set is sentiment or topic, but is {part!r}; set data.part")
+        raise SettingError(f"the part of the CTRLEval set is sentiment or topic, but is {part!r}; set data.part")
     return PARTS[part][1]

@@ -13,8 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from core.errors import InputError, blame_file, fault, format_value, read_all
 from core.example import Example
-from core.faults import InputFaults, blame_file, fault, format_value, read_all
 from data.cells import UTTERANCE_END
 from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, score_published, split_share
 from data.download import find_file, require_file
@@ -59,7 +59,7 @@ def own_dialogues(
     """A user's own dialogues: training ones and, if there are any, rated ones.
 
     Both are .jsonl, .csv or .tsv files with `turns` (and ratings), or .txt files of `</UTT>` lines (with a score).
-    Raises InputFaults for what is wrong with a file, and where a rated dialogue is also a training one.
+    Raises InputError for what is wrong with a file, and where a rated dialogue is also a training one.
     """
     readers = [partial(located_dialogues, Path(train_path), rated=False)]
     readers += [] if rated_path is None else [partial(located_dialogues, Path(rated_path), rated=True)]
@@ -136,7 +136,7 @@ def _load_rated(
     readers = [partial(read, path, aspect=aspect) for path, aspect in zip(paths, ASPECTS, strict=True)]
     coherence, overall = read_all(readers)
     if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:
-        raise InputFaults([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
+        raise InputError([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
     pairs = list(zip(coherence, overall, strict=True))
     if scores is None:
         log.info("%s: no file of published DEAM scores, so none are compared", name)

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from core.errors import read_all
 from core.example import Example
-from core.faults import read_all
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share
 from data.download import find_file, require_file
@@ -158,7 +158,7 @@ def public_corpus(
         plain_stories: whether plain ROC stories are read, to train a small model on, because the sets have no texts.
         systems: whose rated texts are read, in this order within a group; None for all.
 
-    Raises SettingFault if a rated text, or its reference after its context, is also a training text.
+    Raises SettingError if a rated text, or its reference after its context, is also a training text.
     """
     names = [rated] if isinstance(rated, str) else rated
     training = [training_sets] if isinstance(training_sets, str) else [*(training_sets or ())]

@@ -24,7 +24,7 @@ from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import Negatives, sample_negatives
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
@@ -48,7 +48,7 @@ EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the moment
 def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     """The whole of CDM on one collection of dialogues, or of sentences after their concepts as two turns.
 
-    Raises SettingFault for the strategy `exchange` without sentences about concepts, and InputFaults for a file of
+    Raises SettingError for the strategy `exchange` without sentences about concepts, and InputError for a file of
     graphs that is missing or faulty, before a model is trained.
     """
     plan.negatives.read_graphs()
@@ -107,10 +107,10 @@ def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
     one, the third one whether the classifier pooler scores human turns above machine ones. The pooler, which reads
     finished models, learns the first two parts.
 
-    Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
+    Raises SettingError where two dialogues to train on, or one for each of the first two purposes, are missing.
     """
     if min(len(data.train), len(data.held_out)) < 2:
-        raise SettingFault(
+        raise SettingError(
             "CDM needs at least 2 dialogues to train on and 2 held-out ones, but there are "
             f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
         )
@@ -176,7 +176,7 @@ def train_by_discrepancy(
 
 
 def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: NegativesPlan) -> Negatives:
-    """The negatives of the chosen training dialogues. Raises SettingFault where there are none."""
+    """The negatives of the chosen training dialogues. Raises SettingError where there are none."""
     pair = trained.pair
     chosen, graphs = choose_dialogues(data, settings, run.seed), settings.read_graphs()
 
@@ -214,16 +214,16 @@ def get_resampled(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -
 
 
 def refuse_unchanged(found: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, given: int) -> None:
-    """Raises SettingFault, which names the setting and the rules that would do, where no dialogue got a negative."""
+    """Raises SettingError, which names the setting and the rules that would do, where no dialogue got a negative."""
     if not found.indices:
         usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, given).indices]
-        raise SettingFault(
+        raise SettingError(
             f"{setting}, but this changes none of the {len(dialogues)} dialogues; {', '.join(usable) or 'no rules'} do"
         )
 
 
 def make_ruled(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> dict[str, Negatives]:
-    """The negatives of each rule of the plan. Raises SettingFault for a rule that changes no dialogue."""
+    """The negatives of each rule of the plan. Raises SettingError for a rule that changes no dialogue."""
     chosen = spell(choose_dialogues(data, plan.negatives, run.seed), trained.pair.spelling)
     ruled = {rule: make_rule_negatives(chosen, rule, run.seed, trained.pair.given) for rule in plan.rules}
     for rule, found in ruled.items():
@@ -253,7 +253,7 @@ def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -
     The dialogues are whole, as rated ones are. Others show whether it scores human turns above machine ones. Both
     models write these turns alike (gamma -1/2), so that the sign of their mean momentum does not follow from Eq. 1.
 
-    Raises SettingFault where none of the dialogues gets a negative.
+    Raises SettingError where none of the dialogues gets a negative.
     """
     pair = trained.pair
     *_, developing = split_held_out(data)

@@ -12,7 +12,7 @@ from cdm.infilling import Untrained
 from cdm.rules import Rule
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from core.settings import Count, Positive, Several, check, checked_dataclass, one_of
 from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretrained
 
@@ -40,11 +40,11 @@ class NegativesPlan:
             )
 
     def read_graphs(self) -> Graphs | None:
-        """What the file `graphs` holds. Raises InputFaults for a missing file."""
+        """What the file `graphs` holds. Raises InputError for a missing file."""
         if self.graphs is None:
             return None
         if not Path(self.graphs).is_file():
-            raise InputFaults([f"{self.graphs}: model.negatives.graphs must name a file, but there is none"])
+            raise InputError([f"{self.graphs}: model.negatives.graphs must name a file, but there is none"])
         return Graphs.read(Path(self.graphs))
 
     @property
@@ -113,10 +113,10 @@ class CdmPlan:
         check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":
             if isinstance(self.amateur, Pretrained) or isinstance(self.expert, Pretrained):
-                raise SettingFault("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
+                raise SettingError("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
             amateur, expert = self.amateur.schedule, self.expert.schedule
             if amateur.epochs != expert.epochs or amateur.lora is not None:
-                raise SettingFault(
+                raise SettingError(
                     "keep=discrepancy compares amateur and expert after the same epochs and keeps all weights of the "
                     f"amateur: set as many epochs for both (they are {amateur.epochs} and {expert.epochs}) and "
                     "amateur.schedule.lora=null, or keep=loss"

@@ -1,7 +1,7 @@
 """The sentences of dialogues, for an AMR parser: what the strategy `amr-multi` needs graphs of (CDM, section 4.1.1)."""
 
 from cdm.infilling import get_turns
-from core.faults import SettingFault
+from core.errors import SettingError
 from data.corpus import Corpus
 from data.sentences import split_english
 from data.text_files import open_atomically
@@ -13,10 +13,10 @@ FILE = "sentences.txt"  # in the run folder
 def cdm_sentences(run: Run, data: Corpus) -> Outcome:
     """Writes every different sentence of the training dialogues into `FILE`, one a line, in their order.
 
-    Raises SettingFault for data without training dialogues.
+    Raises SettingError for data without training dialogues.
     """
     if not data.train:
-        raise SettingFault(f"sentences come from training dialogues, but {data.name} has none: choose other data")
+        raise SettingError(f"sentences come from training dialogues, but {data.name} has none: choose other data")
     turns = [turn for dialogue in get_turns(data.train) for turn in dialogue]
     with run.timed("splitting"):
         sentences = list(dict.fromkeys(sentence for turn in turns for sentence in split_english(turn)))

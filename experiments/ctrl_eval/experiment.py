@@ -13,8 +13,8 @@ from baselines.dis_score import DisScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.perturbation import perturb_as_union, perturb_for_discriminator
 from baselines.word_count import WordCount
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Metric, Scores
 from core.settings import Count, Several, check
 from core.stages import fingerprint
@@ -64,7 +64,7 @@ def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, evaluators: Sequence[in
 
     `data` has labelled texts, and rated ones with prefix and label; `evaluators` are numbers of them for Figure 4.
 
-    Raises InputFaults for a missing table, SettingFault for a table that cannot fit the backbone, a missing sentence
+    Raises InputError for a missing table, SettingError for a table that cannot fit the backbone, a missing sentence
     splitter, and `iwf=count` without texts.
     """
     check(Several[Count], evaluators=evaluators)
@@ -120,12 +120,12 @@ def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
     """
     if plan.iwf == COUNT:
         if not data.train:
-            raise SettingFault(f"model.iwf=count needs training texts, but {data.name} has none; set data.attributes")
+            raise SettingError(f"model.iwf=count needs training texts, but {data.name} has none; set data.attributes")
         return None
     if plan.iwf is not None or data.iwf is None:
         return plan.iwf
     if plan.iwf_tokenizer is None and isinstance(plan.infiller, LanguageModelPlan):
-        raise SettingFault(
+        raise SettingError(
             f"the word frequencies that were released with {data.name} are those of PEGASUS's tokens, but the backbone "
             "is trained here; set model.iwf_tokenizer to a PEGASUS, or model.iwf=count"
         )

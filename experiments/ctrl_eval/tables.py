@@ -10,7 +10,7 @@ from ctrl_eval import released
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
 from experiments.presentation import list_agreement_of_parts
-from experiments.report.plots import make_figure, styled, wrap
+from judge.report.plots import make_figure, styled, wrap
 from judge.tables import Table
 from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet

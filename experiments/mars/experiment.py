@@ -57,7 +57,7 @@ def mars_story(
     row (`mars_to_20` and so on). Without `masked` there is no row `mars_naive`. `clean` removes hashtags and URLs from
     the rated texts first (section 3).
 
-    Raises InputFaults for an encoder or a baseline that is not installed, before a model is trained.
+    Raises InputError for an encoder or a baseline that is not installed, before a model is trained.
     """
     check(AscendingRatios, largest_ratios=largest_ratios)
     embedder, words = (CachedEmbedder(metric(None, augmenter="none", static_vectors=s).embedder) for s in (False, True))

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from transformers import LogitsProcessor, TopKLogitsWarper
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.settings import Count, NonNegative, check, checked_dataclass
 from core.stages import fingerprint
 from data.corpus import Corpus, split_by
@@ -109,7 +109,7 @@ def oumg_poetry(
 
     Each has a k of its own. The paper gives none; 32 is that of SongNet's released sampler.
 
-    Raises SettingFault where the generator has too few characters for one of them, or there are too few poems.
+    Raises SettingError where the generator has too few characters for one of them, or there are too few poems.
     """
     check(Count, g1_k=g1_k, g2_k=g2_k)
     known = find_characters(data, plan)
@@ -151,7 +151,7 @@ def guided_poetry(
     writes unguided and guided poems; discriminators learn a part of this half and judge the rest. They share no text
     and no input with the guide.
 
-    Raises SettingFault as `oumg_poetry` does.
+    Raises SettingError as `oumg_poetry` does.
     """
     known = find_characters(data, plan)
     poems, notes = choose_poems(data, plan, known, 2 * FEWEST_INPUTS)
@@ -256,9 +256,9 @@ def find_characters(data: Corpus, plan: PoetryPlan) -> set[str]:
 
 
 def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
-    """Raises SettingFault if the generator knows too few characters; the message begins with `setting`."""
+    """Raises SettingError if the generator knows too few characters; the message begins with `setting`."""
     if needed > len(known):
-        raise SettingFault(f"{setting}, which needs {needed} characters, but the generator knows {len(known)}")
+        raise SettingError(f"{setting}, which needs {needed} characters, but the generator knows {len(known)}")
 
 
 def choose_poems(
@@ -269,12 +269,12 @@ def choose_poems(
     Poems with a character that the generator cannot write are left out: only human poems could hold it, so it would
     give them away.
 
-    Raises SettingFault for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
+    Raises SettingError for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
     fitting = plan.choose_fitting(data.held_out if plan.poems == "held_out" else data.train)
     written = [poem for poem in fitting if {*poem.text} <= {*known, *MARKS}]
     if plan.inputs is not None and plan.inputs > len(written):
-        raise SettingFault(
+        raise SettingError(
             f"inputs must be at most the {len(written)} {plan.poems} poems that the generator can write, but is "
             f"{plan.inputs}: change the settings of data"
         )
@@ -282,7 +282,7 @@ def choose_poems(
     poems = tuple(replace(poem, group=poem.group or poem.id) for poem in chosen)
     sizes = Counter(poem.group for poem in poems)
     if len(sizes) < fewest:
-        raise SettingFault(
+        raise SettingError(
             f"at least {fewest} inputs are needed, but the {len(poems)} {plan.poems} poems have {len(sizes)}: change "
             "the settings of data"
         )

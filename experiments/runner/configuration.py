@@ -28,7 +28,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from core.configs import CONFIGS
-from core.faults import SettingFault, causes, suggest_similar
+from core.errors import SettingError, causes, suggest_similar
 from core.settings import Text, check
 from experiments.runner.trust import check_places, check_trusted, given_places, launcher_targets, leaves, walk
 from experiments.runner.words import SCALES, SEVERAL_METRICS, group_options, quote
@@ -52,7 +52,7 @@ def compose_run(
 ) -> DictConfig:
     """The whole configuration of one run with every value resolved, without the key `hydra`.
 
-    Raises SettingFault, also for a required value that is missing, for a reference to a value that does not exist, and
+    Raises SettingError, also for a required value that is missing, for a reference to a value that does not exist, and
     for what is not trusted; `allow` holds further names that are (see `trust`).
     """
     config = compose_settings(settings, folders)
@@ -61,7 +61,7 @@ def compose_run(
         run.metric = None  # metrics=[NAME] takes its place
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
-        raise SettingFault("\n".join(_missing(key, folders) for key in sorted(missing)))
+        raise SettingError("\n".join(_missing(key, folders) for key in sorted(missing)))
     try:
         with _hydra_references(config):
             OmegaConf.resolve(run)
@@ -78,7 +78,7 @@ def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS
 
     `settings` are as `as_settings` gives them, without sweeps; the first of the folders has `run.yaml`.
 
-    Raises SettingFault.
+    Raises SettingError.
     """
     with _explained(folders):
         config, parsed = _load(settings, folders, RunMode.RUN)
@@ -88,11 +88,11 @@ def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS
 
 @contextmanager
 def _explained(folders: Sequence[Path]) -> Iterator[None]:
-    """Hydra's start, and its errors as SettingFault."""
+    """Hydra's start, and its errors as SettingError."""
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         try:
             yield
-        except SettingFault:
+        except SettingError:
             raise
         except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
             raise explain(error, folders) from error
@@ -110,7 +110,7 @@ def _load(settings: Sequence[str], folders: Sequence[Path], mode: RunMode) -> tu
         if "hydra" in (re.split(r"[./]", place)[0] for place in (key, override.package or "")):
             if not key.startswith(LAUNCHER):
                 instead = "run_dir=FOLDER, -m and --config-dir=FOLDER are for the rest"
-                raise SettingFault(f"{line} is refused: hydra/launcher alone can be set; {instead}")
+                raise SettingError(f"{line} is refused: hydra/launcher alone can be set; {instead}")
             own.append(line)
     config = _compose([*settings, *search_path(folders)], mode)
     with _hydra_references(config):
@@ -122,7 +122,7 @@ def _load(settings: Sequence[str], folders: Sequence[Path], mode: RunMode) -> tu
         for place, value in _sweep_values(config):
             check_places({place: value}, given)
         if _hydra_settings(config) != _hydra_settings(_compose(own, mode)):
-            raise SettingFault("of the key hydra, a file of --config-dir may set hydra.sweeper.params alone")
+            raise SettingError("of the key hydra, a file of --config-dir may set hydra.sweeper.params alone")
     return config, parsed
 
 
@@ -154,7 +154,7 @@ def _sweep_values(config: DictConfig) -> Iterator[tuple[str, Any]]:
 def list_files(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[tuple[str, str, str]]:
     """The config files of a run: name (`metric/bleu`), package (`metric`) and text; the experiment's first.
 
-    Raises SettingFault as `compose_settings` does.
+    Raises SettingError as `compose_settings` does.
     """
     compose_settings(settings, folders)
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
@@ -168,7 +168,7 @@ def list_files(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) ->
 
 
 def _check_added_keys(parsed: Sequence[Override], config: DictConfig, folders: Sequence[Path]) -> None:
-    """Raises SettingFault for `+key=value` where the configuration has no such key at its root."""
+    """Raises SettingError for `+key=value` where the configuration has no such key at its root."""
     roots = [(override.package or override.key_or_group).partition(".")[0] for override in parsed]
     added = {
         key
@@ -179,7 +179,7 @@ def _check_added_keys(parsed: Sequence[Override], config: DictConfig, folders: S
     others = [override.input_line or "" for key, override in zip(roots, parsed, strict=True) if key not in added]
     known = [str(key) for key in (_compose([*others, *search_path(folders)]) if added else ()) if key != "hydra"]
     for key in added.difference(known):
-        raise SettingFault(f"{_unknown_key(key, known, folders)}\n{SEVERAL_METRICS}")
+        raise SettingError(f"{_unknown_key(key, known, folders)}\n{SEVERAL_METRICS}")
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def _hydra_references(config: DictConfig) -> Iterator[None]:
 def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
     """The settings of every job of a sweep: all combinations; the last setting varies fastest.
 
-    Raises SettingFault.
+    Raises SettingError.
     """
     with _explained(folders):
         config, parsed = _load(settings, folders, RunMode.MULTIRUN)
@@ -216,14 +216,14 @@ def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
     An argument that the node lacks is the setting of its name: at the top level, or in `model` where that is missing
     or null. A dataclass that has no such setting is built in the same way from the settings named as its fields.
 
-    Raises SettingFault for a function that does not exist, for an unknown argument and for a missing one.
+    Raises SettingError for a function that does not exist, for an unknown argument and for a missing one.
     """
     given = config["experiment"]
     if not isinstance(given, Mapping) or not isinstance(given.get("_target_"), str):
-        raise SettingFault(f"experiment._target_ must name a function, but experiment is {given!r}")
+        raise SettingError(f"experiment._target_ must name a function, but experiment is {given!r}")
     model = config.get("model") or {}
     if not isinstance(model, Mapping):
-        raise SettingFault(f"model must hold settings, but is {model!r}")
+        raise SettingError(f"model must hold settings, but is {model!r}")
     settings = {**config, **{name: value for name, value in model.items() if config.get(name) is None}}
     function = _find_target(given["_target_"], "experiment")
     check_targets(config.get("data"), "data")  # named as it is typed
@@ -256,7 +256,7 @@ def _complete(
 def check_targets(node: Any, path: str = "") -> None:
     """Imports every `_target_` at or below `node` and checks its settings against the signature.
 
-    Raises SettingFault for a target that does not exist, for an unknown setting and for a missing one.
+    Raises SettingError for a target that does not exist, for an unknown setting and for a missing one.
     """
     for where, block in walk(node, path):
         if not (isinstance(block, Mapping) and "_target_" in block):
@@ -269,56 +269,56 @@ def check_targets(node: Any, path: str = "") -> None:
         required = [p.name for p in parameters.values() if p.default is p.empty and p.kind not in VARIABLE]
         lacking = ", ".join(name for name in required if name not in block)
         if lacking and not block.get("_partial_", False):
-            raise SettingFault(f"{where} needs {lacking} ({block['_target_']}), which the configuration lacks")
+            raise SettingError(f"{where} needs {lacking} ({block['_target_']}), which the configuration lacks")
 
 
 def _find_target(target: str, where: str) -> Any:
     try:
         return get_object(target)
     except (ImportError, AttributeError, HydraException) as error:
-        raise SettingFault(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
+        raise SettingError(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
 
 
-def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
+def explain(error: Exception, folders: Sequence[Path]) -> SettingError:
     """Turns an error of Hydra into a fault of one line that says what is allowed."""
     cause = error.__cause__
     if isinstance(error, RecursionError):
-        return SettingFault("a setting has too many brackets inside one another to be read")
-    if isinstance(cause, SettingFault):
+        return SettingError("a setting has too many brackets inside one another to be read")
+    if isinstance(cause, SettingError):
         return cause
     if isinstance(error, OverrideParseException):
         rule = "write settings as key=value, or as 'key=\"value\"' if the value has special or non-ASCII characters"
         found = _one_line(error)
-        return SettingFault(f"{rule}: {found[:LONGEST_REASON]}{'…' * (len(found) > LONGEST_REASON)}")
+        return SettingError(f"{rule}: {found[:LONGEST_REASON]}{'…' * (len(found) > LONGEST_REASON)}")
     if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
         return _unknown_choice(error.missing_cfg_file, folders, error.options or ())
     if isinstance(cause, ConfigAttributeError | ConfigKeyError) and cause.parent_node is not None:
         siblings = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
         return _unknown_key(str(cause.full_key), siblings, folders)
-    return SettingFault(_one_line(error) or _root_cause(error))
+    return SettingError(_one_line(error) or _root_cause(error))
 
 
-def _unknown_choice(file: str, folders: Sequence[Path], options: Sequence[str]) -> SettingFault:
+def _unknown_choice(file: str, folders: Sequence[Path], options: Sequence[str]) -> SettingError:
     """The fault for an unknown option of a config group; `file` is GROUP/NAME, such as `model/cdm/huge`."""
     group, _, name = file.rpartition("/") if file.startswith("hydra/") else file.partition("/")
     names = list(options) if group.startswith("hydra/") else group_options(folders).get(group, list(options))
-    return SettingFault(
+    return SettingError(
         f"{group}={name}: there is no such {group}{suggest_similar(name, names)}; allowed: {', '.join(names)}"
     )
 
 
-def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()) -> SettingFault:
+def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()) -> SettingError:
     parent = key.rpartition(".")[0]
     groups = group_options(folders) if not parent else ()  # a group may have no choice yet, as in `data=NAME`
     inside = [f"{parent}.{name}" if parent else name for name in siblings if not name.startswith("_")]
     names = sorted({*inside, *groups} - {"exp", "sweep", "hydra", "hydra/launcher"})
     if key in names:  # an empty group, of which a setting is given
-        return SettingFault(_missing(key, folders))
+        return SettingError(_missing(key, folders))
     more = f" (+{key}=VALUE adds another argument of its target)" if "_target_" in siblings else ""
     if not names:
         more = "" if siblings else f" (+{key}=VALUE adds one)"
-        return SettingFault(f"{key} is not a setting; {parent} has no settings of its own{more}")
-    return SettingFault(f"{key} is not a setting{suggest_similar(key, names)}; allowed there: {', '.join(names)}{more}")
+        return SettingError(f"{key} is not a setting; {parent} has no settings of its own{more}")
+    return SettingError(f"{key} is not a setting{suggest_similar(key, names)}; allowed there: {', '.join(names)}{more}")
 
 
 def _missing(key: str, folders: Sequence[Path]) -> str:

@@ -15,8 +15,8 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from data.corpus import Corpus
 from data.sentences import make_splitter
 from experiments.runner import terminal
@@ -70,7 +70,7 @@ class Texts(NamedTuple):
 def examine(configs: Sequence[DictConfig]) -> int:
     """Prints what each run needs; returns 0 where all is here or will be fetched, else 2.
 
-    Raises SettingFault for settings that no run can have.
+    Raises SettingError for settings that no run can have.
     """
     with journal():
         return max(Examination(config).show() for config in configs)
@@ -135,7 +135,7 @@ class Examination:
             is_whole = folder is not None and (bool(files) or not itemsize)
             known = PUBLISHED.get(name)
             count = count_weights(source) if is_whole or known is None else known.parameters
-        except (SettingFault, InputFaults) as fault:
+        except (SettingError, InputError) as fault:
             self.lacking.append(f"{places}={name}: {fault}")
             return
         if not is_whole:
@@ -188,12 +188,12 @@ class Examination:
             corpus = instantiate({**data, **({"download": False} if "download" in data else {}), "_convert_": "all"})
             if isinstance(corpus, Corpus) and corpus.iwf is not None and not (self.config["model"] or {}).get("iwf"):
                 corpus.iwf()
-        except (InputFaults, SettingFault, InstantiationException) as error:
+        except (InputError, SettingError, InstantiationException) as error:
             fault = error.__cause__ if isinstance(error, InstantiationException) else error  # Hydra wraps it
-            if not isinstance(fault, InputFaults | SettingFault):
+            if not isinstance(fault, InputError | SettingError):
                 raise
             said: list[str] = []
-            for each in fault.faults if isinstance(fault, InputFaults) else [str(fault)]:
+            for each in fault.faults if isinstance(fault, InputError) else [str(fault)]:
                 place = each.partition(": ")[0]
                 file = next((file for name, file in PUBLIC_FILES.items() if place.endswith(name)), None)
                 if data.get("download") and file is not None and file.is_fetchable:
@@ -234,7 +234,7 @@ class Examination:
     def _gather(self, place: str = "") -> Iterator[None]:
         try:
             yield
-        except SettingFault as fault:
+        except SettingError as fault:
             self.lacking.append(f"{place}{fault}")
 
 

@@ -19,12 +19,11 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
+from core.errors import InputError, MissingModelError, SettingError, printable
 from core.extras import named_extras
-from core.faults import InputFaults, MissingModel, SettingFault, printable
 from core.settings import Seed, Several, check, one_of
 from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
-from experiments.report import page, results
 from experiments.runner import hardware, terminal
 from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.journal import Journal, journal, quiet_libraries
@@ -33,6 +32,7 @@ from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import COPIES, check_trusted, leaves
 from experiments.runner.words import find_verb, name_extra
 from judge.metrics import importable
+from judge.report import page, results
 from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -85,8 +85,8 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
-    if isinstance(error, SettingFault | InputFaults):
-        terminal.say(_missing_model(error, config) if isinstance(error, MissingModel) else str(error))
+    if isinstance(error, SettingError | InputError):
+        terminal.say(_missing_model(error, config) if isinstance(error, MissingModelError) else str(error))
         return BAD_INPUT
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
@@ -98,14 +98,14 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         else:
             try:
                 _begin(folder, kept, held)
-            except SettingFault as fault:
+            except SettingError as fault:
                 where = str(fault)
     log.error("%s", trace, extra={"unseen": True})  # on the terminal
     terminal.say_failure(error, where)
     return FAILED
 
 
-def _missing_model(fault: MissingModel, config: DictConfig) -> str:
+def _missing_model(fault: MissingModelError, config: DictConfig) -> str:
     """The message for a missing model: the settings that name it, and the setting that fetches it."""
     asked = " and ".join(f"{key}={fault.name}" for key in name_settings(OmegaConf.to_container(config), fault.name))
     fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
@@ -238,17 +238,17 @@ def _deliver(outcome: Outcome, found: Mapping[str, Any], config: str, folder: Pa
 
 
 def _check_paths(config: Mapping[str, Any], folder: Path) -> None:
-    """Raises SettingFault for a name that is not UTF-8, and for one of what the run would clear or overwrite."""
+    """Raises SettingError for a name that is not UTF-8, and for one of what the run would clear or overwrite."""
     settings = sorted(leaves(config), key=lambda leaf: leaf[0].startswith(COPIES))  # copies come last
     for key, value in [*settings, ("the run folder", str(folder))]:
         if not isinstance(value, str) or not value:
             continue
         if SURROGATE.search(value):
-            raise SettingFault(f"{key}={printable(value)} must be UTF-8 text, found other bytes: rename it")
+            raise SettingError(f"{key}={printable(value)} must be UTF-8 text, found other bytes: rename it")
         path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
         is_own = key in ("run_dir", "outputs", "the run folder")
         if not is_own and (path == folder or results.is_cleared(path, folder)):
-            raise SettingFault(f"{key}={value} lies where the run clears {_short(folder)}: choose another run_dir")
+            raise SettingError(f"{key}={value} lies where the run clears {_short(folder)}: choose another run_dir")
 
 
 def _begin(folder: Path, kept: Journal, held: ExitStack) -> None:
@@ -257,7 +257,7 @@ def _begin(folder: Path, kept: Journal, held: ExitStack) -> None:
     try:
         results.clear_folder(folder)
     except OSError as error:
-        raise SettingFault(f"cannot write to run_dir: {error}") from error
+        raise SettingError(f"cannot write to run_dir: {error}") from error
     kept.write_to(folder / "run.log")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.contracts import Progress
 from experiments.runner.trust import leaves
 
@@ -40,7 +40,7 @@ def is_first_process(config: DictConfig) -> bool:
     A rank in the environment counts only where the trainer has several devices or nodes. A job array and `srun` give
     ranks to many runs that do not belong together.
 
-    Raises SettingFault for a rank that is not a number.
+    Raises SettingError for a rank that is not a number.
     """
     lightning = sys.modules.get("lightning_utilities.core.rank_zero")  # sets `rank` once Lightning is imported
     rank = getattr(lightning and lightning.rank_zero_only, "rank", None)
@@ -49,13 +49,13 @@ def is_first_process(config: DictConfig) -> bool:
 
 
 def read_rank() -> int:
-    """The rank of this process in the environment; 0 without one. Raises SettingFault for what is not a number."""
+    """The rank of this process in the environment; 0 without one. Raises SettingError for what is not a number."""
     name = next((name for name in RANKS if name in os.environ), None)
     if name is None:
         return 0
     value = os.environ[name]
     if not value.isdecimal():
-        raise SettingFault(f"{name} must be the rank of a process, a number from 0 on, but is {value!r}: unset it")
+        raise SettingError(f"{name} must be the rank of a process, a number from 0 on, but is {value!r}: unset it")
     return int(value)
 
 
@@ -99,7 +99,7 @@ def count_gpus() -> int:
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
-    """Raises SettingFault for a device or dtype of `model` that there is not; a metric checks its own when built."""
+    """Raises SettingError for a device or dtype of `model` that there is not; a metric checks its own when built."""
     own = {"device": config.get("device"), "model": config.get("model")}
     for path, value in leaves(own):
         name = path.rpartition(".")[2]
@@ -108,8 +108,8 @@ def check_devices(config: Mapping[str, Any]) -> None:
 
             try:
                 check_device(**{"device": "cpu", name: value})
-            except SettingFault as fault:
-                raise SettingFault(f"{path}: {fault}") from fault
+            except SettingError as fault:
+                raise SettingError(f"{path}: {fault}") from fault
 
 
 def build_trainer(
@@ -145,21 +145,21 @@ def count_steps(progress: Progress) -> Callback:
 
 
 def refuse_processes(config: DictConfig) -> None:
-    """Raises SettingFault for a job of a sweep whose trainings take several processes of this machine.
+    """Raises SettingError for a job of a sweep whose trainings take several processes of this machine.
 
     Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`.
     """
     processes = count_processes(config)
     if processes > 1:
         asked = f"trainer.devices={config.trainer.devices} and trainer.num_nodes={config.trainer.get('num_nodes', 1)}"
-        raise SettingFault(
+        raise SettingError(
             f"with -m every job trains in one process, but {asked} ask for {processes}: set trainer.devices=1 "
             "(hydra/launcher=joblib runs jobs at the same time), or start a single run for each setting"
         )
 
 
 def check_trainer(config: DictConfig) -> torch.device:
-    """The device of the configured trainer; raises SettingFault for devices and precisions that this machine lacks."""
+    """The device of the configured trainer; raises SettingError for devices and precisions that this machine lacks."""
     import torch
     from lightning_fabric.utilities.exceptions import MisconfigurationException
 
@@ -168,15 +168,15 @@ def check_trainer(config: DictConfig) -> torch.device:
     try:
         trainer = instantiate(config)(logger=False, **off)
     except (MisconfigurationException, ValueError, TypeError, ImportError) as error:
-        raise SettingFault(f"trainer: {error}") from error
+        raise SettingError(f"trainer: {error}") from error
     cores = os.cpu_count() or 1
     if trainer.strategy.root_device.type == "cpu" and trainer.num_devices > cores:
-        raise SettingFault(f"trainer.devices={trainer.num_devices}, but this machine has {cores} cores: set fewer")
+        raise SettingError(f"trainer.devices={trainer.num_devices}, but this machine has {cores} cores: set fewer")
     if trainer.precision != precision and precision.startswith("16"):
-        raise SettingFault(f"trainer.precision={precision} needs a GPU; on a CPU set 32-true or bf16-mixed")
+        raise SettingError(f"trainer.precision={precision} needs a GPU; on a CPU set 32-true or bf16-mixed")
     on_cuda = trainer.strategy.root_device.type == "cuda"
     if precision.startswith("bf16") and on_cuda and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise SettingFault(f"trainer.precision={precision}, but the GPU lacks bfloat16: set 32-true or 16-mixed")
+        raise SettingError(f"trainer.precision={precision}, but the GPU lacks bfloat16: set 32-true or 16-mixed")
     return trainer.strategy.root_device
 
 

@@ -11,7 +11,7 @@ from logging.handlers import MemoryHandler
 from pathlib import Path
 
 from core.configs import CONFIGS
-from core.faults import printable
+from core.errors import printable
 from experiments.runner import terminal
 from experiments.runner.redaction import redact
 

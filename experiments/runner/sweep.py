@@ -17,8 +17,6 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.joint import Job, join_jobs, name_job, varied_settings
-from experiments.report.results import claim_folder, write_json
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, search_path
 from experiments.runner.execution import FAILED, FINE, execute
@@ -26,6 +24,8 @@ from experiments.runner.hardware import refuse_processes
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.terminal import open_streams
 from experiments.runner.words import quote
+from judge.report.joint import Job, join_jobs, name_job, varied_settings
+from judge.report.results import claim_folder, write_json
 from judge.tables import literal
 
 CLUSTER = ("hydra/launcher=slurm", "hydra/launcher=submitit_slurm")  # start the processes of a training themselves
@@ -45,7 +45,7 @@ def run_sweep(
     `jobs` holds the settings of each, `configs` their checked configurations, `settings` those of the sweep with its
     launcher, and `words` the command line without `-m`.
 
-    Raises SettingFault for a job whose trainings take several processes on this machine.
+    Raises SettingError for a job whose trainings take several processes on this machine.
     """
     if not any(setting.startswith(CLUSTER) for setting in settings):
         for config in configs:

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING
 from rich import progress as bars
 from rich.console import Console
 
-from core.faults import printable
+from core.errors import printable
 from experiments.runner.redaction import redact
 
 if TYPE_CHECKING:  # keeps numpy out of the start of the runner

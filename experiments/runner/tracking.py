@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.contracts import Outcome, Table
 from experiments.runner.redaction import redact, redact_leaves
 from judge.agreement_tables import AGREEMENT
@@ -58,12 +58,12 @@ class CsvTracking(NoTracking):
 class WandbTracking(NoTracking):
     """Weights & Biases: one W&B run per run, stored in the run folder; configs/logger/wandb.yaml has the settings.
 
-    Raises SettingFault for another mode than offline (nothing leaves the machine), online and disabled.
+    Raises SettingError for another mode than offline (nothing leaves the machine), online and disabled.
     """
 
     def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
         if mode not in ("offline", "online", "disabled"):
-            raise SettingFault(f"logger.mode must be offline, online or disabled, but is {mode!r}")
+            raise SettingError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
         self.settings = {"project": project, "entity": entity, "mode": mode, "tags": redact_leaves(list(tags))}
         self.name = ""
         self.run: wandb.Run | None = None
@@ -86,7 +86,7 @@ class WandbTracking(NoTracking):
                 settings=wandb.Settings(console="off", silent=True),  # run.log records the output
             )
         except wandb.Error as error:
-            raise SettingFault(
+            raise SettingError(
                 f"logger.mode={self.settings['mode']} needs a network and a key of W&B, but W&B says: {error}\n"
                 "logger.mode=offline keeps the run in its folder, and `wandb sync` sends it later"
             ) from error

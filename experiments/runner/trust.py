@@ -26,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.resolvers import oc
 
 from core.configs import CONFIGS
-from core.faults import SettingFault, format_value, suggest_similar
+from core.errors import SettingError, format_value, suggest_similar
 from core.hosts import is_this_machine
 from experiments.runner.redaction import referenced
 
@@ -71,7 +71,7 @@ def check_trusted(config: Any, allow: Collection[str] = (), more: Collection[str
 
     `allow` holds packages that targets may lie in, `more` further targets.
 
-    Raises SettingFault with all that is refused: also positional arguments, which have no names to check, and a value
+    Raises SettingError with all that is refused: also positional arguments, which have no names to check, and a value
     that Hydra would resolve a second time.
     """
     has_network = isinstance(config, Mapping) and config.get("network") is True
@@ -88,7 +88,7 @@ def check_trusted(config: Any, allow: Collection[str] = (), more: Collection[str
         elif isinstance(node, str) and not (has_network or place == "description" or _is_here(node)):
             faults.append(f"{place}: {format_value(node)} is not this machine; network=true allows to ask it")
     if faults:
-        raise SettingFault("\n".join(faults))
+        raise SettingError("\n".join(faults))
 
 
 def _refuse_target(place: str, target: object, allow: Collection[str], more: Collection[str]) -> list[str]:
@@ -126,14 +126,14 @@ class CheckedFolder(FileConfigSource):
     """A folder of configurations. A file outside `configs/` is checked when Hydra reads it."""
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """Reads a file. Raises SettingFault for one outside the folder, and for what it must not say."""
+        """Reads a file. Raises SettingError for one outside the folder, and for what it must not say."""
         file = Path(os.path.normpath(Path(self.path, config_path)))
         if not file.is_relative_to(self.path):
-            raise SettingFault(f"{config_path} lies outside the folder {self.path}")
+            raise SettingError(f"{config_path} lies outside the folder {self.path}")
         found = super().load_config(config_path)
         if not file.is_relative_to(CONFIGS):
             if config_path.startswith(RUNNERS):
-                raise SettingFault(f"{config_path} of --config-dir is refused: its group is the runner's alone")
+                raise SettingError(f"{config_path} of --config-dir is refused: its group is the runner's alone")
             check_content(OmegaConf.to_container(found.config), f"{config_path} of --config-dir")
         return found
 
@@ -146,11 +146,11 @@ SourcesRegistry.instance().types["file"] = CheckedFolder
 def check_content(content: Any, file: str) -> None:
     """Checks in a file's content what does not depend on its place in the configuration.
 
-    Raises SettingFault for what is not a mapping, and for values that say how objects are built, refer to more than
+    Raises SettingError for what is not a mapping, and for values that say how objects are built, refer to more than
     settings, or name other machines.
     """
     if not isinstance(content, Mapping):
-        raise SettingFault(f"{file} must hold settings, but holds {format_value(content)}")
+        raise SettingError(f"{file} must hold settings, but holds {format_value(content)}")
     faults: list[str] = []
     for place, node in walk(content):
         if isinstance(node, Mapping):
@@ -163,17 +163,17 @@ def check_content(content: Any, file: str) -> None:
                 if end in ("$", "") or (end == ":" and name.strip() not in RESOLVERS):
                     faults.append(f"{place}: {format_value(node)} refers to more than settings")
     if faults:
-        raise SettingFault("\n".join(f"{file}: {fault}" for fault in faults))
+        raise SettingError("\n".join(f"{file}: {fault}" for fault in faults))
 
 
 def check_places(config: Any, given: Collection[str]) -> None:
     """Checks an unresolved configuration: that no file sets what is the command line's alone.
 
-    `given` holds the places of the values that the command line gives. Raises SettingFault.
+    `given` holds the places of the values that the command line gives. Raises SettingError.
     """
     refused = [place for place, value in leaves(config) if place not in given and _is_refused(place, value)]
     if refused:
-        raise SettingFault("\n".join(f"{place} must be set on the command line, not in a file" for place in refused))
+        raise SettingError("\n".join(f"{place} must be set on the command line, not in a file" for place in refused))
 
 
 def given_places(overrides: Iterable[Override], groups: Iterable[str]) -> set[str]:

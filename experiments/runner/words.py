@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core.configs import CONFIGS
-from core.faults import SettingFault, suggest_similar
+from core.errors import SettingError, suggest_similar
 
 
 class Verb(NamedTuple):
@@ -95,7 +95,7 @@ def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bo
     >>> as_settings(["steer", "prompts=The food"], ["steer"]), as_settings(["prompts=my.yaml"], [])
     (['+exp=steer', 'prompts=["The food"]'], ['prompts=my.yaml'])
 
-    Raises SettingFault for a first word that is neither a verb nor an experiment, for a file that no setting takes, for
+    Raises SettingError for a first word that is neither a verb nor an experiment, for a file that no setting takes, for
     a metric that is named twice, and for a list of names in `metric` or `exp`.
     """
     settings = [word for word in words if is_setting(word)]
@@ -114,21 +114,21 @@ def as_settings(words: Sequence[str], experiments: Collection[str], multirun: bo
 def _name_experiment(names: Sequence[str], settings: Sequence[str], experiments: Collection[str]) -> list[str]:
     """The verb or the experiment, and a file without a name, as settings."""
     if any(map(is_experiment, settings)):
-        raise SettingFault(f"{names[0]}: with +exp=NAME every setting is key=value; a file alone follows a verb")
+        raise SettingError(f"{names[0]}: with +exp=NAME every setting is key=value; a file alone follows a verb")
     length = 2 if names[0] == "train" else 1
     name, files = " ".join(names[:length]), list(names[length:])
     own = {verb.experiment: verb for verb in VERBS.values() if not verb.settings}
     verb = VERBS.get(name) or own.get(name) or Verb(name)
     if verb.experiment not in experiments:
         similar = suggest_similar(name, sorted({*VERBS, *experiments}))
-        raise SettingFault(f"{name} is neither a verb nor an experiment{similar}; verbs: {', '.join(VERBS)}")
+        raise SettingError(f"{name} is neither a verb nor an experiment{similar}; verbs: {', '.join(VERBS)}")
     if files and verb.file is None:
-        raise SettingFault(f"{name} takes no file without a name, but has {files[0]}: write key={files[0]}")
+        raise SettingError(f"{name} takes no file without a name, but has {files[0]}: write key={files[0]}")
     if stray := [word for word in files if word != "-" and not Path(word).suffix and not Path(word).exists()]:
-        raise SettingFault(f"{stray[0]} is neither a file nor a setting: write key=value, without spaces around =")
+        raise SettingError(f"{stray[0]} is neither a file nor a setting: write key=value, without spaces around =")
     given = [setting.partition("=")[2] for setting in settings if setting.startswith(f"{verb.file}=")]
     if files and len(files + given) > 1:
-        raise SettingFault(f"{name} takes one file, but has {', '.join(files + given)}; settings are key=value")
+        raise SettingError(f"{name} takes one file, but has {', '.join(files + given)}; settings are key=value")
     return [f"+exp={verb.experiment}", *verb.settings, *(f"{verb.file}={quote(file)}" for file in files)]
 
 
@@ -150,7 +150,7 @@ def complete(line: str, experiments: Collection[str]) -> tuple[str, list[str]]:
         return "", list(dict.fromkeys(fitting))
     try:
         return program[0] + " ".join([*as_settings(words, experiments), last]), []
-    except SettingFault:
+    except SettingError:
         return "", []
 
 
@@ -179,7 +179,7 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
     is_plain = re.fullmatch(r"[\w.,+/:-]+", value) is not None
     has_several = is_plain and "," in value
     if key.lstrip("+") in ONE_NAME and (value.startswith("[") or (has_several and not multirun)):
-        raise SettingFault(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")
+        raise SettingError(f"{key} must be one name, as in {ONE_NAME[key.lstrip('+')]}")
     if key in SCALES_OF_WORDS and value not in ("auto", "null") and value[:1] not in ("[", "{"):
         return [f"{key}=[{','.join(map(quote, value.split(',')))}]"]
     if multirun and has_several:
@@ -188,12 +188,12 @@ def _rewrite(setting: str, multirun: bool) -> list[str]:
     if key == "metrics" and (is_plain or value.startswith("[")):
         names = re.findall(r"[^\[\]\s,'\"]+", value)
         if twice := [name for name in names if names.count(name) > 1]:
-            raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
+            raise SettingError(f"metrics must name each metric once, but has {twice[0]} twice")
         return [f"+metric@metrics.{name}={name}" for name in names]
     if (key in LISTS and is_plain and value != "null") or (has_several and ONE_OR_SEVERAL.fullmatch(key)):
         return [f"{key}=[{value}]"]
     if has_several:
-        raise SettingFault(f"{setting} needs -m, which runs a job for each value; a list is written '{key}=[{value}]'")
+        raise SettingError(f"{setting} needs -m, which runs a job for each value; a list is written '{key}=[{value}]'")
     return [setting]
 
 
@@ -209,12 +209,12 @@ def find_verb(experiment: str) -> str:
 def name_extra(target: str) -> str | None:
     """The extra that an experiment of this project needs as a whole; a tool needs what its metrics do.
 
-    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.demo.models.models")
+    >>> name_extra("experiments.tools.score.score"), name_extra("experiments.small_models.models")
     (None, 'papers')
     """
     if not target.startswith("experiments.") or target.startswith("experiments.tools."):
         return None
-    return "demo" if target == "experiments.demo.demo.demo" else "papers"
+    return "demo" if target == "experiments.tools.demo.demo" else "papers"
 
 
 def name_verb(words: Sequence[str]) -> list[str]:

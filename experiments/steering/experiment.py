@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from core.faults import InputFaults
+from core.errors import InputError
 from core.settings import Count, NonNegative, Several, checked_dataclass
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
@@ -56,7 +56,7 @@ def guided_text(
     """A generator steered to each label, at every strength and k; `data` are labelled texts."""
     labels = list(data.labels if steering.labels is None else steering.labels)
     if unknown := [label for label in labels if label not in data.labels]:
-        raise InputFaults([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
+        raise InputError([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
     if isinstance(plan.generator, LanguageModelPlan):
         generation.check_candidates(steering.ks, plan.generator.model.vocabulary)
     chosen, notes = generation.choose_prompts(data, sampling)

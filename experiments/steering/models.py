@@ -8,8 +8,8 @@ from operator import attrgetter
 
 import numpy as np
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from data.corpus import Corpus, split_share
 from discriminators.discriminator import Discriminator
 from discriminators.texts import LabelledText
@@ -46,11 +46,11 @@ class TextParts:
 def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
     """A share of the training texts for a generator to train here; guides and judges halve the others.
 
-    Raises InputFaults without labelled training texts, and where guides or judges would get fewer than ten different
+    Raises InputError without labelled training texts, and where guides or judges would get fewer than ten different
     texts of a label.
     """
     if not any(example.label for example in data.train):
-        raise InputFaults([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
+        raise InputError([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
 
     text, share = attrgetter("full_text"), plan.share if isinstance(plan.generator, LanguageModelPlan) else 0.0
     rest, generator = split_share(data.train, text, share, seed)
@@ -67,7 +67,7 @@ def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
                 "generator: give more texts of it, leave the label out of the file, or lower model.share"
             )
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)
     return TextParts(generator, guide, judge)
 
 

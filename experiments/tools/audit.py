@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.scores import Metric
 from data.corpus import Corpus
 from data.scored import ScoredFile
@@ -27,12 +27,12 @@ def audit(
     existing folder for `NAME.md`, the card of each metric, and `README.md`, the table of all.
     """
     if not isinstance(data, ScoredFile | Corpus):
-        raise SettingFault(
+        raise SettingError(
             "data must hold texts: data.path=FILE, or a set with rated texts; preferences have none alone"
         )
     folder = None if cards is None else Path(cards)
     if folder is not None and not folder.is_dir():
-        raise SettingFault(f"cards must be an existing folder, but there is no {folder}")
+        raise SettingError(f"cards must be an existing folder, but there is no {folder}")
     with run.timed("audit"):
         sets = [data] if isinstance(data, ScoredFile) else data.rated
         found = auditing.audit(sets, metrics, cues=run.cues, stages=run.stages, **asdict(settings))

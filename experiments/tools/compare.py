@@ -7,8 +7,8 @@ from typing import Any
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from experiments.report.plots import plot_intervals
 from judge import comparing
+from judge.report.plots import plot_intervals
 from judge.streaming import add_kept_scores
 from meta_eval.intervals import Resampling
 

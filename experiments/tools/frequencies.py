@@ -13,7 +13,7 @@ from models.loading import load_tokenizer
 def corpus_texts(path: str) -> list[str]:
     """The texts of a .jsonl, .csv or .tsv file, or the lines of a .txt file.
 
-    Raises InputFaults for a faulty file and for a file without text.
+    Raises InputError for a faulty file and for a file without text.
     """
     file = Path(path)
     if file.suffix != ".txt":

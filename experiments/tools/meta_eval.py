@@ -6,9 +6,9 @@ from dataclasses import asdict
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from experiments.report.plots import plot_intervals, scores_against_ratings
 from judge import agreeing
 from judge.labelling import Labelling
+from judge.report.plots import plot_intervals, scores_against_ratings
 from judge.streaming import add_kept_scores
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from experiments.report.plots import plot_intervals
 from judge import preferring
 from judge.preferring import Family
+from judge.report.plots import plot_intervals
 from judge.streaming import add_kept_scores
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
@@ -30,10 +30,10 @@ def preferences(
     """Ranks systems by preferences, as `judge.prefer` says; `files` are preferences and the systems' outputs."""
     if not isinstance(files, tuple):
         rule = "data must be preferences: data.path=FILE, or data=pandalm or alpaca_eval with data.root=FOLDER"
-        raise SettingFault(rule)
+        raise SettingError(rule)
     given, outputs = files
     if metrics and outputs is None:
-        raise SettingFault("metrics score texts: pass the systems' outputs by data.outputs=FILE")
+        raise SettingError("metrics score texts: pass the systems' outputs by data.outputs=FILE")
     with run.timed("scoring"):
         scored = None if outputs is None else add_kept_scores(outputs, metrics, run.stages)
     with run.timed("preferences"):

@@ -18,8 +18,8 @@ from baselines.chat import CachedChat
 from baselines.endpoint import LARGEST, LONGEST, ChatFault, ChosenToken, EndpointChat, EndpointFault, Reply
 from baselines.llm_judge import LLMJudge
 from baselines.verdicts import read_verdict
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from judge.scoring import score
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
@@ -170,7 +170,7 @@ def test_an_endpoint_is_asked_with_the_key_of_the_environment(
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
-    with pytest.raises(SettingFault, match=what):
+    with pytest.raises(SettingError, match=what):
         EndpointChat("toy", "http://127.0.0.1:9/v1", **settings)
 
 
@@ -178,7 +178,7 @@ def test_bad_settings(settings: dict[str, Any], what: str) -> None:
     "url", ["file:///etc/passwd", "localhost:8000", "http://", "http://[", "http://a:b", "http://user:pass@host/v1"]
 )
 def test_what_is_no_url(url: str) -> None:
-    with pytest.raises(SettingFault, match="base_url must"):
+    with pytest.raises(SettingError, match="base_url must"):
         EndpointChat("toy", url)
 
 
@@ -317,7 +317,7 @@ def test_the_signature_says_whether_probabilities_and_schemas_come(
 @pytest.mark.parametrize("answer", [answer_with(200, completion("Rating: 4")), answer_with(400, "unknown")])
 def test_what_is_set_to_true_must_be_heeded(serve: Callable[..., Server], name: str, answer: Answer) -> None:
     settings = {"logprobs": False, "structured": False, name: True}
-    with pytest.raises(SettingFault, match=rf"{name}=true, but .*/v1 does not heed it: {name}=auto does without"):
+    with pytest.raises(SettingError, match=rf"{name}=true, but .*/v1 does not heed it: {name}=auto does without"):
         chat(serve(answer).url, **settings).ask("How good?")
 
 
@@ -393,7 +393,7 @@ def test_a_redirect_takes_no_question_along(serve: Callable[..., Server]) -> Non
 @pytest.mark.parametrize(("status", "message"), [(401, "refuses the key in OPENAI_API_KEY"), (404, "has no model toy")])
 def test_a_wrong_key_or_model_ends_the_run(serve: Callable[..., Server], status: int, message: str) -> None:
     server = serve(answer_with(status, '{"error": {"message": "no"}}'))
-    with pytest.raises(SettingFault, match=message):
+    with pytest.raises(SettingError, match=message):
         chat(server.url, retries=2).ask("How good?")
     assert len(server.requests) == 1
 

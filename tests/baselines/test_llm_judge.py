@@ -27,8 +27,8 @@ from baselines.llm_judge import LLMJudge, rate
 from baselines.local_chat import LocalChat
 from baselines.rubrics import read_rubric
 from baselines.verdicts import Form
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from judge.preferring import prefer
 from judge.scoring import ScoredTexts, panel_tables, score
 from meta_eval.raters import krippendorff_alpha
@@ -191,7 +191,7 @@ def test_pairs_without_an_answer_have_a_reason() -> None:
     assert found.reasons == ["the judge gave no choice of A, B or C, but 'No idea.'", None]
     assert [math.isnan(found.outcomes[0]), found.outcomes[1]] == [True, 0.5]
     assert LLMJudge(judge.chat, ("consistency",)).compare([(x, z)]).reasons == ["llm_judge needs context, found none"]
-    with pytest.raises(SettingFault, match="one aspect to compare texts by"):
+    with pytest.raises(SettingError, match="one aspect to compare texts by"):
         LLMJudge(judge.chat, ("coherence", "fluency")).compare([(x, z)])
 
 
@@ -206,7 +206,7 @@ def test_a_text_cannot_write_its_own_rival() -> None:
     assert shown == first
 
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "prompts"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "prompts"
 
 
 def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
     )
     other = LLMJudge(judge.chat, (), rubric)
     assert judge.signature != other.signature
-    with pytest.raises(SettingFault, match="must mark two texts"):
+    with pytest.raises(SettingError, match="must mark two texts"):
         judge.compare([(dialogue, dialogue)])
     (tmp_path / "pairs.txt").write_text("{context}\n1. {text_a}\n2. {text_b}\nA or B?")
     pairs = LLMJudge(Scripted(lambda q: reply("A" if q.index("good") < q.index("bad") else "B")), ("fluency",))
@@ -232,7 +232,7 @@ def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
     assert pairs.compare([(a, b)]).outcomes.tolist() == [1]
     assert isinstance(pairs.chat, Scripted)
     assert pairs.chat.asked[0] == "c\n1. ```\ngood text\n```\n2. ```\nbad text\n```\nA or B?"
-    with pytest.raises(SettingFault, match="must mark one text"):
+    with pytest.raises(SettingError, match="must mark one text"):
         pairs.score([a])
 
 
@@ -248,7 +248,7 @@ def test_the_forms_of_known_prompts_are_read(name: str, answer: str) -> None:
 @pytest.mark.parametrize("content", ["", "Rate it.", "{text} {text}", "{text_a}", "{text} {text_a} {text_b}"])
 def test_a_prompt_marks_the_place_of_its_texts(content: str, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text(content)
-    with pytest.raises(InputFaults, match=r"p\.txt: a prompt must mark the place of the text by \{text\}"):
+    with pytest.raises(InputError, match=r"p\.txt: a prompt must mark the place of the text by \{text\}"):
         LLMJudge.from_settings("m", "http://127.0.0.1:9/v1", prompt=str(tmp_path / "p.txt"))
 
 
@@ -302,7 +302,7 @@ def test_a_rubric_is_asked_as_it_is_written(tmp_path: Path) -> None:
 )
 def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
     (tmp_path / "r.txt").write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputFaults, match=what):
+    with pytest.raises(InputError, match=what):
         read_rubric(str(tmp_path / "r.txt"))
 
 
@@ -323,7 +323,7 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
-    with pytest.raises((SettingFault, InputFaults), match=what):
+    with pytest.raises((SettingError, InputError), match=what):
         LLMJudge.from_settings(**{"model": "m", **settings})
 
 
@@ -457,7 +457,7 @@ def test_a_chat_template_is_tried_when_it_is_loaded(
     template: str, what: str, toy_chat_model: Path, tmp_path: Path
 ) -> None:
     folder = set_template(Path(shutil.copytree(toy_chat_model, tmp_path / "m")), template)
-    with pytest.raises((InputFaults, SettingFault), match=what) as found:
+    with pytest.raises((InputError, SettingError), match=what) as found:
         LocalChat(str(folder))
     assert str(folder) in str(found.value)
 
@@ -466,7 +466,7 @@ def test_a_model_without_a_chat_template_is_refused(toy_chat_model: Path, tmp_pa
     for file in toy_chat_model.iterdir():
         if "template" not in file.name:
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(SettingFault, match="has no chat template"):
+    with pytest.raises(SettingError, match="has no chat template"):
         LocalChat(str(tmp_path))
     assert LocalChat(str(tmp_path), has_prompt=True).read("good <end>") == [7, 1, 1, 1]
 
@@ -502,5 +502,5 @@ def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_p
     split.chat_template = chat.lm.tokenizer.chat_template
     folder = Path(shutil.copytree(toy_chat_model, tmp_path / "m"))
     split.save_pretrained(folder)
-    with pytest.raises(SettingFault, match=r"must end at 9 or less, since model=.* takes 10 for several tokens"):
+    with pytest.raises(SettingError, match=r"must end at 9 or less, since model=.* takes 10 for several tokens"):
         LLMJudge.from_settings(str(folder), rubric=str(tmp_path / "r.txt"))

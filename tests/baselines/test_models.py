@@ -22,8 +22,8 @@ from baselines.pairs import to_quality
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import UNKNOWN, SentenceMover, move
 from baselines.uni_eval import UniEval
+from core.errors import ExampleError, InputError, SettingError
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Metric
 from data.documents import DocumentFrequencies
 from data.words import RUNS
@@ -133,7 +133,7 @@ def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
     tokens = len(t5.tokenizer(("xyz " * 20).strip(), add_special_tokens=False)["input_ids"])  # pyright: ignore[reportArgumentType]
     short = InfillingPerplexity(infiller(t5, max_length=16), "toy")
     assert short.score(examples).dropped_tokens == (0, tokens + 1 - 16)  # the mask in front takes a place
-    with pytest.raises(ExampleFaults, match="writes 16 tokens at once") as faults:
+    with pytest.raises(ExampleError, match="writes 16 tokens at once") as faults:
         replace(short, truncation="error").score(examples)
     assert [index for index, _ in faults.value.at] == [1]
     whole = InfillingPerplexity(
@@ -184,7 +184,7 @@ def test_bertscore_counts_and_refuses_what_is_too_long(bert: Path) -> None:
     examples = [EXAMPLES[0], Example("long", "cat " * 30, references=("sat " * 23, "mat"))]
     metric = BertScore.from_pretrained(str(bert))
     assert metric.score(examples).dropped_tokens == (0, 30 + 2 - 24 + 23 + 2 - 24)
-    with pytest.raises(ExampleFaults, match="reads 24 tokens at once") as faults:
+    with pytest.raises(ExampleError, match="reads 24 tokens at once") as faults:
         replace(metric, truncation="error").score([Example("n", "none"), *examples])
     assert [index for index, _ in faults.value.at] == [2]
     with pytest.raises(ValueError, match=r"layers must be between 1 and the 2 of .*, but is 3"):
@@ -225,11 +225,9 @@ def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
     good, bad = (odds / odds.sum(axis=1, keepdims=True)).T
     by_label = LabelDiscriminatorScore.from_pretrained(tmp_path / "several").score(EXAMPLES[:4])
     np.testing.assert_allclose(by_label.values["quality"], [good[0], bad[1], np.nan, good[3]], atol=1e-6)
-    with pytest.raises(ExampleFaults, match="\"label\" must be one of good, bad, found 'odd'"):
+    with pytest.raises(ExampleError, match="\"label\" must be one of good, bad, found 'odd'"):
         LabelDiscriminatorScore.from_pretrained(tmp_path / "several").score([Example("o", "x", label="odd")])
-    with pytest.raises(
-        InputFaults, match="must be the folder of a classifier of labels, found one with a single logit"
-    ):
+    with pytest.raises(InputError, match="must be the folder of a classifier of labels, found one with a single logit"):
         LabelDiscriminatorScore.from_pretrained(tmp_path / "one")
 
 
@@ -249,10 +247,10 @@ def test_bleurt_reads_a_text_after_each_reference(bert: Path, tmp_path: Path) ->
     assert to_prefix.score([example]).values["quality"][0] == pytest.approx(rate("the cat"), abs=1e-5)
     long = replace(example, prefix="the cat " * 100)
     assert to_prefix.score([long]).dropped_tokens[0] > 0
-    with pytest.raises(ExampleFaults, match="tokens at once, but a text with its prefix has more"):
+    with pytest.raises(ExampleError, match="tokens at once, but a text with its prefix has more"):
         replace(to_prefix, truncation="error").score([long])
     BertForSequenceClassification.from_pretrained(bert, num_labels=2).save_pretrained(tmp_path)
-    with pytest.raises(SettingFault, match=r"BLEURT has one output, but .* has 2"):
+    with pytest.raises(SettingError, match=r"BLEURT has one output, but .* has 2"):
         Bleurt.from_pretrained(str(tmp_path))
 
 
@@ -284,7 +282,7 @@ def test_three_aspects_come_from_two_discriminators(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found.values[aspect], expected.values["quality"])
     assert [bool(reason) for reason in found.reasons] == [False, False, True]
     assert found.signature == metric.signature == f"{quality.signature} + {label.signature}"
-    with pytest.raises(InputFaults, match="must be the folder of a trained discriminator"):
+    with pytest.raises(InputError, match="must be the folder of a trained discriminator"):
         DisScore.from_pretrained(tmp_path / "none", tmp_path / "label")
 
 
@@ -324,7 +322,7 @@ def test_uni_eval_counts_or_refuses_what_is_cut(dialogue_t5: Seq2SeqLM) -> None:
     needed = len(dialogue_t5.tokenizer(QUESTION.format(response="it rains {today}", history="No"))["input_ids"])
     short = UniEval(dialogue_t5, "toy", {"coherence": QUESTION}, max_length=needed - 2)
     assert list(short.score(DIALOGUES[1:]).dropped_tokens) == [2]
-    with pytest.raises(ExampleFaults, match="at most"):
+    with pytest.raises(ExampleError, match="at most"):
         replace(short, truncation="error").score(DIALOGUES[1:])
 
 

@@ -12,8 +12,8 @@ from baselines.meteor import Meteor
 from baselines.rouge import Rouge
 from baselines.sacrebleu_metrics import Bleu, ChrF, Ter
 from baselines.word_count import WordCount
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from core.scores import Metric
 
 
@@ -88,7 +88,7 @@ def test_meteor_by_hand() -> None:
 def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = MagicMock(**{"ensure_loaded.side_effect": LookupError})
     monkeypatch.setattr("baselines.meteor.find_wordnet", lambda: absent)
-    with pytest.raises(InputFaults, match=r"needs WordNet: run python -m nltk\.downloader wordnet"):
+    with pytest.raises(InputError, match=r"needs WordNet: run python -m nltk\.downloader wordnet"):
         Meteor(synonyms=True)
 
 

@@ -23,8 +23,8 @@ from cdm.discriminative import (
     save_steps,
 )
 from cdm.infilling import Pair
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from tests.toy_models import toy_pooler
 
 
@@ -107,7 +107,7 @@ def test_the_classifier_pooler_learns_and_its_features_add_up(tmp_path: Path) ->
     for name in ("amateur", "expert", "pooler"):
         (tmp_path / name).mkdir()
     (tmp_path / "pooler.json").rename(tmp_path / "pooler" / "pooler.json")
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         DiscriminativeCDM.from_pretrained(tmp_path, "classifier")
     assert str(found.value) == f"{tmp_path}/pooler: {pooler.refusal}: choose another pooling, such as average"
 
@@ -128,6 +128,6 @@ def test_a_changed_pooler_is_refused_by_its_file(
     content = asdict(toy_pooler(1.0))
     change(content)
     (tmp_path / "pooler.json").write_text(json.dumps(content))
-    with pytest.raises(InputFaults, match=re.escape(message)) as fault:
+    with pytest.raises(InputError, match=re.escape(message)) as fault:
         ClassifierPooler.load(tmp_path / "pooler.json")
     assert str(tmp_path / "pooler.json") in str(fault.value)

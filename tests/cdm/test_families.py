@@ -16,8 +16,8 @@ from cdm.infilling import SEPARATOR, Gaps, Pair, Untrained, find_infilling, toke
 from cdm.negatives import sample_negatives
 from cdm.sampling import Sampling, sample_segments, warp_probabilities
 from cdm.segments import Gap, InfillingTask
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from models.batching import join_ids
 from models.causal import CausalLM
 from models.conditional import PretrainedLM
@@ -166,10 +166,10 @@ def bart(make: Callable[[str], ConditionalLM]) -> Pair:
 def test_turns_that_a_model_has_no_positions_for_are_refused(bart: Pair) -> None:
     bart.tokenise([("a " * 125,)])  # 126 tokens and the two that frame the segment
     with pytest.raises(
-        SettingFault, match="128 positions, but reads sources of 60 tokens and writes turns of up to 129"
+        SettingError, match="128 positions, but reads sources of 60 tokens and writes turns of up to 129"
     ):
         bart.tokenise([("a " * 126,)])
-    with pytest.raises(SettingFault, match="128 positions, but reads sources of 129"):
+    with pytest.raises(SettingError, match="128 positions, but reads sources of 129"):
         Pair(bart.amateur, bart.expert, 129).tokenise([("a",)])
 
 
@@ -254,24 +254,24 @@ def test_logits_beyond_the_tokenizer_change_nothing(make: Callable[..., Any], di
 
 def test_what_does_not_go_together_is_refused(make: Callable[..., Any], dialogues: Dialogues) -> None:
     middle = make("llama")
-    with pytest.raises(SettingFault, match="need one tokenizer"):
+    with pytest.raises(SettingError, match="need one tokenizer"):
         Pair(middle, make("gpt_neox"))
-    with pytest.raises(SettingFault, match=r"order must be .* null for others, but is None for a LlamaForCausalLM"):
+    with pytest.raises(SettingError, match=r"order must be .* null for others, but is None for a LlamaForCausalLM"):
         Gaps(LONGEST).build(TinyCausal(400, 16, 2, 1, 32, shape="llama"), dialogues, 0)
-    with pytest.raises(SettingFault, match="left-to-right for a T5"):
+    with pytest.raises(SettingError, match="left-to-right for a T5"):
         Gaps(LONGEST, order="left-to-right").build(TinyT5(400, 16, 32, 2, 1, 1), dialogues, 0)
     texts = [turn for turns in dialogues for turn in turns]
     encoder_decoder = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), 0)
-    with pytest.raises(SettingFault, match="one way of filling gaps, but are T5ForConditionalGeneration and GPTNeoX"):
+    with pytest.raises(SettingError, match="one way of filling gaps, but are T5ForConditionalGeneration and GPTNeoX"):
         Pair(encoder_decoder, CausalLM(make("gpt_neox").model, encoder_decoder.tokenizer))
     unmarked = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), 0)
-    with pytest.raises(SettingFault, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):
+    with pytest.raises(SettingError, match=rf"the pair's tokenizer needs the token {SEPARATOR} between turns"):
         Pair(unmarked, unmarked)
 
 
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(bart: Pair) -> None:
     lm = TinyCausal(400, 16, 2, 1, 32).build(["text"], (), 0)
-    with pytest.raises(SettingFault, match=r"infilling needs '<mask>' as one token"):
+    with pytest.raises(SettingError, match=r"infilling needs '<mask>' as one token"):
         find_infilling(Seq2SeqLM(bart.amateur.model, lm.tokenizer))
 
 
@@ -339,11 +339,11 @@ def test_settings_of_pretrained_pairs_are_refused_where_they_say_nothing(
     pretrained: tuple[str, str], make: Callable[[str], ConditionalLM], tmp_path: Path
 ) -> None:
     make("llama").save_pretrained(tmp_path)
-    with pytest.raises(SettingFault, match="settings of models that learned no gaps"):
+    with pytest.raises(SettingError, match="settings of models that learned no gaps"):
         Pair.from_pretrained(tmp_path, tmp_path, untrained=Untrained())
-    with pytest.raises(SettingFault, match="must be one token, but ' </UTT> ' has"):
+    with pytest.raises(SettingError, match="must be one token, but ' </UTT> ' has"):
         Pair.from_pretrained(*pretrained, untrained=Untrained(separator=" </UTT> ", order="left-to-right"))
-    with pytest.raises(SettingFault, match="either models, the folder of a trained pair, or amateur and expert"):
+    with pytest.raises(SettingError, match="either models, the folder of a trained pair, or amateur and expert"):
         DiscriminativeCDM.from_pretrained(amateur=pretrained[0])
-    with pytest.raises(SettingFault, match="classifier pooling needs the pooler of a trained pair"):
+    with pytest.raises(SettingError, match="classifier pooling needs the pooler of a trained pair"):
         DiscriminativeCDM.from_pretrained(amateur=pretrained[0], expert=pretrained[1], pooling="classifier")

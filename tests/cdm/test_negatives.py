@@ -14,7 +14,7 @@ from cdm.infilling import Pair
 from cdm.negatives import Negatives, sample_negatives, to_labelled
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 
 SAMPLING = Sampling(longest=6)
 
@@ -184,7 +184,7 @@ def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs, m
 def test_graphs_that_do_not_fit_their_tokens_are_refused_at_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "graphs.amr"
     path.write_text(f"{WANT}\n(k / know-01~1)\n\n# ::tok I .\n(s / sleep-01~e.5)\n", "utf-8")
-    with pytest.raises(InputFaults) as caught:
+    with pytest.raises(InputError) as caught:
         Graphs.read(path)
     assert str(caught.value).splitlines() == [
         f"{path}:8: a graph needs a line # ::tok with its 2 or more tokens, found 0",
@@ -200,7 +200,7 @@ def test_negatives_change_turns_with_a_graph_and_need_one(pair: Pair, graphs: Gr
     for positive, negative in zip(found.positives, found.negatives, strict=True):
         assert positive[0] != negative[0]
     for none in (None, Graphs({"other": [(0, 5)]})):
-        with pytest.raises(SettingFault, match="needs AMR graphs"):
+        with pytest.raises(SettingError, match="needs AMR graphs"):
             sample_negatives(pair, talk, "amr-multi", sampling, seed=1, graphs=none)
 
 
@@ -210,7 +210,7 @@ def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pa
     found = sample_negatives(pair, [known, other, known, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert found.uncovered == 2
     rule = "at least 50% of the dialogues, but 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
-    with pytest.raises(SettingFault, match=rule):
+    with pytest.raises(SettingError, match=rule):
         sample_negatives(pair, [known, other, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert sample_negatives(pair, [other, known], "content-multi", sampling, seed=1).uncovered == 1
     assert sample_negatives(pair, [other, known], "mixed-multi", sampling, seed=1).uncovered == 0

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.errors import ExampleError
 from core.example import Example, hint_column
-from core.faults import ExampleFaults
 from core.scores import Scores
 from core.selection import check_complete, score_complete
 
@@ -97,7 +97,7 @@ def test_examples_without_a_field_have_a_reason() -> None:
 
 
 def test_where_no_example_has_the_field_all_are_named() -> None:
-    with pytest.raises(ExampleFaults) as found:
+    with pytest.raises(ExampleError) as found:
         check_complete([EXAMPLES[0], EXAMPLES[2]], ("turns",), "m")
     assert found.value.at == (
         (0, "m needs two or more turns, found none"),
@@ -120,8 +120,8 @@ def test_scores_of_the_complete_examples_take_their_places() -> None:
 
 def test_faults_of_the_scoring_have_the_indices_of_all_examples() -> None:
     def refuse(chosen: Sequence[Example]) -> Scores:
-        raise ExampleFaults((i, f"{example.id} is too long") for i, example in enumerate(chosen))
+        raise ExampleError((i, f"{example.id} is too long") for i, example in enumerate(chosen))
 
-    with pytest.raises(ExampleFaults) as found:
+    with pytest.raises(ExampleError) as found:
         score_complete(EXAMPLES, ("references",), "m", refuse)
     assert found.value.at == ((1, "a is too long"),)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from core.settings import (
     AscendingRatios,
     Count,
@@ -52,7 +52,7 @@ def test_types_of_settings(kind: Any, good: list[Any], wrong: list[Any]) -> None
     for value in good:
         check(kind, setting=value)
     for value in wrong:
-        with pytest.raises(SettingFault, match=r"^setting(\[\d\])? must (be|not be|ascend) .*, but is "):
+        with pytest.raises(SettingError, match=r"^setting(\[\d\])? must (be|not be|ascend) .*, but is "):
             check(kind, setting=value)
 
 
@@ -72,7 +72,7 @@ def test_a_checked_dataclass_is_a_dataclass() -> None:
     made = Sampling(2, seeds=[3, 1], other={})
     assert (made.least, made.most, made.seeds) == (2, 8, (3, 1))
     assert replace(made, least=5) == Sampling(5, 8, (3, 1), {})
-    with pytest.raises(SettingFault, match=r"^most must be at least least, but is 8$"):
+    with pytest.raises(SettingError, match=r"^most must be at least least, but is 8$"):
         replace(Sampling(1), least=9)
 
 
@@ -80,7 +80,7 @@ def test_saved_settings_are_an_object_of_checked_values(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     for content, fault in (("[1]", "must hold an object, but holds [1]"), ('{"least": "x"}', "least must be")):
         path.write_text(content)
-        with pytest.raises(InputFaults, match=re.escape(f"{path}: {fault}")):
+        with pytest.raises(InputError, match=re.escape(f"{path}: {fault}")):
             read_settings(path, Sampling)
     path.write_text('{"least": 1}')
     assert read_settings(path, Sampling) == {"least": 1}

@@ -22,7 +22,7 @@ import pytest
 from filelock import FileLock
 
 from core.configs import CONFIGS
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from core.source import hash_sources
 from core.stages import SETTLED, Cache, Stages, check_writable, file_sha256, fingerprint
 
@@ -150,12 +150,12 @@ def test_a_link_in_the_place_of_an_unfinished_stage_is_not_written_through(tmp_p
     (mine / "model").write_text("my own", encoding="utf-8")
     unfinished = stages.root / f"{name}.partial"
     unfinished.symlink_to(mine)
-    with pytest.raises(InputFaults, match=r"\.partial: .* must not be or hold a link"):
+    with pytest.raises(InputError, match=r"\.partial: .* must not be or hold a link"):
         stages.get("model", {"a": 1}, partial(build, write))
     unfinished.unlink()
     unfinished.mkdir()
     (unfinished / "model").symlink_to(mine / "model")
-    with pytest.raises(InputFaults, match=r"\.partial/model: "):
+    with pytest.raises(InputError, match=r"\.partial/model: "):
         stages.get("model", {"a": 1}, partial(build, write))
     assert [path.name for path in mine.iterdir()] == ["model"]
     assert (mine / "model").read_text(encoding="utf-8") == "my own"
@@ -265,7 +265,7 @@ def test_a_link_in_the_place_of_a_lock_is_refused_by_a_run_and_by_the_installed_
     shutil.rmtree(stages.root)
     stages.root.mkdir()
     lock.symlink_to(mine)
-    with pytest.raises(InputFaults, match=r"\.lock: a lock must not be or hold a link: remove the link"):
+    with pytest.raises(InputError, match=r"\.lock: a lock must not be or hold a link: remove the link"):
         stages.get("model", {"a": 1}, partial(build, write))
     with pytest.raises(OSError, match="symbolic links"), FileLock(lock):
         pass
@@ -275,7 +275,7 @@ def test_a_link_in_the_place_of_a_lock_is_refused_by_a_run_and_by_the_installed_
 def test_a_folder_that_cannot_be_written_is_a_wrong_setting(tmp_path: Path) -> None:
     check_writable("stages_dir", tmp_path / "a" / "b")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(SettingFault, match="stages_dir must be a folder that can be written, but /sys/stages cannot"):
+    with pytest.raises(SettingError, match="stages_dir must be a folder that can be written, but /sys/stages cannot"):
         check_writable("stages_dir", Path("/sys/stages"))
 
 
@@ -362,7 +362,7 @@ def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -
     mine.write_text("my own")
     cache.folder.mkdir(parents=True)
     (cache.folder / "values.tsv").symlink_to(mine)
-    with pytest.raises(InputFaults, match=r"values\.tsv: a cache must not be or hold a link"):
+    with pytest.raises(InputError, match=r"values\.tsv: a cache must not be or hold a link"):
         cache.add({"a": 1})
     assert mine.read_text() == "my own"
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+from core.errors import ExampleError, InputError
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
 from ctrl_eval import released
 from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies
@@ -290,7 +290,7 @@ def refused(examples: list[Example], metric: CTRLEval) -> str:
     def never() -> Seq2SeqLM:
         raise AssertionError("the model must not be loaded before the texts are checked")
 
-    with pytest.raises(ExampleFaults) as faults:
+    with pytest.raises(ExampleError) as faults:
         replace(metric, infiller=replace(metric.infiller, load=never)).score(examples)
     return str(faults.value)
 
@@ -371,7 +371,7 @@ def test_a_model_under_the_published_name_must_have_the_published_values(
     assert "coherence+consistency+attribute_relevance" in kept.read_text("utf-8")
     monkeypatch.setattr(released, "VALUES", {**values, "consistency": values["consistency"] + 2e-3})
     rule = r"google/pegasus-large: the released README's example must have consistency -.*: report this with torch "
-    with pytest.raises(InputFaults, match=rule) as found:
+    with pytest.raises(InputError, match=rule) as found:
         named.score([example])
     assert len(found.value.faults) == 1
 
@@ -379,7 +379,7 @@ def test_a_model_under_the_published_name_must_have_the_published_values(
         raise AssertionError("the values are kept")
 
     monkeypatch.setattr(Seq2SeqLM, "log_probabilities", fail)
-    with pytest.raises(InputFaults):
+    with pytest.raises(InputError):
         named.score([example])
     with pytest.raises(AssertionError, match="the values are kept"):
         replace(named, kept=None).score([example])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from core.faults import InputFaults
+from core.errors import InputError
 from ctrl_eval.analysis import QUARTILES, biased_subsets, number_of_evaluators, quartiles
 from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight
 from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
@@ -50,7 +50,7 @@ def test_the_papers_prompts_are_the_released_ones(shared_data: Path) -> None:
 )
 def test_faults_of_a_yaml_file(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "p.yaml").write_text(content)
-    with pytest.raises(InputFaults, match=message):
+    with pytest.raises(InputError, match=message):
         load_prompts(tmp_path / "p.yaml")
 
 
@@ -85,15 +85,15 @@ def test_the_released_table(shared_data: Path, vocabularies: Path) -> None:
 def test_faults_of_a_table(tmp_path: Path) -> None:
     tokenizer = train_tokenizer(["a"], 300)
     (tmp_path / "t.txt").write_text("0.5\nx\n-1\ninf\n2\n")
-    with pytest.raises(InputFaults) as faults:
+    with pytest.raises(InputError) as faults:
         load_frequencies(tmp_path / "t.txt", tokenizer)
     assert [line.split(":")[1] for line in faults.value.faults] == ["2", "3", "4"]
     for content in ("{}", '{"corpus": "a", "sentences": 3, "iwf": [0.5, NaN]}', '{"corpus": "a", "iwf": [-1]}'):
         (tmp_path / "t.json").write_text(content)
-        with pytest.raises(InputFaults, match="must be a table"):
+        with pytest.raises(InputError, match="must be a table"):
             load_frequencies(tmp_path / "t.json", tokenizer)
     (tmp_path / "t.txt").write_text("0.5\n1\n")
-    with pytest.raises(InputFaults, match=r"t.txt: an IWF table has one entry for each of the \d+ tokens .* found 2"):
+    with pytest.raises(InputError, match=r"t.txt: an IWF table has one entry for each of the \d+ tokens .* found 2"):
         load_frequencies(tmp_path / "t.txt", tokenizer)
 
 

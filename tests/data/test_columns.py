@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from core.stages import file_sha256
 from data.columns import name_fields
 from data.files import InputFile, read_examples, to_record
@@ -17,7 +17,7 @@ from tests.data.sets.small_files import write as lines
 
 
 def faults_of(path: Path | None = None, **settings: Any) -> list[str]:
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_examples(path, **settings)
     return [each.rpartition("/")[2] for each in found.value.faults]
 
@@ -97,7 +97,7 @@ def test_a_small_set_of_words_is_a_set_of_labels(
     rows = zip(people, judge, strict=True)
     path = lines(tmp_path / "x.jsonl", *({"text": "a", "ratings": {"q": q}, "scores": {"m": m}} for q, m in rows))
     if isinstance(expected, str):
-        with pytest.raises(InputFaults, match=expected):
+        with pytest.raises(InputError, match=expected):
             read_scored(path)
         return
     found = read_scored(path)
@@ -252,7 +252,7 @@ def test_the_last_lines_of_an_aligned_file_may_be_blank(tmp_path: Path) -> None:
     for content, count, of_texts in (("a\n\n", 2, 3), ("a\n\n\n\nb\n\n", 5, 4)):
         end.write_text(content)
         with pytest.raises(
-            InputFaults, match=f"end: aligned files must have .* lines, found {count} here and {of_texts} in"
+            InputError, match=f"end: aligned files must have .* lines, found {count} here and {of_texts} in"
         ):
             read_examples(text=hyp, references=[full, end])
 
@@ -298,7 +298,7 @@ def test_inputs_that_contradict_each_other() -> None:
         ({"path": "x.csv", "columns": {"text": None}}, "data.columns.text must be a column or several, but is None"),
         ({"path": "x.csv", "columns": {"text": []}}, "data.columns.text must be a column or several"),
     ):
-        with pytest.raises(SettingFault, match=message):
+        with pytest.raises(SettingError, match=message):
             InputFile.of(**settings)  # pyright: ignore[reportArgumentType]
 
 
@@ -341,6 +341,6 @@ def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
 def test_ratings_of_several_people_have_a_form(tmp_path: Path, content: str, columns: Any, message: str) -> None:
     path = tmp_path / ("x.jsonl" if content.startswith("{") else "x.csv")
     path.write_text(content)
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_scored(path, columns=columns)
     assert message in str(found.value)

@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from data.corpus import Corpus, Key, refuse_shared, split_by, split_share
 from meta_eval.scored_set import ScoredSet
 
@@ -28,7 +28,7 @@ def test_a_share_of_the_keys_is_rounded_up() -> None:
     assert split_share(EXAMPLES, attrgetter("group"), 0.11, seed=0) == split_by(EXAMPLES, attrgetter("group"), 3, 0)
     assert split_share((), attrgetter("group"), 0.5, seed=0) == ((), ())
     for wrong in (10, -0.1, float("nan"), "x", None):
-        with pytest.raises(SettingFault, match=f"^held_out_fraction must be .*, but is {wrong!r}$"):
+        with pytest.raises(SettingError, match=f"^held_out_fraction must be .*, but is {wrong!r}$"):
             split_share(EXAMPLES, attrgetter("group"), cast(Any, wrong), seed=0)
 
 
@@ -39,5 +39,5 @@ def test_labels_are_those_of_all_texts() -> None:
 
 def test_shared_texts_are_named() -> None:
     refuse_shared("{} are shared", [("a", 1)], [2])
-    with pytest.raises(SettingFault, match=r"^0, 1, 2, 3, 4 are shared$"):
+    with pytest.raises(SettingError, match=r"^0, 1, 2, 3, 4 are shared$"):
         refuse_shared("{} are shared", [(str(i), i) for i in range(9)], range(8))

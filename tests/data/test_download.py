@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.faults import InputFaults
+from core.errors import InputError
 from data.download import PUBLIC_FILES, PublicFile, fetch, git_blob_hash, require_file
 
 BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
@@ -54,7 +54,7 @@ def published(url: str, sha256: str = SHA256) -> PublicFile:
 
 def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) -> str:
     """The message of a failed fetch that left no file behind."""
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         fetch(published(url, sha256), root, timeout=timeout)
     assert not [each for each in root.rglob("*") if each.is_file()]
     message = str(found.value)
@@ -93,7 +93,7 @@ def test_a_file_is_checked_by_its_git_hash(server: str, tmp_path: Path) -> None:
     address = {"x.txt": f"{server}/x"}
     right = hashlib.sha1(b"blob %d\0" % len(BODY) + BODY).hexdigest()
     assert fetch(PublicFile(NAME, "MIT", address, git_blob=right), tmp_path).read_bytes() == BODY
-    with pytest.raises(InputFaults, match=f"its git hash must be {'0' * 40}, but is {right}"):
+    with pytest.raises(InputError, match=f"its git hash must be {'0' * 40}, but is {right}"):
         fetch(PublicFile(NAME, "MIT", address, git_blob="0" * 40), tmp_path / "other")
 
 
@@ -104,7 +104,7 @@ def test_a_file_that_does_not_end_is_not_fetched_whole(server: str, tmp_path: Pa
 
 def test_what_has_no_known_checksum_is_placed_by_hand(tmp_path: Path):
     file = PUBLIC_FILES["dialogue/personachat_valid.txt"]
-    with pytest.raises(InputFaults, match=r"no checksum of its original is known") as found:
+    with pytest.raises(InputError, match=r"no checksum of its original is known") as found:
         require_file(tmp_path, file.name, download=True)
     line = f"curl -L --create-dirs -o '{tmp_path}/dialogue/clean_valid.txt' '{file.originals['clean_valid.txt']}'"
     assert str(found.value).splitlines()[-1] == line

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from core.scores import Scores
 from data import text_files
 from data.cells import json_line
@@ -30,7 +30,7 @@ from data.text_files import DEEPEST, decode_json, open_atomically
 def faults_of(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> list[str]:
     """The faults of a file with this content, without its name: `line: what`."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_examples(path, requires)
     assert all(each.startswith(f"{path}:") for each in found.value.faults)
     assert str(found.value).splitlines() == list(found.value.faults)
@@ -236,7 +236,7 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
         "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found a folder",
         "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ""',
     }.items():
-        with pytest.raises(InputFaults) as found:
+        with pytest.raises(InputError) as found:
             read_examples(tmp_path / name)
         assert found.value.faults == (f"{tmp_path / name}:{expected}",)
 
@@ -270,7 +270,7 @@ def test_a_small_file_that_holds_gigabytes_is_refused_early(
         monkeypatch.setattr(f"data.{module}.LONGEST_LINE", 200_000)
     tracemalloc.start()
     try:
-        with pytest.raises(InputFaults) as found:
+        with pytest.raises(InputError) as found:
             read_examples(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -311,9 +311,9 @@ def test_tables_with_other_separators(tmp_path: Path, name: str, separator: str)
 
 def test_what_a_file_is_that_cannot_be_read(tmp_path: Path):
     (tmp_path / "x.json").write_text('{"text": "a"}\n{"text": "b"}\n')
-    with pytest.raises(InputFaults, match=r"an object on each line is JSONL: name it \.jsonl"):
+    with pytest.raises(InputError, match=r"an object on each line is JSONL: name it \.jsonl"):
         read_examples(tmp_path / "x.json")
-    with pytest.raises(InputFaults, match=r'found "\.xlsx": save it as CSV'):
+    with pytest.raises(InputError, match=r'found "\.xlsx": save it as CSV'):
         read_examples(tmp_path / "x.xlsx")
 
 
@@ -339,7 +339,7 @@ def test_links_and_pipes_are_not_replaced_or_written_through(tmp_path: Path):
     (tmp_path / "link").symlink_to(mine)
     os.mkfifo(tmp_path / "pipe")
     for name, what in (("link", "the link"), ("pipe", "the device or pipe"), (".", "the folder")):
-        found = pytest.raises(InputFaults, match=f"only a regular file is replaced, found {what}")
+        found = pytest.raises(InputError, match=f"only a regular file is replaced, found {what}")
         with found, open_atomically(tmp_path / name) as file:
             file.write("x")
     (tmp_path / f".new.{os.getpid()}.partial").symlink_to(mine)
@@ -375,7 +375,7 @@ def test_compressed_files_are_read_as_they_are(tmp_path: Path):
     whole = (tmp_path / "x.jsonl.gz").read_bytes()
     for name, content in (("plain.jsonl.gz", lines.encode()), ("cut.jsonl.gz", whole[:-12])):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputFaults, match=r": the file must be whole and compressed by gzip"):
+        with pytest.raises(InputError, match=r": the file must be whole and compressed by gzip"):
             read_examples(tmp_path / name)
 
 
@@ -396,9 +396,9 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
     pyarrow.write_table(table, tmp_path / "x.parquet")
     assert read_examples(tmp_path / "x.parquet") == read_examples(tmp_path / "x.jsonl")
     (tmp_path / "y.parquet").write_text("no parquet")
-    with pytest.raises(InputFaults, match=r"y.parquet: the file must be parquet"):
+    with pytest.raises(InputError, match=r"y.parquet: the file must be parquet"):
         read_examples(tmp_path / "y.parquet")
-    with pytest.raises(InputFaults, match=r"z.parquet: no such file$"):
+    with pytest.raises(InputError, match=r"z.parquet: no such file$"):
         read_examples(tmp_path / "z.parquet")
 
 

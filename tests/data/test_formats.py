@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.faults import InputFaults
+from core.errors import InputError
 from data.files import InputFile
 from data.formats.recognition import recognise
 from data.preferences import holds_pairs, read_judged, read_preferences
@@ -416,7 +416,7 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
 def test_an_unknown_layout_is_refused(kind: str, tmp_path: Path) -> None:
     name, content, message = REFUSED[kind]
     path = write(tmp_path, name, content)
-    with pytest.raises(InputFaults) as caught:
+    with pytest.raises(InputError) as caught:
         read_scored(path)
     assert re.search(f"{re.escape(str(path))}.*{message}", str(caught.value))
 
@@ -426,29 +426,27 @@ OURS = '{"answer": "x", "system": "a", "group": "q"}\n', '{"group": "q", "system
 
 def test_texts_and_judgements_are_not_taken_for_one_another(tmp_path: Path) -> None:
     outputs, battles = write(tmp_path, *TEXTS["outputs"][:2]), write(tmp_path, *PAIRS["battles"][:2])
-    with pytest.raises(InputFaults, match="judgements of two systems are needed, found alpaca_eval outputs"):
+    with pytest.raises(InputError, match="judgements of two systems are needed, found alpaca_eval outputs"):
         read_preferences(outputs)
-    with pytest.raises(InputFaults, match=r"texts are needed, found arena battles, .*: judge prefer reads it"):
+    with pytest.raises(InputError, match=r"texts are needed, found arena battles, .*: judge prefer reads it"):
         read_scored(battles)
     ours = write(tmp_path, "texts.jsonl", OURS[0]), write(tmp_path, "pairs.jsonl", OURS[1])
-    with pytest.raises(InputFaults, match=r"texts\.jsonl: judgements of two systems .*, found texts: give data\."):
+    with pytest.raises(InputError, match=r"texts\.jsonl: judgements of two systems .*, found texts: give data\."):
         read_preferences(ours[0])
-    with pytest.raises(InputFaults, match=r"pairs\.jsonl: texts are needed, found preferences: judge prefer reads"):
+    with pytest.raises(InputError, match=r"pairs\.jsonl: texts are needed, found preferences: judge prefer reads"):
         read_scored(ours[1])
     assert (holds_pairs(InputFile(battles)), holds_pairs(InputFile(outputs))) == (True, False)
 
 
 def test_a_small_zip_costs_little(tmp_path: Path) -> None:
     path = pack(tmp_path / "x.eval", {"header.json": "{}", "samples/1_epoch_1.json": " " * 40_000_000})
-    with pytest.raises(
-        InputFaults, match=r"a log of this size must have at most [0-9]+ bytes unpacked, found 40000002"
-    ):
+    with pytest.raises(InputError, match=r"a log of this size must have at most [0-9]+ bytes unpacked, found 40000002"):
         recognise(path)
-    with pytest.raises(InputFaults, match=r"x\.eval: an \.eval file needs header.json or _journal/start.json"):
+    with pytest.raises(InputError, match=r"x\.eval: an \.eval file needs header.json or _journal/start.json"):
         recognise(pack(path, {"start.json": "{}"}))
     for content in (b"PK", path.read_bytes()[:-40], b""):
         path.write_bytes(content)
-        with pytest.raises(InputFaults, match=r"x\.eval: "):
+        with pytest.raises(InputError, match=r"x\.eval: "):
             recognise(path)
 
 
@@ -480,7 +478,7 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
     assert str(InputFile(folder).found).endswith("4 texts, chrF-refA as score, esa as rating")
     assert InputFile(folder).sha256() == InputFile(folder).sha256()
     (folder / "system-outputs" / "en-cs").mkdir()
-    with pytest.raises(InputFaults, match=r"data.split must be a language pair, one of en-cs, en-de, found None"):
+    with pytest.raises(InputError, match=r"data.split must be a language pair, one of en-cs, en-de, found None"):
         read_scored(folder)
     assert len(read_scored(folder, split="en-de")) == 4
     for name, content, fault in (
@@ -493,13 +491,13 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
         ),
     ):
         (make_evalset(folder) / name).write_text(content)
-        with pytest.raises(InputFaults) as caught:
+        with pytest.raises(InputError) as caught:
             read_scored(folder, split="en-de")
         assert caught.value.faults == (f"{folder / name}{fault}",)
     for name in "xy":
         (folder / "system-outputs" / "en-de" / f"{name}.txt").unlink()
     (folder / "human-scores" / "en-de.esa.seg.score").unlink()
-    with pytest.raises(InputFaults, match=r"system-outputs/en-de: the folder needs outputs of systems, SYSTEM.txt"):
+    with pytest.raises(InputError, match=r"system-outputs/en-de: the folder needs outputs of systems, SYSTEM.txt"):
         read_scored(folder, split="en-de")
 
 
@@ -596,7 +594,7 @@ def test_a_mangled_file_is_read_or_refused_in_words(name: str, formats: Path, tm
         said = ""
         try:
             recognise(path)
-        except InputFaults as faults:
+        except InputError as faults:
             said = str(faults)
         assert "cannot be read" not in said
 

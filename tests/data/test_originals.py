@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from data.download import require_file
 from data.sets.attributes import load_labelled
 from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
@@ -47,7 +47,7 @@ def test_summaries_come_from_plain_pickles_only(tmp_path: Path) -> None:
     assert found.ratings == {**scores, "mean": 2.5}
     (tmp_path / "data.pkl").write_bytes(pickle.dumps({"1": Path("x")}))
     (tmp_path / "newsroom.jsonl").unlink()
-    with pytest.raises(InputFaults, match="cannot be read: UnpicklingError: refused: pathlib"):
+    with pytest.raises(InputError, match="cannot be read: UnpicklingError: refused: pathlib"):
         load_newsroom(tmp_path)
     assert not (tmp_path / "newsroom.jsonl").exists()
 
@@ -151,7 +151,7 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
 
 def test_a_file_is_made_where_its_originals_are(tmp_path: Path) -> None:
     folder = tmp_path / "fed"
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         require_file(tmp_path, "fed/deam_scores.tsv")
     message = str(found.value)
     assert message.startswith(f"{folder}/deam_scores.tsv: no such file. Name the folder")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import judge
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from data.files import InputFile
 from data.preferences import read_preferences
 
@@ -38,21 +38,21 @@ def test_columns_are_named_by_fields_paths_and_judges(tmp_path: Path) -> None:
     ],
 )
 def test_columns_that_do_not_exist_are_refused(tmp_path: Path, columns: dict[str, str], message: str) -> None:
-    with pytest.raises(InputFaults, match=message):
+    with pytest.raises(InputError, match=message):
         read_preferences(write(tmp_path / "x.jsonl", pair("a")), columns)
     (tmp_path / "x.csv").write_text("id,system_a,system_b,winner\nq,x,y,a\n")
-    with pytest.raises(InputFaults, match=message):
+    with pytest.raises(InputError, match=message):
         read_preferences(tmp_path / "x.csv", columns)
 
 
 def test_a_field_that_no_judgement_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingFault, match=r"ratr is not a setting of data.columns .* \(did you mean rater"):
+    with pytest.raises(SettingError, match=r"ratr is not a setting of data.columns .* \(did you mean rater"):
         read_preferences(write(tmp_path / "x.jsonl", pair("a", who="w")), {"ratr": "who"})
 
 
 def test_one_message_lists_the_columns_of_another_layout(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", *[{"left": "x", "right": "y", "best": "left"}] * 3)
-    with pytest.raises(InputFaults) as caught:
+    with pytest.raises(InputError) as caught:
         read_preferences(path)
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found left, right, best"
     assert caught.value.faults == (f"{path}: {rule}: data.columns.system_a=COLUMN names a column",)
@@ -72,7 +72,7 @@ def test_a_winner_that_may_be_a_side_or_a_name_is_refused(tmp_path: Path) -> Non
     same = write(tmp_path / "x.jsonl", pair("A", "A", "B"), pair("B", "A", "B"))
     assert read_preferences(same).outcomes.tolist() == [1, 0]
     path = write(tmp_path / "y.jsonl", pair("A", "A", "B"), pair("A", "B", "A"))
-    with pytest.raises(InputFaults, match=r'y.jsonl:2: "winner" must be clear, but "A" is the name .* and a side'):
+    with pytest.raises(InputError, match=r'y.jsonl:2: "winner" must be clear, but "A" is the name .* and a side'):
         read_preferences(path)
 
 
@@ -88,14 +88,14 @@ def test_a_column_for_each_winner(tmp_path: Path) -> None:
     header = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n"
     path.write_text(header + "1,x,y,1,0,0\n2,x,y,0,1,0\n3,x,y,0,0,1\n")
     assert read_preferences(path).outcomes.tolist() == [1, 0, 0.5]
-    with pytest.raises(InputFaults, match="winner_model_a is one of three columns, which are read without a setting"):
+    with pytest.raises(InputError, match="winner_model_a is one of three columns, which are read without a setting"):
         read_preferences(path, {"winner": "winner_model_a"})
 
 
 def test_lines_without_a_winner_are_left_out_with_a_note(tmp_path: Path) -> None:
     found = read_preferences(write(tmp_path / "x.jsonl", pair("a"), pair(None, group="r"), pair("b", group="s")))
     assert (found.outcomes.tolist(), found.notes) == ([1, 0], ("x.jsonl: 1 row without a winner left out",))
-    with pytest.raises(InputFaults, match="needs at least one judgement, found none in 1 rows"):
+    with pytest.raises(InputError, match="needs at least one judgement, found none in 1 rows"):
         read_preferences(write(tmp_path / "y.jsonl", pair(None)))
 
 

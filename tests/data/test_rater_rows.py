@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import InputFaults
+from core.errors import InputError
 from data.scored import read_scored
 
 NAN = math.nan
@@ -50,7 +50,7 @@ def test_a_rater_column_is_named(tmp_path: Path) -> None:
     found = read_scored(path, columns=columns)
     np.testing.assert_array_equal(found.raters["q"], [[1], [2]])
     assert found.notes == ("x.csv: 2 rows, 1 text; their raters are in rater",)
-    with pytest.raises(InputFaults, match='columns needs the column "whom" for rater, found only text, who, good'):
+    with pytest.raises(InputError, match='columns needs the column "whom" for rater, found only text, who, good'):
         read_scored(path, columns={**columns, "rater": "whom"})
 
 
@@ -63,14 +63,14 @@ def test_rows_that_share_an_id_are_one_text(tmp_path: Path) -> None:
 
 def test_rows_of_one_id_with_different_texts_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", row("a", 1, id="i"), row("b", 2, id="i"), row("a", 2, id="i", system="s"))
-    with pytest.raises(InputFaults) as caught:
+    with pytest.raises(InputError) as caught:
         read_scored(path)
     rule = 'rows with the id "i" are one text with several raters, but'
     assert caught.value.faults == (
         f'{path}:2: {rule} text is "b" here and "a" in line 1',
         f'{path}:3: {rule} system is "s" here and null in line 1',
     )
-    with pytest.raises(InputFaults, match='ids must be unique, but "i" is the id of line 1 too'):
+    with pytest.raises(InputError, match='ids must be unique, but "i" is the id of line 1 too'):
         read_scored(write(tmp_path / "y.jsonl", {"id": "i", "text": "a"}, {"id": "i", "text": "a"}))
 
 
@@ -86,7 +86,7 @@ def test_rows_of_one_id_with_different_texts_are_refused(tmp_path: Path) -> None
     ],
 )
 def test_rows_by_rater_have_a_form(tmp_path: Path, rows: list[dict[str, Any]], fault: str) -> None:
-    with pytest.raises(InputFaults, match=fault):
+    with pytest.raises(InputError, match=fault):
         read_scored(write(tmp_path / "x.jsonl", *rows))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from data.rating_words import freeze_levels, normalise_word, order_words, usual_scales
 from data.scored import read_scored
 
@@ -53,7 +53,7 @@ def test_scales_of_the_table_agree_on_the_order_of_words() -> None:
 def test_usual_words_have_their_order(tmp_path: Path, words: list[Any], numbers: list[float] | None) -> None:
     path = write(tmp_path / "x.jsonl", words)
     if numbers is None:
-        with pytest.raises(InputFaults, match="a known order"):
+        with pytest.raises(InputError, match="a known order"):
             read_scored(path)
         return
     assert read_scored(path).ratings("q").tolist() == numbers
@@ -61,7 +61,7 @@ def test_usual_words_have_their_order(tmp_path: Path, words: list[Any], numbers:
 
 def test_unknown_words_are_refused_with_the_words_and_the_setting(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", ["typical", "rare", "typical", "average"])
-    with pytest.raises(InputFaults) as caught:
+    with pytest.raises(InputError) as caught:
         read_scored(path)
     rule = 'words that rate must have a known order, found typical, rare, average in "q"'
     assert caught.value.faults == (f"{path}: {rule}: levels=WORST,...,BEST gives their order",)
@@ -69,7 +69,7 @@ def test_unknown_words_are_refused_with_the_words_and_the_setting(tmp_path: Path
     assert found.ratings("q").tolist() == [2, 0, 2, 1]
     assert found.notes == ("x.jsonl: ratings in words: rare 0, average 1, typical 2",)
     assert read_scored(path, levels={"q": ["typical", "average", "rare"]}).ratings("q").tolist() == [0, 2, 0, 1]
-    with pytest.raises(InputFaults, match='levels of "q" must hold every level, but lack average'):
+    with pytest.raises(InputError, match='levels of "q" must hold every level, but lack average'):
         read_scored(path, levels={"q": ["rare", "typical"]})
 
 
@@ -116,7 +116,7 @@ def test_the_better_system_wins_and_the_order_is_said() -> None:
     "levels", [5, "poor", ["poor"], ["poor", "Poor "], ["poor", 1], [1, 2, 3], {"q": "poor"}, {"q": [None, "a"]}]
 )
 def test_what_is_no_scale_is_refused(levels: Any) -> None:
-    with pytest.raises(SettingFault, match="levels"):
+    with pytest.raises(SettingError, match="levels"):
         freeze_levels(levels)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from data.files import iterate_examples, read_examples
 from data.preferences import read_judged, read_preferences
 from data.scored import WRITTEN, read_score_rows, read_scored, write_score_rows
@@ -17,7 +17,7 @@ from tests.data.sets.small_files import write
 
 
 def faults_of(path: Path, **settings) -> list[str]:
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_scored(path, **settings)
     return [fault.removeprefix(str(path.parent) + "/") for fault in found.value.faults]
 
@@ -67,7 +67,7 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     ]
     (tmp_path / "whole.jsonl.meta.json").write_text("[]")
     assert faults_of(path, scores={"new": whole}) == ["whole.jsonl.meta.json: an object is needed here, found []"]
-    with pytest.raises(SettingFault, match=r"scores\.new must be one file"):
+    with pytest.raises(SettingError, match=r"scores\.new must be one file"):
         read_scored(path, {"new": [one, whole]})  # pyright: ignore[reportArgumentType]
 
 
@@ -75,7 +75,7 @@ def test_scores_are_no_part_of_examples_and_are_refused_where_they_would_be_writ
     path = tmp_path / "in.csv"
     path.write_text("id,text,scores.bleu,reason\na,x,1,why\n")
     assert read_examples(path) == (Example("a", "x"),)
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         list(iterate_examples(path, refuse_scores=True))
     assert [each.split(" is a key")[0].split(":2: ")[1] for each in found.value.faults] == ['"scores"', '"reason"']
 
@@ -141,15 +141,15 @@ def test_files_of_systems_have_scores(tmp_path: Path) -> None:
 def test_faults_name_the_file_of_the_system(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A\n")
     (tmp_path / "b.txt").write_bytes(b"A\n\xe9\nC\n")
-    with pytest.raises(InputFaults, match=r"b\.txt:2: must be UTF-8"):
+    with pytest.raises(InputError, match=r"b\.txt:2: must be UTF-8"):
         read_scored(systems=[f"a={tmp_path}/a.txt", f"b={tmp_path}/b.txt"])
     several = write(tmp_path / "c.jsonl", {"text": "t", "ratings": {"q": [1, 2]}})
-    with pytest.raises(InputFaults, match=r"/c\.jsonl: ratings of several people need one file with all systems"):
+    with pytest.raises(InputError, match=r"/c\.jsonl: ratings of several people need one file with all systems"):
         read_scored(systems=[f"a={tmp_path}/a.txt", f"c={several}"])
     for wrong in (["a.txt"], ["=a.txt"], ["a="]):
-        with pytest.raises(SettingFault, match="NAME=FILE for each system"):
+        with pytest.raises(SettingError, match="NAME=FILE for each system"):
             read_scored(systems=wrong)
-    with pytest.raises(SettingFault, match=r"without data.path"):
+    with pytest.raises(SettingError, match=r"without data.path"):
         read_scored(tmp_path / "a.txt", systems=["a=a.txt"])
 
 
@@ -195,7 +195,7 @@ not JSON
 {"group": "q1", "system_a": "x", "system_b": "y", "winner": 1, "judges": {"m": true}}
 """
     )
-    with pytest.raises(InputFaults) as caught:
+    with pytest.raises(InputError) as caught:
         read_preferences(path)
     said = str(caught.value)
     for line, rule in (
@@ -211,7 +211,7 @@ not JSON
     ):
         assert re.search(rf"prefs.jsonl:{line}: {re.escape(rule)}", said)
     (tmp_path / "prefs.csv").write_text("group,system_a,system_b,winner\n")
-    with pytest.raises(InputFaults, match=r"prefs.csv: the file needs at least one judgement, but has only a header$"):
+    with pytest.raises(InputError, match=r"prefs.csv: the file needs at least one judgement, but has only a header$"):
         read_preferences(tmp_path / "prefs.csv")
 
 
@@ -219,7 +219,7 @@ def test_faults_of_both_files(tmp_path: Path) -> None:
     (tmp_path / "prefs.jsonl").write_text('{"group": "q", "system_a": "x", "system_b": "y", "winner": "z"}\n')
     lines = [f'{{"id": "{i}", "text": "t", "system": "x", "group": "q"}}\n' for i in range(2)]
     (tmp_path / "out.jsonl").write_text("".join([*lines, '{"text": "t", "group": "q"}\n']))
-    with pytest.raises(InputFaults) as caught:
+    with pytest.raises(InputError) as caught:
         read_judged(tmp_path / "prefs.jsonl", tmp_path / "out.jsonl")
     said = str(caught.value)
     assert 'prefs.jsonl:1: "winner" must be' in said

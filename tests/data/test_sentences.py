@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from data.cleaning import clean_examples, remove_hashtags_and_urls
 from data.sentences import make_splitter, split_at_marks, split_english
 
@@ -31,14 +31,14 @@ def test_english_sentences() -> None:
 
 @pytest.mark.parametrize("name", ["spacy", "(", "(a)"])
 def test_an_unknown_splitter_is_refused(name: str) -> None:
-    with pytest.raises(SettingFault, match=r"regular expression"):
+    with pytest.raises(SettingError, match=r"regular expression"):
         make_splitter(name)
 
 
 def test_nltk_splits_by_its_data_and_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     with pytest.raises(
-        SettingFault, match=r"punkt_tab is not on this machine: run python -m nltk.downloader punkt_tab"
+        SettingError, match=r"punkt_tab is not on this machine: run python -m nltk.downloader punkt_tab"
     ):
         make_splitter("nltk")
     folder = tmp_path / "tokenizers/punkt_tab/english"

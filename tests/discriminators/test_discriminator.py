@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from core.errors import ExampleError, InputError
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.explanations import explain_parts
 from discriminators.metric import DiscriminatorScore
@@ -94,7 +94,7 @@ def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
     if isinstance(content, dict):
         content = json.dumps(json.loads(path.read_text()) | content)
     path.write_text(content)
-    with pytest.raises(InputFaults, match=f"(?s){name}.*{message}"):
+    with pytest.raises(InputError, match=f"(?s){name}.*{message}"):
         Discriminator.from_pretrained(tmp_path)
 
 
@@ -118,7 +118,7 @@ def test_of_dialogues_alone_a_text_has_no_score() -> None:
     assert (DiscriminatorScore(JUDGE).requires, metric.requires) == ((), ("turns",))
     found = metric.score([Example("t", "red cat"), Example("d", turns=DIALOGUES[0])])
     assert found.reasons == ("discriminator needs two or more turns, found none", None)
-    with pytest.raises(ExampleFaults, match="two or more turns"):
+    with pytest.raises(ExampleError, match="two or more turns"):
         metric.score([Example("t", "red cat")])
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from discriminators.discriminator import Discriminator, new_token_bilstm
 from discriminators.guides import BiLSTMGuide, CausalGuide, map_tokens
 from discriminators.segments import TokenRow
@@ -95,7 +95,7 @@ def test_a_folder_holds_the_guide(trained: tuple[CausalGuide, Path]) -> None:
 
 
 def test_faults_are_named(tmp_path: Path, builds: dict[str, Any]) -> None:
-    with pytest.raises(InputFaults, match=r"with guide.json, found none"):
+    with pytest.raises(InputError, match=r"with guide.json, found none"):
         CausalGuide.from_pretrained(tmp_path)
     empty = [LabelledText(("",), i % 2, f"g{i // 2}") for i in range(8)]
     with pytest.raises(ValueError, match=r"a text of enough tokens \(2 for a guide\) on each side"):
@@ -160,7 +160,7 @@ def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None
 
 def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
     words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
-    with pytest.raises(SettingFault, match=r"vocabulary has \d+ tokens and the generator's \d+ others: train "):
+    with pytest.raises(SettingError, match=r"vocabulary has \d+ tokens and the generator's \d+ others: train "):
         map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
     own = new_token_bilstm([], words, embedding_dim=8, hidden_dim=6)
     randomise(own.network)

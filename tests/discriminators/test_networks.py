@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import DistilBertConfig, DistilBertModel
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from discriminators.discriminator import Discriminator, new_bert
 from discriminators.networks import AttentionBiLSTM, BertClassifier, CausalLSTM, attention_pool
 from discriminators.vocabulary import EncoderTokens
@@ -88,7 +88,7 @@ def test_segments_are_tokenised_apart_and_special_tokens_are_text(toy_encoder: P
     assert ids[2] == []
     assert len(tokens.encode(["red " * 500])[0]) == 500
     tokens.tokenizer.cls_token = None
-    with pytest.raises(SettingFault, match=r"needs cls, sep and pad tokens, but has no \['cls'\]"):
+    with pytest.raises(SettingError, match=r"needs cls, sep and pad tokens, but has no \['cls'\]"):
         _ = tokens.layout
 
 
@@ -117,7 +117,7 @@ def test_frozen_layers_have_no_gradients(saved_bert: Callable[..., Path]) -> Non
     fixed = new_bert(encoder=folder, freeze_embeddings=True).network.named_parameters()
     frozen = [name for name, p in fixed if not p.requires_grad and "pooler" not in name]  # the pooler never learns
     assert frozen == ["encoder.embeddings.word_embeddings.weight"]
-    with pytest.raises(SettingFault, match=r"^max_length must be at most the 16 that .* can read, but is 17$"):
+    with pytest.raises(SettingError, match=r"^max_length must be at most the 16 that .* can read, but is 17$"):
         new_bert(encoder=folder, max_length=17)
 
 

@@ -16,7 +16,7 @@ from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.precision import MixedPrecision
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.texts import LabelledText, split_by_group
 from discriminators.training import (
@@ -157,7 +157,7 @@ def test_a_label_without_a_logit_is_refused(learn: Learn):
 
 
 def test_a_learning_rate_that_ends_in_no_number_is_a_fault_of_the_setting(learn: Learn) -> None:
-    with pytest.raises(SettingFault, match=r"^held-out logits must be finite, but are not: lower the learning rate$"):
+    with pytest.raises(SettingError, match=r"^held-out logits must be finite, but are not: lower the learning rate$"):
         learn(settings=replace(SETTINGS, learning_rate=1e38, gradient_clip=0))
 
 

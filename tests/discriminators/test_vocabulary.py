@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from transformers import CanineTokenizer
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from data.words import RUNS_AND_MARKS
 from discriminators.vocabulary import borrowed_vocabulary, load_vocabulary, train_vocabulary
 from models.tiny import train_tokenizer
@@ -64,7 +64,7 @@ def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
     assert vocabulary.encode(words) == [[i + 3 for i in ids] for ids in plain]
     assert len(vocabulary) == len(tokenizer) + 3
     assert vocabulary.layout.separator == 2
-    with pytest.raises(SettingFault, match=r"a tokenizer needs a tokenizer.json \(a fast one\), but 'mine' has none"):
+    with pytest.raises(SettingError, match=r"a tokenizer needs a tokenizer.json \(a fast one\), but 'mine' has none"):
         borrowed_vocabulary(CanineTokenizer(name_or_path="mine"), 64)
     vocabulary.save(tmp_path / "v.json")
     kept = load_vocabulary(tmp_path / "v.json")

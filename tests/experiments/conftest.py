@@ -15,8 +15,8 @@ import pytest
 
 from core.stages import Stages
 from experiments.contracts import Run
-from experiments.report.plots import save_figure
 from experiments.run import main
+from judge.report.plots import save_figure
 
 TOY = Path(__file__).parent / "toy"
 ALLOWED = ("--config-dir", str(TOY), "--allow", "toy")
@@ -60,7 +60,7 @@ def finish(run: Callable[..., Ended], tmp_path: Path) -> Callable[..., dict[str,
 
     def run_to_the_end(*arguments: str, folder: str = "here", plots: bool = True) -> dict[str, Any]:
         draw = save_figure if plots else lambda figure, path: path.touch()
-        with patch("experiments.report.plots.save_figure", draw):
+        with patch("judge.report.plots.save_figure", draw):
             ended = run(*arguments, f"run_dir={tmp_path}/{folder}")
         assert ended.returncode == 0, ended.stderr
         return json.loads((tmp_path / folder / "results.json").read_text("utf-8"))

@@ -61,9 +61,9 @@ def is_composed(command: str) -> bool:
 @pytest.fixture
 def reader(tmp_path: Path) -> Path:
     """The working folder of a reader with the examples and files of the pages."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
     for name, content in FILES.items():
-        example = ROOT / "examples" / content
+        example = ROOT / "docs" / "examples" / content
         (tmp_path / name).write_text(
             example.read_text("utf-8") if "\n" not in content and example.is_file() else content
         )

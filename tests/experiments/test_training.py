@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings
@@ -69,7 +69,7 @@ def test_what_was_trained_here_is_identified_by_its_stage_and_has_a_best_loss() 
     ],
 )
 def test_settings_of_a_classifier_are_checked_before_anything_is_trained(build: partial, said: str) -> None:
-    with pytest.raises(SettingFault, match=said):
+    with pytest.raises(SettingError, match=said):
         DiscriminatorPlan(build, TrainingSettings(epochs=1))
 
 
@@ -130,7 +130,7 @@ def test_texts_that_are_too_long_are_left_out_unless_all_are(caplog: pytest.LogC
     with caplog.at_level("WARNING"):
         assert encode_fitting(lm, ["one", "one two three"], len(short)) == [short]
     assert f"1 of 2 texts have more than {len(short)} tokens and are left out" in caplog.text
-    with pytest.raises(InputFaults, match="must have at most 0 tokens, but all 2 have more"):
+    with pytest.raises(InputError, match="must have at most 0 tokens, but all 2 have more"):
         encode_fitting(lm, ["one", "two"], 0)
 
 
@@ -139,5 +139,5 @@ def test_a_small_model_needs_texts_to_learn_and_held_out_ones(run: Run) -> None:
         TinyCausal(300, 16, 2, 1, 32), LanguageModelSchedule(1, 1e-3, batch_size=2), MaskedTokens()
     )
     for texts, held_out, lacking in (([], ["a"], "training"), (["a"], [], "held-out")):
-        with pytest.raises(SettingFault, match=f"the small model lm learns .* but these have no {lacking} texts"):
+        with pytest.raises(SettingError, match=f"the small model lm learns .* but these have no {lacking} texts"):
             find_or_train(run, "lm", plan, texts, held_out)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import InputFaults
+from core.errors import InputError
 from judge.agreeing import MetricStudy
 from meta_eval.ranking import Comparison
 
@@ -119,7 +119,7 @@ def test_scores_whose_lower_values_are_better_are_negated_once() -> None:
 def test_one_text_without_a_group_is_refused() -> None:
     rows = draw_rows()
     lacking = [*rows, {**{k: v for k, v in rows[0].items() if k not in ("group", "id")}, "text": "Another one."}]
-    with pytest.raises(InputFaults, match='examples:121: "group" is needed here, as in other lines'):
+    with pytest.raises(InputError, match='examples:121: "group" is needed here, as in other lines'):
         judge.agree(lacking)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import judge
 from baselines.word_count import WordCount
+from core.errors import ExampleError, InputError, SettingError
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Scores
 from core.stages import Stages
 from data.damage import DAMAGES, EDITS
@@ -77,7 +77,7 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
     class Careful(WordCount):
         def score(self, examples: Sequence[Example]) -> Scores:
             if faults := [(i, "must not begin with b") for i, each in enumerate(examples) if each.text[:1] == "b"]:
-                raise ExampleFaults(faults)
+                raise ExampleError(faults)
             return super().score(examples)
 
     examples = [Example(str(i), text=text) for i, text in enumerate(("a a", "b", "c c c c"))]
@@ -145,17 +145,17 @@ def test_texts_are_drawn_among_those_that_can_be_scored() -> None:
 def test_faults_of_drawn_texts_name_their_places(source: str, tmp_path: Path) -> None:
     class Strict(WordCount):
         def score(self, examples: Sequence[Example]) -> Scores:
-            raise ExampleFaults((i, f"must not be {each.id}") for i, each in enumerate(examples))
+            raise ExampleError((i, f"must not be {each.id}") for i, each in enumerate(examples))
 
     rows = [{"id": f"t{i}", "text": "a text"} for i in range(1, 31)]
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     place = tmp_path / "in.jsonl" if source == "file" else "examples"
     rated = judge.read(place if source == "file" else rows)
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         audit_metric(rated, Strict(), AuditSettings(texts=3, seed=1))
     drawn = draw(rated.examples, (), 3, seed=1)
     assert found.value.faults == tuple(f"{place}:{i + 1}: must not be t{i + 1}" for i in drawn)
-    assert not isinstance(found.value, ExampleFaults)
+    assert not isinstance(found.value, ExampleError)
 
 
 def test_cues_that_carry_a_metric_are_named() -> None:
@@ -187,5 +187,5 @@ def test_each_of_several_metrics_takes_a_set_with_what_it_needs() -> None:
     assert [(row["metric"], row["cues"].reason) for row in table.rows] == [("word_count", ""), ("rouge_1", "")]
     assert found.notes[-2] == " ".join(each.conclusion for each in found.metrics.values())
     assert all(f"What fools {name}: " in found.notes[-2] for name in found.metrics)
-    with pytest.raises(SettingFault, match="chrf needs references, which no set has"):
+    with pytest.raises(SettingError, match="chrf needs references, which no set has"):
         judge.audit([sets[0], sets[0]], "chrf")

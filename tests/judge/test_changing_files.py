@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from baselines.word_count import WordCount
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from core.scores import Scores, require
 from core.stages import Stages
 from data.files import InputFile, iterate_examples, read_examples
@@ -101,7 +101,7 @@ def test_another_process_refuses_a_file_that_has_changed(tmp_path: Path) -> None
     file = check_scorable(path, {"m": Shares()}, chunk=1)
     assert [example.text for example in read_again(InputFile(path), file.sha256)] == SHORT
     write(path, LONG)
-    with pytest.raises(InputFaults, match=rf"in\.jsonl: {REFUSED}"):
+    with pytest.raises(InputError, match=rf"in\.jsonl: {REFUSED}"):
         list(read_again(InputFile(path), file.sha256))
 
 
@@ -126,7 +126,7 @@ def change_after_a_line(path: Path) -> Iterator[Example]:
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "in.jsonl", SHORT)
-    with pytest.raises(InputFaults, match=rf"in\.jsonl: {REFUSED}"):
+    with pytest.raises(InputError, match=rf"in\.jsonl: {REFUSED}"):
         list(change_after_a_line(path))
     assert [example.text for example in read_examples(path)] == LONG
 
@@ -135,7 +135,7 @@ def test_a_file_that_changed_between_its_recognition_and_its_reading_is_refused(
     file = InputFile(write(tmp_path / "in.jsonl", SHORT))
     assert file.found is None
     write(file.path, LONG)
-    with pytest.raises(InputFaults, match=REFUSED):
+    with pytest.raises(InputError, match=REFUSED):
         list(iterate_examples(file))
 
 
@@ -148,7 +148,7 @@ def test_aligned_files_that_change_are_refused_and_count(tmp_path: Path, place: 
     lines = iterate_examples(file)
     next(lines)
     (texts, references)[place].write_text("c\nd\n")
-    with pytest.raises(InputFaults, match=REFUSED):
+    with pytest.raises(InputError, match=REFUSED):
         list(lines)
     assert file.sha256() != InputFile.of(text=texts, references=[references]).sha256()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from data.sets.judged_pairs import load_alpaca_eval
 from judge.correcting import JUDGE, WINNER
 from meta_eval.length_control import CONFOUNDED
@@ -77,7 +77,7 @@ def test_a_number_of_labels_is_drawn():
     assert all(each.labels == 50 for each in found)
     assert found[0] == found[1]
     assert found[0] != found[2]
-    with pytest.raises(SettingFault, match="from 1 to 180, but is 181"):
+    with pytest.raises(SettingError, match="from 1 to 180, but is 181"):
         judge.prefer(people, human_labels=181)
 
 
@@ -91,7 +91,7 @@ def test_very_few_labels_have_no_worth():
 
 def test_a_label_of_an_unknown_pair_is_refused():
     verdicts, people = study(10)
-    with pytest.raises(InputFaults, match="has no verdict on w and x for the input q0"):
+    with pytest.raises(InputError, match="has no verdict on w and x for the input q0"):
         judge.prefer(verdicts, human_labels=[people[0] | {"system_a": "w", "system_b": "x", "winner": "w"}])
 
 

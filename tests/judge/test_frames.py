@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import SettingFault
+from core.errors import SettingError
 
 COLUMNS: dict[str, list[Any]] = {
     "text": ["a cat sat", "a dog", "yes"],
@@ -60,7 +60,7 @@ def test_a_table_in_memory_is_read_as_its_csv_file(tmp_path: Path) -> None:
     ours, file = judge.read(frame), judge.read(tmp_path / "x.csv")
     assert ours.examples == file.examples
     np.testing.assert_array_equal(ours.values("m", ""), file.values("m", ""))
-    with pytest.raises(SettingFault, match=r'^a column must occur once, but "x" is repeated$'):
+    with pytest.raises(SettingError, match=r'^a column must occur once, but "x" is repeated$'):
         judge.read(pandas.DataFrame([["a", 1, 2]], columns=["text", "x", "x"]))
 
 
@@ -103,12 +103,12 @@ def test_results_are_frames() -> None:
     assert isinstance(compared.to_frame(), pandas.DataFrame)
     assert list(compared.to_frame("Systems, best first")["system"][:2]) == ["new", "old"]
     assert {"mean", "mean_low", "mean_high"} <= set(compared.to_frame("Systems, best first").columns)
-    with pytest.raises(SettingFault, match="there is no table 'x'; the tables are "):
+    with pytest.raises(SettingError, match="there is no table 'x'; the tables are "):
         compared.to_frame("x")
 
 
 def test_a_frame_without_pandas_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     found = judge.score(["a"], "word_count")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(SettingFault, match=r"^pandas is not installed: pip install"):
+    with pytest.raises(SettingError, match=r"^pandas is not installed: pip install"):
         found.to_frame()

@@ -10,8 +10,8 @@ import pytest
 
 import judge
 from baselines.sacrebleu_metrics import Bleu
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from data.scored import ScoredFile
 from judge.inputs import read
 
@@ -57,7 +57,7 @@ def test_texts_of_systems_have_ids_by_system_and_input_or_else_by_place() -> Non
     assert [(e.id, e.system, e.group, e.text) for e in found.examples] == [
         ("1", "gpt", "1", "a b"), ("2", "gpt", "4-1", "c"), ("3", "gpt-4", "1", "a"), ("4", "gpt-4", "4-1", "c d")
     ]  # fmt: skip
-    with pytest.raises(InputFaults, match=r'examples:2: ids must be unique, but "1-q" is the id of line 1 too'):
+    with pytest.raises(InputError, match=r'examples:2: ids must be unique, but "1-q" is the id of line 1 too'):
         read({1: {"q": "a"}, "1": {"q": "b"}})  # pyright: ignore[reportArgumentType]
 
 
@@ -80,7 +80,7 @@ def test_scores_are_numbers_or_files(tmp_path: Path) -> None:
     ],
 )
 def test_all_faults_of_examples_in_memory_are_listed(source: Any, faults: list[str]) -> None:
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read(source)
     assert all(each in str(found.value) for each in faults)
 
@@ -191,6 +191,6 @@ CASES: list[tuple[Callable[[], Any], str]] = [
 
 @pytest.mark.parametrize(("ask", "message"), CASES, ids=[message for _, message in CASES])
 def test_a_wrong_question_is_refused_in_words(ask: Callable[[], Any], message: str) -> None:
-    with pytest.raises((SettingFault, InputFaults)) as found:
+    with pytest.raises((SettingError, InputError)) as found:
         ask()
     assert message in str(found.value)

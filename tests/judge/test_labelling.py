@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from core.scores import Scores
 from judge.agreeing import MetricStudy
 from judge.tables import Table
@@ -87,7 +87,7 @@ def test_what_is_a_label(ratings: list[float], scores: list[float], settings: di
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], fault: str) -> None:
-    with pytest.raises((SettingFault, InputFaults), match=fault):
+    with pytest.raises((SettingError, InputError), match=fault):
         agree(YES_NO, **settings)
 
 

@@ -11,8 +11,8 @@ from omegaconf import OmegaConf
 
 from baselines.sacrebleu_metrics import Bleu
 from core.configs import CONFIGS
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from judge.metrics import (
     FunctionMetric,
     MetricFunction,
@@ -77,7 +77,7 @@ def returns(value: Any) -> MetricFunction:
     ],
 )
 def test_wrong_metrics_settings_and_results_are_refused(metric: Any, settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(SettingFault) as fault:
+    with pytest.raises(SettingError) as fault:
         load_metric(metric, **settings).score(TEXTS)
     assert said in str(fault.value)
 

@@ -14,8 +14,8 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 import judge
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from data.scored import mark_missing
 from data.sets.judged_pairs import load_pandalm
 from judge.preferences import PreferenceStudy
@@ -80,7 +80,7 @@ def test_a_judge_without_answers_or_pairs_is_refused_in_words() -> None:
         (texts, 2, "human_labels must be a file where the judge gives the preferences, but is 2"),
         (alone, None, "two systems must have outputs for one input, but no input has two"),
     ):
-        with pytest.raises((InputFaults, SettingFault), match=message):
+        with pytest.raises((InputError, SettingError), match=message):
             judge.prefer(outputs=asked, judge=Mute(0), human_labels=labels)
 
 
@@ -211,7 +211,7 @@ def test_win_rates_within_a_margin() -> None:
     assert found.equal == {("a", "b")}
     assert "equal within the margin" in found.tables[1].rows[0]["better"]
     assert judge.prefer(rows, margin=0.03, resamples=50).equal == set()
-    with pytest.raises(SettingFault, match="margin must be"):
+    with pytest.raises(SettingError, match="margin must be"):
         judge.prefer(rows, margin=0.0)
 
 
@@ -231,7 +231,7 @@ def test_people_among_themselves_and_self_preference() -> None:
     assert found.favours["j", "own family"].effect.value == pytest.approx(0.5)
     assert any("own family more often than people" in note for note in found.notes)
     for family in ({"k": ["y"]}, ["z"]):
-        with pytest.raises(SettingFault, match="family"):
+        with pytest.raises(SettingError, match="family"):
             judge.prefer(rows, family=family)
 
 
@@ -273,7 +273,7 @@ SYSTEMS = {
     "a": ["a cat is on the mat", "the dog ran away", "it snows on the town"],
     "b": ["the cat sat on the mat", "a dog ran far away from home", "it rains on the old town"],
 }
-SUMMARIES = Path(__file__).parents[2] / "examples" / "summaries.jsonl"
+SUMMARIES = Path(__file__).parents[2] / "docs" / "examples" / "summaries.jsonl"
 
 
 def by_input(texts: list[str]) -> dict[str, str]:
@@ -303,14 +303,14 @@ def test_people_are_one_more_metric() -> None:
 
 def test_incomplete_inputs_are_refused_or_dropped_and_counted() -> None:
     texts = {"a": {f"i{k}": "w " * (k + 2) for k in range(9)}, "b": {f"i{k}": "w" for k in range(6)}}
-    with pytest.raises(InputFaults, match="no output of b: incomplete=drop leaves such inputs out"):
+    with pytest.raises(InputError, match="no output of b: incomplete=drop leaves such inputs out"):
         judge.compare(texts, "word_count")
     found = judge.compare(texts, "word_count", incomplete="drop")
     lacking = "3 of 9 inputs are left out, because some system has no output for them (b lacks 3)"
     assert f"{lacking}: a system that left out hard ones gains" in found.notes
     alone = judge.compare({"a": {f"i{k}": "w " * (k + 2) for k in range(6)}, "b": texts["b"]}, "word_count")
     assert found.pairs["word_count"]["a", "b"] == alone.pairs["word_count"]["a", "b"]
-    with pytest.raises(InputFaults, match="no input of 2 has an output of every system"):
+    with pytest.raises(InputError, match="no input of 2 has an output of every system"):
         judge.compare({"a": {"1": "x"}, "b": {"2": "x"}}, "word_count", incomplete="drop")
 
 

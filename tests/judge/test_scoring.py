@@ -13,8 +13,8 @@ import judge
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from core.configs import CONFIGS
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Scores
 from judge.scoring import score
 
@@ -40,9 +40,9 @@ def test_metrics_may_have_names_of_their_own() -> None:
     found = score(ROWS, {"precision": Bleu(order=1), "bleu": "bleu"})
     assert [*found.values] == ["precision", "bleu"]
     np.testing.assert_array_equal(found.values["precision"], score(ROWS, "bleu", order=1).values["quality"])
-    with pytest.raises(SettingFault, match="of several metrics"):
+    with pytest.raises(SettingError, match="of several metrics"):
         score(ROWS, {"a": "bleu", "b": "bleu"}, order=1)
-    with pytest.raises(SettingFault, match="a metric that was built takes no settings"):
+    with pytest.raises(SettingError, match="a metric that was built takes no settings"):
         score(ROWS, {"a": Bleu()}, order=1)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import InputFaults
+from core.errors import InputError
 from data.files import InputFile
 from data.preferences import read_judged
 from data.scored import read_scored
@@ -143,7 +143,7 @@ def test_preferences_of_alpaca_eval(cases: Path, name: str, n: int, rate: float,
 
 
 def test_outputs_of_alpaca_eval_name_the_line_at_fault(cases: Path) -> None:
-    with pytest.raises(InputFaults, match=r'incomplete.json:3: "instruction" must not be blank'):
+    with pytest.raises(InputError, match=r'incomplete.json:3: "instruction" must not be blank'):
         read_scored(cases / "18-alpaca-preferences" / "model_outputs_incomplete.json")
 
 
@@ -181,10 +181,10 @@ def test_missing_scores_of_inspect(cases: Path, name: str, scores: Any, remark: 
 
 def test_a_wide_table_of_workers(cases: Path) -> None:
     path = cases / "27-mturk-wide" / "batch_results.csv"
-    with pytest.raises(InputFaults, match=r"a column .*data.columns.text=NAME names another.*HITId, HITTypeId"):
+    with pytest.raises(InputError, match=r"a column .*data.columns.text=NAME names another.*HITId, HITTypeId"):
         read_scored(path)
     columns = {"text": "Input.OUT7", "ratings.typical": "Answer.7"}
-    with pytest.raises(InputFaults, match="found invalid, very typical, specific, typical in"):
+    with pytest.raises(InputError, match="found invalid, very typical, specific, typical in"):
         read_scored(path, columns=columns)
     levels = ["invalid", "rare", "average", "typical", "specific", "very typical"]
     found = read_scored(path, columns=columns, levels=levels)
@@ -242,7 +242,7 @@ def test_rows_of_annotators(cases: Path, name: str) -> None:
     ],
 )
 def test_tasks_of_annotators_are_refused_with_their_columns(cases: Path, name: str) -> None:
-    with pytest.raises(InputFaults, match=r"needs \"text\" or \"turns\", found id, .*data.columns.text=COLUMN"):
+    with pytest.raises(InputError, match=r"needs \"text\" or \"turns\", found id, .*data.columns.text=COLUMN"):
         read_scored(cases / "33-label-studio-potato" / name)
 
 
@@ -261,12 +261,12 @@ def test_scores_that_are_ratings(cases: Path) -> None:
     compared = judge.compare(found, cues=False, resamples=20, permutations=99)
     means = {each.system: each.mean.value for each in compared.means["human overall"]}
     assert means == pytest.approx(right["mean overall by system"], abs=1e-4)
-    with pytest.raises(InputFaults, match='at least one example needs "ratings"'):
+    with pytest.raises(InputError, match='at least one example needs "ratings"'):
         judge.agree(
             judge.read(str(folder / "topical_chat.json"), columns={"text": "system_output", "system": "system_id"})
         )
 
 
 def test_trees_of_messages_are_refused(cases: Path) -> None:
-    with pytest.raises(InputFaults, match='needs "text" or "turns"'):
+    with pytest.raises(InputError, match='needs "text" or "turns"'):
         read_scored(cases / "36-message-trees" / "oasst_trees.jsonl")

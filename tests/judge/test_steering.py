@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from core.configs import CONFIGS
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from discriminators.guides import CausalGuide
 from judge.steering import steer
 from models.causal import CausalLM
@@ -51,13 +51,13 @@ def test_the_hub_is_asked_only_with_network(tmp_path: Path) -> None:
 
 
 def test_wrong_requests_are_refused_in_words(lm: CausalLM, guide: CausalGuide, tmp_path: Path) -> None:
-    with pytest.raises(SettingFault, match="prompts must be a list"):
+    with pytest.raises(SettingError, match="prompts must be a list"):
         steer(lm, guide, "the cat")
-    with pytest.raises(SettingFault, match="strength must be greater than or equal to 0"):
+    with pytest.raises(SettingError, match="strength must be greater than or equal to 0"):
         steer(lm, guide, PROMPTS, strength=-1.0)
-    with pytest.raises(InputFaults, match=r"must be the folder of a trained guide"):
+    with pytest.raises(InputError, match=r"must be the folder of a trained guide"):
         steer(lm, tmp_path, PROMPTS)
-    with pytest.raises(InputFaults, match="k must be at most"):
+    with pytest.raises(InputError, match="k must be at most"):
         steer(lm, guide, PROMPTS, k=10_000)
-    with pytest.raises(InputFaults, match="the generator reads 32 tokens"):
+    with pytest.raises(InputError, match="the generator reads 32 tokens"):
         steer(lm, guide, ["cat " * 40])

@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
-from core.faults import ExampleFaults, SettingFault
+from core.errors import ExampleError, SettingError
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.masking import Blank, Kept, Template
@@ -283,7 +283,7 @@ def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
 
 def test_references_longer_than_the_model_are_all_named(lm: CausalLM) -> None:
     long = Job("", (Blank(1), Kept(" ball" * 300)))
-    with pytest.raises(ExampleFaults) as faults:
+    with pytest.raises(ExampleError) as faults:
         augment(lm, [Job("", (Blank(1),)), long, Job("", (Kept("Hi"),)), long])
     assert [index for index, _ in faults.value.at] == [1, 3]
     assert "the model reads 96 tokens at once, but the reference alone has" in faults.value.faults[0]
@@ -352,7 +352,7 @@ def test_other_tokenizers_are_refused() -> None:
         ("!ab", "a token that begins a new word"),
     ):
         tokenizer = Tokenizer(models.BPE({sign: i for i, sign in enumerate(signs)}, []))
-        with pytest.raises(SettingFault, match=message):
+        with pytest.raises(SettingError, match=message):
             WritableTokens(PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="!"), len(signs))
 
 
@@ -391,6 +391,6 @@ def test_context_counts_only_where_it_is_used_and_its_end_is_cut(masked: MaskedL
 
 def test_all_references_that_are_too_long_are_named(masked: MaskedLM) -> None:
     long = Job("", (Blank(1), Kept(" the cat sat on the mat." * 4)))
-    with pytest.raises(ExampleFaults, match="reads 24 tokens at once") as faults:
+    with pytest.raises(ExampleError, match="reads 24 tokens at once") as faults:
         NaiveAugmenter(masked).augment([long, Job("", (Blank(1),)), long])
     assert [i for i, _ in faults.value.at] == [0, 2]

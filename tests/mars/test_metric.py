@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core.errors import ExampleError
 from core.example import Example
-from core.faults import ExampleFaults
 from mars.masking import Blank, Kept, count_corpus
 from mars.metric import MARS
 from mars.references import Augmented, AugmentedReference, Fill, Job, RefusedReference, load_or_augment
@@ -35,7 +35,7 @@ class Numbered:
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         if long := [(i, "too long") for i, job in enumerate(jobs) if job.context == "long"]:
-            raise ExampleFaults(long)
+            raise ExampleError(long)
         self.jobs += jobs
         return [self._filled(job) for job in jobs]
 
@@ -147,7 +147,7 @@ def test_a_reference_that_is_refused_is_reported_beside_those_that_count(metric:
     class Fussy(Numbered):
         def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
             if long := [(i, "too long") for i, job in enumerate(jobs) if "girl" in str(job.template)]:
-                raise ExampleFaults(long)
+                raise ExampleError(long)
             return super().augment(jobs)
 
     fussy = replace(metric, augmenter=Fussy())

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from core.faults import MissingModel, SettingFault
+from core.errors import MissingModelError, SettingError
 from models import devices, model
 from models.causal import CausalLM
 from models.devices import check_device, count_weights, free_memory, set_aside
@@ -43,9 +43,9 @@ def test_a_gpu_without_bfloat16_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "V100")
     check_device("cuda:1", "float16")
-    with pytest.raises(SettingFault, match="dtype=bfloat16, but V100 lacks it"):
+    with pytest.raises(SettingError, match="dtype=bfloat16, but V100 lacks it"):
         check_device("cuda", "bfloat16")
-    with pytest.raises(SettingFault, match="this machine has 2 devices of the kind cuda"):
+    with pytest.raises(SettingError, match="this machine has 2 devices of the kind cuda"):
         check_device("cuda:2")
 
 
@@ -74,7 +74,7 @@ def test_damaged_weights_are_a_fault_of_the_model(damage: str, tmp_path: Path) -
     whole = file.read_bytes()
     contents = {"empty": b"", "bytes": b"\xff" * 64, "header": (3).to_bytes(8, "little") + b"{}{"}
     file.write_bytes({**contents, "pointer": b"version https://git-lfs", "cut": whole[:-1]}[damage])
-    with pytest.raises(MissingModel, match=r"model\.safetensors is not a whole safetensors file"):
+    with pytest.raises(MissingModelError, match=r"model\.safetensors is not a whole safetensors file"):
         count_weights(tmp_path)
 
 
@@ -84,7 +84,7 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(tmp_path: Path
     assert count_weights(tmp_path) == lm.parameters
     monkeypatch.setattr(devices, "free_memory", lambda device: 3 * lm.parameters)
     assert CausalLM.from_pretrained(tmp_path, dtype="bfloat16").parameters == lm.parameters
-    with pytest.raises(SettingFault, match=r"need 0.0 GB in float32, but cpu has 0.0 GB free: .* or dtype=bfloat16"):
+    with pytest.raises(SettingError, match=r"need 0.0 GB in float32, but cpu has 0.0 GB free: .* or dtype=bfloat16"):
         CausalLM.from_pretrained(tmp_path)
 
 
@@ -102,7 +102,7 @@ def test_free_memory_heeds_the_limit_of_a_container(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize(("device", "dtype"), [("gpu", "float32"), ("cuda:99", "float32"), ("cpu", "bf16")])
 def test_what_is_not_there_is_a_fault(device: str, dtype: str) -> None:
-    with pytest.raises(SettingFault, match=f"(device|dtype).*({device}|{dtype})"):
+    with pytest.raises(SettingError, match=f"(device|dtype).*({device}|{dtype})"):
         check_device(device, dtype)
 
 
@@ -169,7 +169,7 @@ def test_float16_training_is_refused() -> None:
     model = torch.nn.Linear(2, 2)
     module = LanguageModelTraining(model, LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1), seed=0)
     module._trainer = SimpleNamespace(precision="16-mixed")  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(SettingFault, match="must be 32-true or bf16-mixed for language models, but is 16-mixed"):
+    with pytest.raises(SettingError, match="must be 32-true or bf16-mixed for language models, but is 16-mixed"):
         module.on_fit_start()
     module._trainer = SimpleNamespace(precision="bf16-mixed", strategy=None)  # pyright: ignore[reportAttributeAccessIssue]
     module.on_fit_start()

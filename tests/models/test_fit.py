@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import get_linear_schedule_with_warmup
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from models.batching import NOT_LEARNED, Task
 from models.conditional import PretrainedLM
 from models.fit import LearningCurve, find_checkpoint, learning_rate_factor, share_of_batch
@@ -113,7 +113,7 @@ def test_a_training_that_diverges_is_a_fault_of_the_setting(tmp_path: Path) -> N
     schedule = LanguageModelSchedule(epochs=2, batch_size=2, learning_rate=1e38)
     tasks = [Task([5, 6, 7], [8, 9])]
     with pytest.raises(
-        SettingFault, match=r"^the training diverged, val/loss is a number in no epoch: lower the learn"
+        SettingError, match=r"^the training diverged, val/loss is a number in no epoch: lower the learn"
     ):
         train_language_model(lm, lambda _: tasks, tasks, schedule, tmp_path, QUIET)
     assert not (tmp_path / "config.json").exists()
@@ -125,7 +125,7 @@ def test_without_the_last_checkpoint_a_training_starts_again(tmp_path: Path) -> 
 
 
 def test_settings_that_exclude_each_other_are_refused() -> None:
-    with pytest.raises(SettingFault, match=r"^lora trains with AdamW alone, but muon is set: set muon=null$"):
+    with pytest.raises(SettingError, match=r"^lora trains with AdamW alone, but muon is set: set muon=null$"):
         LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1, muon=0.1, lora=Lora())
 
 

@@ -13,7 +13,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import Metaspace
 from transformers import LlamaConfig, MarianConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from core.faults import InputFaults, SettingFault
+from core.errors import InputError, SettingError
 from models.families import (
     AFTER,
     BART,
@@ -75,7 +75,7 @@ def test_a_family_reads_the_same_from_the_fewest_files(vocabularies: Path, tmp_p
     assert found == expected
     (few / "config.json").write_text(json.dumps({**config, "vocab_size": 50264}))  # as facebook/bart-large-cnn
     if family == "bart":
-        with pytest.raises(InputFaults, match=r"vocab.json: <mask> has the id 50264, but the bart has 50264 tokens"):
+        with pytest.raises(InputError, match=r"vocab.json: <mask> has the id 50264, but the bart has 50264 tokens"):
             Infiller.from_pretrained(few)
 
 
@@ -86,7 +86,7 @@ def test_a_vocabulary_with_the_masks_of_another_version_is_refused(vocabularies:
     shutil.copy(vocabularies / "pegasus/tokenizer_config.json", tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "pegasus", "vocab_size": 96103}')
     rule = r"tokenizer.json: a pegasus of 96103 tokens learned <mask_1> as the id 2, but here it is 3"
-    with pytest.raises(InputFaults, match=rule):
+    with pytest.raises(InputError, match=rule):
         Infiller.from_pretrained(tmp_path)
 
 
@@ -138,10 +138,10 @@ def test_a_small_model_reads_what_it_was_trained_on(before: str, segment: str, a
 
 def test_models_that_cannot_fill_gaps_are_refused() -> None:
     tokenizer = TinyT5(400, 16, 32, 2, 1, 1).build([TEXT], (), seed=0).tokenizer
-    with pytest.raises(SettingFault, match=r"needs '<mask>' as one token, but .* does not know it"):
+    with pytest.raises(SettingError, match=r"needs '<mask>' as one token, but .* does not know it"):
         encode_infills(tokenizer, BART, GAPS)
     with pytest.raises(
-        SettingFault, match=r"known for causal models and for .*, but the model is of the type 'marian'"
+        SettingError, match=r"known for causal models and for .*, but the model is of the type 'marian'"
     ):
         find_family(MarianConfig(), tokenizer)
 
@@ -223,7 +223,7 @@ def test_left_to_right_reads_what_precedes_the_gap() -> None:
     (bare,) = encode_infills(tokenizer, family.without_mask(), [("I liked ", "it", " much.")])
     assert list(bare.source) == [start, *plain(tokenizer, "I liked much.")]
     assert list(bare.target) == plain(tokenizer, " it")
-    with pytest.raises(SettingFault, match="fill-in-the-middle needs the tokens of one of codegemma, qwen"):
+    with pytest.raises(SettingError, match="fill-in-the-middle needs the tokens of one of codegemma, qwen"):
         find_family(LlamaConfig(vocab_size=len(tokenizer)), tokenizer, "fill-in-the-middle")
 
 

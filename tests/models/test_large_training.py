@@ -10,7 +10,7 @@ import pytest
 import pytorch_lightning
 import torch
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from models import training
 from models.batching import Task
 from models.causal import CausalLM
@@ -78,7 +78,7 @@ def test_a_row_that_does_not_fit_is_skipped_and_counted(tmp_path: Path, caplog: 
 
 def test_what_training_needs_is_checked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "free_memory", lambda device: 1000)
-    with pytest.raises(SettingFault, match=r"moments of cpu need 0\.0 GB beside the weights"):
+    with pytest.raises(SettingError, match=r"moments of cpu need 0\.0 GB beside the weights"):
         train(tmp_path, new_lm())
 
 

@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer, models, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from core.faults import InputFaults, MissingModel
+from core.errors import InputError, MissingModelError
 from models.causal import CausalLM
 from models.encoders import Encoder, load_encoder
 from models.folders import check_folder
@@ -21,7 +21,7 @@ from models.tiny import TinyCausal, TinyT5
 def test_a_folder_without_weights_says_so(tmp_path: Path) -> None:
     TinyCausal(300, 8, 1, 1, 8, max_length=16).build(["a b"], (), seed=0).save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(MissingModel, match="the model in this folder cannot be loaded: Error no file named model"):
+    with pytest.raises(MissingModelError, match="the model in this folder cannot be loaded: Error no file named model"):
         CausalLM.from_pretrained(tmp_path)
 
 
@@ -44,11 +44,11 @@ def test_every_kind_of_model_says_so(tmp_path: Path, load: Callable[[str], Any])
         (str(tmp_path / "empty"), r"a model's folder has .*, but this one has none of them"),
     ]
     for name, message in cases:
-        with pytest.raises(MissingModel, match=message) as found:
+        with pytest.raises(MissingModelError, match=message) as found:
             load(name)
         assert found.value.fetchable == (name == "no/such")
     (tmp_path / "file").write_text("{}")
-    with pytest.raises(InputFaults, match="but this is a file"):
+    with pytest.raises(InputError, match="but this is a file"):
         load(str(tmp_path / "file"))
 
 
@@ -64,7 +64,7 @@ def test_a_cached_model_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch
     def refuse(name: str, trust_remote_code: bool) -> None:
         raise OSError(f"{name} has no file named model.safetensors")
 
-    with pytest.raises(MissingModel, match=r"the model in the cache cannot be loaded: .*no file named model.safe"):
+    with pytest.raises(MissingModelError, match=r"the model in the cache cannot be loaded: .*no file named model.safe"):
         load_pretrained(refuse, "no/such")
 
 
@@ -92,7 +92,7 @@ def test_what_a_models_folder_must_not_hold(
     (tmp_path / "note.txt").touch()
     if limit:
         monkeypatch.setattr(f"models.folders.{limit}", 1)
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         check_folder(tmp_path)
     assert found.value.faults == (f"{tmp_path}{message}",)
 
@@ -117,7 +117,7 @@ def test_a_panic_of_a_library_is_a_fault_of_the_folder(tmp_path: Path) -> None:
         raise PanicError("index out of bounds")
 
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(MissingModel, match="cannot be loaded: index out of bounds"):
+    with pytest.raises(MissingModelError, match="cannot be loaded: index out of bounds"):
         load_pretrained(panic, tmp_path)
     with pytest.raises(PanicError):
         load_pretrained(panic, "no/such")
@@ -137,7 +137,7 @@ def test_a_tokenizer_draws_nothing(tmp_path: Path) -> None:
 def test_a_tokenizer_is_tried_with_a_text(tmp_path: Path) -> None:
     raw = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="<unk>"))
     PreTrainedTokenizerFast(tokenizer_object=raw).save_pretrained(tmp_path)
-    with pytest.raises(MissingModel, match=r"cannot be loaded: tokenizer\.json: .*(UNK|no token)"):
+    with pytest.raises(MissingModelError, match=r"cannot be loaded: tokenizer\.json: .*(UNK|no token)"):
         load_tokenizer(tmp_path)
 
 
@@ -149,5 +149,5 @@ def test_a_model_that_writes_need_not_know_the_mask_of_its_tokenizer(tmp_path: P
     assert Seq2SeqLM.from_pretrained(tmp_path).tokenizer.mask_token_id == lm.model.config.vocab_size
     lm.tokenizer.add_tokens(["other"])
     lm.save_pretrained(tmp_path)
-    with pytest.raises(MissingModel, match="the tokenizer's token 'other' has the id"):
+    with pytest.raises(MissingModelError, match="the tokenizer's token 'other' has the id"):
         Seq2SeqLM.from_pretrained(tmp_path)

@@ -9,7 +9,7 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from models.batching import NOT_LEARNED, Task
 from models.loading import folder_fingerprint, load_tokenizer
 from models.masked import MaskedLM, most_likely_at_masks
@@ -59,7 +59,7 @@ def test_a_tokenizer_without_a_mask_is_refused(lm: MaskedLM, tmp_path: Path) -> 
     tokenizer = load_tokenizer(tmp_path)
     tokenizer.mask_token = None
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(SettingFault, match=r"needs mask, cls and sep tokens, but .* has no \['mask'\]"):
+    with pytest.raises(SettingError, match=r"needs mask, cls and sep tokens, but .* has no \['mask'\]"):
         MaskedLM.from_pretrained(tmp_path)
 
 

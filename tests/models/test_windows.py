@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.faults import ExampleFaults
+from core.errors import ExampleError
 from models.batching import SPARE, batches_by_budget, batches_of_pairs, halve_when_out_of_memory
 from models.windows import (
     cut_beginning,
@@ -98,7 +98,7 @@ def test_overlapping_windows_score_every_token_once_and_fit(length: int, room: i
 def test_all_examples_that_would_lose_tokens_are_refused() -> None:
     refuse_cut("error", "reads 4 tokens", [0, 0])
     refuse_cut("warn", "reads 4 tokens", [0, 3, 1])
-    with pytest.raises(ExampleFaults, match=r"example 2: reads 4 tokens .3 too many.: set truncat") as faults:
+    with pytest.raises(ExampleError, match=r"example 2: reads 4 tokens .3 too many.: set truncat") as faults:
         refuse_cut("error", "reads 4 tokens", [0, 3, 1])
     assert [index for index, _ in faults.value.at] == [1, 2]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from data.files import write_examples
 from discriminators.discriminator import new_bilstm
 from discriminators.texts import LabelledText
@@ -173,10 +173,10 @@ def test_the_source_is_read_before_the_text_and_never_cut() -> None:
         assert len({len(segments[1].split()) for segments in pair.segments}) == 1
     with_source = replace(WHOLE, source=True)
     other = [*first[:3], replace(first[3], context="une autre")]
-    with pytest.raises(InputFaults) as found_faults:
+    with pytest.raises(InputError) as found_faults:
         paired(human[:2] + other[2:], other, human)
     assert found_faults.value.faults == ('h:4: each input needs one context, but "i3" has 2',)
-    with pytest.raises(InputFaults, match='h:1: each input needs one context, but "i0" has none'):
+    with pytest.raises(InputError, match='h:1: each input needs one context, but "i0" has none'):
         paired(first, first, first)
 
 
@@ -188,7 +188,7 @@ def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     for name, examples in (("human", human), ("g1", first), ("g2", second)):
         write_examples(tmp_path / f"{name}.jsonl", examples)
     h, a, b = (tmp_path / f"{name}.jsonl" for name in ("human", "g1", "g2"))
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_comparison(h, a, b, WHOLE)
     rule = "each input needs a human text and outputs of both systems"
     assert found.value.faults == (
@@ -200,7 +200,7 @@ def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     )
     (tmp_path / "human.jsonl").write_text('{"id": "x", "text": " "}\n')
     (tmp_path / "g1.jsonl").write_text('{"id": "x", "text": "red green"\n')
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_comparison(h, a, b, WHOLE)
     assert [line.split(": ")[0] for line in found.value.faults] == [f"{h}:1", f"{a}:1"]
 
@@ -209,12 +209,12 @@ def test_files_without_common_inputs_are_reported_once() -> None:
     h, a, b = (
         ScoredSet(name, tuple(Example(f"{name}-{i}", text="red green") for i in range(9))) for name in ("h", "a", "b")
     )
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         pair_texts(h, a, b, WHOLE)
     (fault,) = found.value.faults
     assert fault.startswith("h: the three files must share inputs (the same group, or the same id")
     few = ScoredSet("h", tuple(Example(f"{i}", text="red green") for i in range(3)))
-    with pytest.raises(InputFaults, match="h: a comparison needs at least 4 inputs, but 3 are in all files"):
+    with pytest.raises(InputError, match="h: a comparison needs at least 4 inputs, but 3 are in all files"):
         pair_texts(few, few, few, WHOLE)
 
 

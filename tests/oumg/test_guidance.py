@@ -17,7 +17,7 @@ from transformers import (
     set_seed,
 )
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from discriminators.guides import CausalGuide
 from discriminators.networks import CausalLSTM
@@ -218,12 +218,12 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidan
     ],
 )
 def test_other_tokens_and_wrong_settings_are_refused(guidance: Guide, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingFault, match=message):
+    with pytest.raises(SettingError, match=message):
         guidance(**settings)
 
 
 def test_what_a_step_needs_is_checked(guidance: Guide) -> None:
-    with pytest.raises(SettingFault, match="k must be at most the 4 tokens of the generator, but is 5"):
+    with pytest.raises(SettingError, match="k must be at most the 4 tokens of the generator, but is 5"):
         guidance()(torch.tensor([[5]]), torch.zeros(1, 4))
     with pytest.raises(ValueError, match="generator's device, but it is on cpu and the tokens on meta: load it there"):
         guidance()(torch.zeros(1, 1, dtype=torch.long, device="meta"), torch.zeros(1, 8))

@@ -11,7 +11,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from core.faults import InputFaults
+from core.errors import InputError
 from core.stages import FILES, Stages
 from models.fit import SEALS, ChecksummedCheckpointIO, fit, is_whole
 from tests.toy_models import QUIET
@@ -176,9 +176,9 @@ def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
         (checkpoints / "last.ckpt").write_bytes(planted)
         with (checkpoints / SEALS).open("a") as seals:
             seals.write(hashlib.sha256(planted).hexdigest() + "\n")
-        with pytest.raises(InputFaults, match=r"last\.ckpt: a checkpoint must hold tensors and plain values only"):
+        with pytest.raises(InputError, match=r"last\.ckpt: a checkpoint must hold tensors and plain values only"):
             fit_slope(tmp_path)
-        with pytest.raises(InputFaults):
+        with pytest.raises(InputError):
             ChecksummedCheckpointIO().load_checkpoint(checkpoints / "last.ckpt", weights_only=False)
         assert not trace.exists()
     pickle.loads(pickle.dumps(Planted(trace)))

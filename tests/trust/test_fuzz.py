@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from core.faults import InputFaults
+from core.errors import InputError
 from data.documents import read_documents
 from data.files import read_examples, write_examples
 from data.scored import read_scored
@@ -136,7 +136,7 @@ def test_a_reader_reads_or_names_the_faults(name: str, tmp_path: Path) -> None:
         before = time.process_time()
         try:
             read(path)
-        except InputFaults as faults:
+        except InputError as faults:
             refused += 1
             str(faults).encode("utf-8")  # can be printed
         except Exception as error:

@@ -19,7 +19,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.run import main
 from experiments.runner.trust import ALONE, check_content, check_places, check_trusted, leaves, own_targets
 
@@ -133,7 +133,7 @@ def try_trees(n: int) -> Counter[str]:
             tree = draw_mild(rng)
             try:
                 check_tree(tree)
-            except (SettingFault, OmegaConfBaseException) as refused:
+            except (SettingError, OmegaConfBaseException) as refused:
                 answers["refused"] += bool(str(refused).strip())
             else:
                 answers["accepted"] += 1

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from core.configs import CONFIGS
+from core.errors import ExampleError
 from core.example import Example
-from core.faults import ExampleFaults
 from core.scores import Metric
 from tests.trust.test_fuzz import CASES, SEED, STRANGE
 
@@ -62,7 +62,7 @@ def score(metric: Metric, examples: list[Example]) -> list[list[float]] | None:
     """The scores by aspect; None where the examples are refused."""
     try:
         found = metric.score(examples)
-    except ExampleFaults as faults:
+    except ExampleError as faults:
         str(faults.located("in.jsonl", range(len(examples)))).encode("utf-8")  # an index out of range would raise
         return None
     json.dumps(found.explanations, allow_nan=False).encode("utf-8")

@@ -12,13 +12,13 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from core.faults import fault, format_value, printable
+from core.errors import fault, format_value, printable
 from experiments.contracts import Outcome, Table
-from experiments.report.plots import save_figure
-from experiments.report.results import write_tables
 from experiments.run import main
 from experiments.runner.journal import journal
 from judge.agreement_tables import tabulate_agreement
+from judge.report.plots import save_figure
+from judge.report.results import write_tables
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 

@@ -11,7 +11,7 @@ import pytest
 
 from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
-from core.faults import MissingModel
+from core.errors import MissingModelError
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import new_bert
 from models.causal import CausalLM
@@ -77,7 +77,9 @@ def test_no_model_folder_runs_code(
         before = json.loads(path.read_text("utf-8")) if path.is_file() else {}
         path.write_text(json.dumps([more] if what == "module" else before | more), encoding="utf-8")
     (folder / "planted.py").write_text(CODE.format(trace=str(tmp_path / "trace")), encoding="utf-8")
-    with pytest.raises(MissingModel, match=f"^{re.escape(str(folder))}: .*this model needs .* such code is never run"):
+    with pytest.raises(
+        MissingModelError, match=f"^{re.escape(str(folder))}: .*this model needs .* such code is never run"
+    ):
         load(str(folder))
     assert not asked
     assert not (tmp_path / "trace").exists()

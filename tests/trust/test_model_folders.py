@@ -16,7 +16,7 @@ from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassificat
 
 from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
-from core.faults import InputFaults
+from core.errors import InputError
 from core.notes import read_note
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from discriminators.guides import CausalGuide, new_causal_guide
@@ -317,7 +317,7 @@ def test_a_folder_that_was_changed_is_refused_with_its_file(
     load, kind = LOADERS[name]
     folder = copy(kind)
     pattern = attack(folder)
-    with pytest.raises(InputFaults, match=pattern):
+    with pytest.raises(InputError, match=pattern):
         load(folder)
 
 
@@ -333,7 +333,7 @@ def test_the_layout_of_the_hubs_cache_is_read(kinds: dict[str, Path], tmp_path: 
     shutil.copy(kinds["gpt2"] / WEIGHTS, tmp_path / "models--a--b" / "refs")
     (snapshot / WEIGHTS).unlink()
     (snapshot / WEIGHTS).symlink_to("../../refs")
-    with pytest.raises(InputFaults, match="outside"):
+    with pytest.raises(InputError, match="outside"):
         CausalLM.from_pretrained(snapshot)
 
 
@@ -344,5 +344,5 @@ def test_a_note_is_a_short_text(copy: Callable[[str], Path]) -> None:
     assert read_note("openai-community/gpt2") == ()
     (folder / NOTE).rename(folder / "other.txt")
     (folder / NOTE).symlink_to("other.txt")
-    with pytest.raises(InputFaults, match=r"note\.txt: must be a file of its own, but is a link or a folder$"):
+    with pytest.raises(InputError, match=r"note\.txt: must be a file of its own, but is a link or a folder$"):
         read_note(folder)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.report.results import WRITTEN, claim_folder
 from experiments.run import main
+from judge.report.results import WRITTEN, claim_folder
 
 SCORE = ("+exp=score", "metric=word_count", "logger=none", "outputs=out", "run_dir=here")
 FILES = ("data.path=in.jsonl", "output=out.jsonl")

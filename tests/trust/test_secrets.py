@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.configs import CONFIGS
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.runner.configuration import compose_run
 from experiments.runner.trust import check_trusted
 from judge.metrics import FunctionMetric, importable
@@ -44,7 +44,7 @@ def test_a_file_may_repeat_what_the_repository_says(tmp_path: Path, repeated: st
 
 def test_a_host_needs_the_network() -> None:
     metric = {"_target_": "baselines.llm_judge.LLMJudge.from_settings", "base_url": THERE}
-    with pytest.raises(SettingFault, match=r"metric\.base_url: .* is not this machine; network=true allows"):
+    with pytest.raises(SettingError, match=r"metric\.base_url: .* is not this machine; network=true allows"):
         check_trusted({"metric": metric, "network": False})
     check_trusted({"metric": metric, "network": True})
     check_trusted({"description": f"{THERE} is no part of an object"})
@@ -53,9 +53,9 @@ def test_a_host_needs_the_network() -> None:
 def test_a_function_is_checked_where_it_is_imported() -> None:
     token = importable.set(frozenset({"judge"}))
     try:
-        with pytest.raises(SettingFault, match=r"pydoc\.pipepager is refused"):
+        with pytest.raises(SettingError, match=r"pydoc\.pipepager is refused"):
             FunctionMetric.from_name("pydoc.pipepager", {"cmd": "true"})
-        with pytest.raises(SettingFault, match="must be MODULE"):
+        with pytest.raises(SettingError, match="must be MODULE"):
             FunctionMetric.from_name("judge.nothing.f")
     finally:
         importable.reset(token)

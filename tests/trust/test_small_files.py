@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.faults import InputFaults
+from core.errors import InputError
 from data.scored import read_scored
 
 N = 100_000
@@ -39,7 +39,7 @@ FILES: Mapping[str, tuple[str, str]] = {
 
 def find_faults(path: Path) -> str:
     begun = time.process_time()
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_scored(path)
     assert time.process_time() - begun < 1
     return str(found.value)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.run import main
 from experiments.runner.trust import check_trusted
 
@@ -34,7 +34,7 @@ def refuse(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]
         ["+metric.x=[{_target_: os.system, _args_: ['" + TOUCH + "']}]"],
         ["metric._target_=hydra.utils.get_method", "+metric.path=os.system"],
         ["metric._target_=experiments.runner.execution.os.system", f"+metric.command='{TOUCH}'"],
-        ["metric._target_=experiments.report.results.clear_folder", "+metric.folder=."],
+        ["metric._target_=judge.report.results.clear_folder", "+metric.folder=."],
         ["metric._target_=data.download.fetch", "+metric.name=fed/../../x", "+metric.root=."],
         ["metric._target_=[os.system]"],
         ["logger._target_=os.system", f"+logger.command='{TOUCH}'"],
@@ -65,16 +65,16 @@ def test_only_config_dir_adds_a_folder_and_no_package_is_imported(
 
 
 def test_the_message_names_the_target_and_what_may_be_meant() -> None:
-    with pytest.raises(SettingFault, match=r"metric\._target_=os\.system is refused: .* --allow os would trust"):
+    with pytest.raises(SettingError, match=r"metric\._target_=os\.system is refused: .* --allow os would trust"):
         check_trusted({"metric": {"_target_": "os.system"}})
-    with pytest.raises(SettingFault, match=r"did you mean baselines\.word_count\.WordCount"):
+    with pytest.raises(SettingError, match=r"did you mean baselines\.word_count\.WordCount"):
         check_trusted({"metric": {"_target_": "baselines.word_count.WordCont"}})
 
 
 def test_a_package_that_the_command_line_allows_is_trusted() -> None:
     target = {"_target_": "toy.sentences"}
     check_trusted(target, ["toy"])
-    with pytest.raises(SettingFault):
+    with pytest.raises(SettingError):
         check_trusted({"_target_": "toyshop.sentences"}, ["toy"])
-    with pytest.raises(SettingFault):
+    with pytest.raises(SettingError):
         check_trusted(target)

@@ -77,20 +77,20 @@ def test_the_wheel_holds_every_room_and_its_data(wheel: Path, tmp_path: Path) ->
 def test_a_light_installation_judges_and_names_the_extra_that_it_lacks(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "light")], check=True)
     subprocess.run([tmp_path / "light/bin/pip", "install", "--quiet", str(wheel)], env=environment(), check=True)
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "examples")
 
     def judge(command: str) -> subprocess.CompletedProcess[str]:
         words = [tmp_path / "light/bin/judge", *command.split()]
         return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
 
-    texts = "data.path=examples/summaries.jsonl"
+    texts = "data.path=docs/examples/summaries.jsonl"
     for command in (
         f"score metric=rouge_l {texts} output=scores.jsonl",
         f"meta_eval {texts} metrics=[rouge_l,bleu,chrf,ter,word_count]",
         f"compare {texts} metrics=[rouge_l]",
         f"audit {texts} metric=rouge_l",
-        "preferences data.path=examples/preferences.jsonl",
-        "plan pilot.path=examples/summaries.jsonl pilot.aspect=quality pilot.systems=[new,old]",
+        "preferences data.path=docs/examples/preferences.jsonl",
+        "plan pilot.path=docs/examples/summaries.jsonl pilot.aspect=quality pilot.systems=[new,old]",
     ):
         found = judge(command)
         assert found.returncode == 0, (command, found.stderr)

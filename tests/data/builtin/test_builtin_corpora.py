@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from data.builtin import damage
 from data.builtin.concepts import (
     PARTS,
@@ -131,7 +131,7 @@ def test_choices_of_built_in_corpora() -> None:
     assert [len(each.rated) for each in remarks] == [1, 0]
     assert [len(each.labels) for each in remarks] == [2, 4]
     for wrong in ({"name": "builtin_poems"}, {"held_out": -1}, {"labels": "tone"}):
-        with pytest.raises(SettingFault):
+        with pytest.raises(SettingError):
             builtin_corpus(**{"name": "builtin_remarks", "train": 3, "held_out": 2, **wrong})
 
 

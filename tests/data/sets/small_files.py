@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.faults import InputFaults
+from core.errors import InputError
 
 
 def write(path: Path, *lines: object, end: str = "\n") -> Path:
@@ -20,7 +20,7 @@ def write(path: Path, *lines: object, end: str = "\n") -> Path:
 
 def faults_of(read: Callable[[], object], path: Path) -> list[str]:
     """The faults without the name of the file."""
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read()
     return [each.removeprefix(f"{path}:") for each in found.value.faults]
 

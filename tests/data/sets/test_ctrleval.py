@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import f_oneway, rankdata
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from ctrl_eval.released import FIGURES
 from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
 from tests.data.sets.small_files import faults_of, write
@@ -86,7 +86,7 @@ def test_the_topic_part_has_four_labels(tmp_path: Path) -> None:
     write(tmp_path / "ctrleval/data_topic.txt", *[TOPIC_ROW] * 12, *[TOPIC_ROW.replace("science", "politics")] * 12)
     made = ctrleval(tmp_path, "topic", assume_system_order=True)
     assert made.labels == ("politics", "science")
-    with pytest.raises(SettingFault, match=r"set is sentiment or topic, but is 'x\.yaml'; set data\.part$"):
+    with pytest.raises(SettingError, match=r"set is sentiment or topic, but is 'x\.yaml'; set data\.part$"):
         ctrleval(tmp_path, "x.yaml")  # pyright: ignore[reportArgumentType]
     assert [e.system for e in made.rated[0].examples[:5]] == ["model 1", "model 2", "model 3", "model 4", "model 1"]
     assert {e.group for e in made.rated[0].examples} == {"science: In brief,", "politics: In brief,"}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from data.download import PUBLIC_FILES, PublicFile
 from data.files import write_examples
 from data.sets.dialogues import load_dstc9, load_fed, located_dialogues, own_dialogues, read_utt_lines
@@ -75,7 +75,7 @@ def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
 def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     for aspect in ("coherence", "overall"):
         write(tmp_path / f"dstc9_sample_{aspect}.txt", "x</UTT>y</UTT>1\nv</UTT>w</UTT>2\n")
-    with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv: no such file"):
+    with pytest.raises(InputError, match=r"deam_scores_sample.tsv: no such file"):
         load_dstc9(tmp_path)
     write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
     assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
@@ -99,7 +99,7 @@ def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Pat
     path = write(public(tmp_path) / "fed/fed_test_overall.txt", "f</UTT>g</UTT>1\nother</UTT>i</UTT>1\n")
     for content in (path.read_bytes(), "f</UTT>g</UTT>1\n"):
         write(path, content)
-        with pytest.raises(InputFaults, match=r"fed_test_overall.txt: must have the dialogues of fed_test_coherence"):
+        with pytest.raises(InputError, match=r"fed_test_overall.txt: must have the dialogues of fed_test_coherence"):
             load_fed(tmp_path)
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest
     path = (root := public(tmp_path)) / "fed/fed_test_overall.txt"
     content = path.read_bytes()
     path.unlink()
-    with pytest.raises(InputFaults, match=r"fed_test_overall.txt: no such file"):
+    with pytest.raises(InputError, match=r"fed_test_overall.txt: no such file"):
         public_corpus("fed", root)
     assert fetched == []
     assert len(public_corpus("fed", root, download=True).rated[0].examples) == 2
@@ -145,7 +145,7 @@ def test_own_dialogues_in_every_form(tmp_path: Path, suffix: str):
 def test_a_rated_dialogue_to_train_on_is_a_fault_at_its_line(tmp_path: Path):
     train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\nc</UTT>d</UTT>\n")
     rated = write(tmp_path / "rated.txt", "x</UTT>y</UTT>1\nC </UTT>d</UTT>0\n")
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         own_dialogues(train, rated)
     what = f"a rated dialogue must not be one to train on too, found it at {train}:2"
     assert found.value.faults == (f"{rated}:2: {what}",)
@@ -153,5 +153,5 @@ def test_a_rated_dialogue_to_train_on_is_a_fault_at_its_line(tmp_path: Path):
 
 def test_one_dialogue_cannot_be_split(tmp_path: Path):
     train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\na</UTT>b</UTT>\n")
-    with pytest.raises(InputFaults, match="at least two different dialogues, found 1"):
+    with pytest.raises(InputError, match="at least two different dialogues, found 1"):
         own_dialogues(train)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.faults import InputFaults
+from core.errors import InputError
 from data.sets.judged_pairs import JUDGES, load_alpaca_eval, load_pandalm
 from tests.data.sets.small_files import read_leaderboard
 
@@ -76,7 +76,7 @@ def test_a_broken_line_of_the_joined_file_of_pandalm_is_a_fault(tmp_path: Path) 
     row = {"id": "1", "instruction": "Say hi.", "input": "", "system_a": "x", "system_b": "y", "text_a": "Hi"}
     row |= {"text_b": "?", "people": ["a", "a", "b"], "judges": {"pandalm-7b": "a"}}
     (tmp_path / "pairs.jsonl").write_text(f"{json.dumps(row)}\n{{\n", encoding="utf-8")
-    with pytest.raises(InputFaults, match=r"pairs.jsonl:2: broken JSON"):
+    with pytest.raises(InputError, match=r"pairs.jsonl:2: broken JSON"):
         load_pandalm(tmp_path)
 
 
@@ -94,15 +94,15 @@ def test_published_figures(shared_data: Path) -> None:
 
 def test_rows_of_pandalm_with_a_missing_key_or_another_label_are_faults(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text('{"id": "4", "instruction": "Do."}\n')
-    with pytest.raises(InputFaults, match=r'pairs.jsonl:1: "input" is required'):
+    with pytest.raises(InputError, match=r'pairs.jsonl:1: "input" is required'):
         load_pandalm(tmp_path)
     folder = tmp_path / "published" / "pandalm"
     folder.parent.mkdir()
     write_published(folder)
     people = json.loads((folder / "testset-v1.json").read_text())
     (folder / "testset-v1.json").write_text(json.dumps([people[0], people[1] | {"annotator2": 7}]))
-    with pytest.raises(InputFaults, match=r'testset-v1.json:2: "annotator2" must be'):
+    with pytest.raises(InputError, match=r'testset-v1.json:2: "annotator2" must be'):
         load_pandalm(folder.parent)
     (folder / "pandalm-7b-testset-v1.json").write_text('[{"idx": 0}]')
-    with pytest.raises(InputFaults, match=r'pandalm-7b-testset-v1.json:1: "pandalm_result" is required'):
+    with pytest.raises(InputError, match=r'pandalm-7b-testset-v1.json:1: "pandalm_result" is required'):
         load_pandalm(folder.parent)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from data.corpus import Corpus
 from data.sets.attributes import load_labelled, own_texts
 from data.sets.commongen import commongen
@@ -63,7 +63,7 @@ def test_the_full_newsroom_goes_before_the_sample(tmp_path: Path) -> None:
     write(tmp_path / "newsroom.jsonl", ARTICLE, {**ARTICLE, "id": "newsroom-2"})
     two = newsroom(tmp_path, systems=["pointer_n", "textrank"]).rated[0].examples
     assert [e.system for e in two] == ["pointer_n", "textrank"] * 2
-    with pytest.raises(SettingFault, match=r"systems.0. must be 'abstractive', .*, but is 'human'"):
+    with pytest.raises(SettingError, match=r"systems.0. must be 'abstractive', .*, but is 'human'"):
         newsroom(tmp_path, systems=["human"])
 
 
@@ -111,7 +111,7 @@ def test_all_faults_of_a_file_at_once(
 
 
 def test_a_set_to_train_on_may_be_named_alone(tmp_path: Path) -> None:
-    with pytest.raises(SettingFault, match=r"^training_sets\[0\] must be .*, but is 'squad'$"):
+    with pytest.raises(SettingError, match=r"^training_sets\[0\] must be .*, but is 'squad'$"):
         public_corpus("fed", tmp_path, training_sets="squad")
 
 
@@ -135,7 +135,7 @@ def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
 
 def test_faults_are_listed_by_line(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", *[{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         own_texts(path)
     assert [fault.split(" found")[0] for fault in found.value.faults] == [
         f'{path}:1: "label" is needed here,',
@@ -145,10 +145,10 @@ def test_faults_are_listed_by_line(tmp_path: Path) -> None:
 
 def test_labels_are_checked(tmp_path: Path) -> None:
     one = write(tmp_path / "one.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
-    with pytest.raises(InputFaults, match=r'one\.jsonl: the texts need at least two labels, found only "x"'):
+    with pytest.raises(InputError, match=r'one\.jsonl: the texts need at least two labels, found only "x"'):
         own_texts(one)
     lines = write(tmp_path / "lines.jsonl", *[{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
-    with pytest.raises(InputFaults, match=r'lines\.jsonl:1: "label" must be one line, found "x\\ny"'):
+    with pytest.raises(InputError, match=r'lines\.jsonl:1: "label" must be one line, found "x\\ny"'):
         own_texts(lines)
 
 
@@ -204,7 +204,7 @@ def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
     write(
         root / "commongen_train/train.jsonl", {"id": "x", "concepts": ["run", "team"], "references": ["the team runs"]}
     )
-    with pytest.raises(SettingFault, match="must not be one to train on too, but x-0 are"):
+    with pytest.raises(SettingError, match="must not be one to train on too, but x-0 are"):
         commongen(root)
 
 

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from cdm.sampling import Sampling
 from core.configs import CONFIGS
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
 from experiments.cdm.tables import list_baselines
 from experiments.runner.configuration import compose_run
@@ -100,5 +100,5 @@ def test_the_baseline_differs_from_the_method_in_who_draws_alone() -> None:
 
 
 def test_a_baseline_without_its_discriminator_is_refused() -> None:
-    with pytest.raises(SettingFault, match=r"baseline\[0\] must be 'bert', but is 'bilstm'"):
+    with pytest.raises(SettingError, match=r"baseline\[0\] must be 'bert', but is 'bilstm'"):
         plan_with(1.0, ["bilstm"])

@@ -15,8 +15,8 @@ from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps, find_
 from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll, tokenise
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Scores
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus
@@ -240,12 +240,12 @@ def test_both_models_of_a_pair_keep_the_epoch_of_the_largest_discrepancy(kept: R
         assert held_out_nll(lm, held_out.infilling, held_out.tasks(run.seed)) == pytest.approx(
             of_epochs[best], abs=1e-4
         )
-    with pytest.raises(SettingFault, match="as many epochs"):
+    with pytest.raises(SettingError, match="as many epochs"):
         pair_plan(replace(LEARNS, epochs=2), keep="discrepancy")
 
 
 def test_an_unknown_rule_is_refused_before_anything_is_trained() -> None:
-    with pytest.raises(SettingFault, match=r"rules\[0\] must be 'mesgar', 'vakulenko' or 'deam_like', but is 'deam'"):
+    with pytest.raises(SettingError, match=r"rules\[0\] must be 'mesgar', 'vakulenko' or 'deam_like', but is 'deam'"):
         replace(pair_plan(), rules=["deam"])
 
 
@@ -257,9 +257,9 @@ def test_a_rule_that_changes_no_dialogue_is_refused(kept: Run, trained: TrainedP
     model: Any = None
     plan = CdmPlan(model, model, sampled, {}, pooler, ["deam_like"], "cpu", "float32", "")
     unchanged = "is deam_like, but this changes none of the 6 dialogues; mesgar, vakulenko do$"
-    with pytest.raises(SettingFault, match=rf"^model\.pooler\.negatives {unchanged}"):
+    with pytest.raises(SettingError, match=rf"^model\.pooler\.negatives {unchanged}"):
         get_pooler(kept, trained, data, pooler)
-    with pytest.raises(SettingFault, match=rf"^model\.rules {unchanged}"):
+    with pytest.raises(SettingError, match=rf"^model\.rules {unchanged}"):
         make_ruled(kept, trained, data, plan)
 
 
@@ -331,5 +331,5 @@ def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) 
     (path,) = outcome.files
     assert path.read_text("utf-8").splitlines() == ["Hi.", "I am Ann.", "Who?"]
     assert outcome.figures == {"dialogues": 2, "turns": 3, "sentences": 3}
-    with pytest.raises(SettingFault, match="sentences come from training dialogues, but none has none"):
+    with pytest.raises(SettingError, match="sentences come from training dialogues, but none has none"):
         cdm_sentences(kept, Corpus("none", (), (), (), synthetic=True))

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from transformers import BertForSequenceClassification
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Scores
 from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.gaps import TextGaps
@@ -97,13 +97,13 @@ def test_the_released_table_goes_with_the_released_data() -> None:
     assert choose_table(RELEASED, replace(plan, iwf="mine.json")) == "mine.json"
     assert choose_table(none, plan) is None
     assert choose_table(replace(RELEASED, train=(Example("a", text="A text."),)), count) is None
-    with pytest.raises(SettingFault, match=r"model\.iwf=count needs training texts, but released has none"):
+    with pytest.raises(SettingError, match=r"model\.iwf=count needs training texts, but released has none"):
         choose_table(RELEASED, count)
     schedule = LanguageModelSchedule(1, 1e-3, batch_size=16)
     tiny = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), schedule, TextGaps(load_prompts("sentiment")))
     trained_here = replace(plan, infiller=tiny)  # its tokens are not those of the table
     assert choose_table(RELEASED, replace(trained_here, iwf_tokenizer="google/pegasus-large")) == "sets/iwf_full.txt"
-    with pytest.raises(SettingFault, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
+    with pytest.raises(SettingError, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
         choose_table(RELEASED, trained_here)
 
 

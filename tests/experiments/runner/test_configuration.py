@@ -11,7 +11,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from core.configs import CONFIGS
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.contracts import Outcome
 from experiments.runner.configuration import (
     check_targets,
@@ -134,7 +134,7 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
     ],
 )
 def test_faults_name_the_key_and_what_is_allowed(overrides: list[str], words: list[str]) -> None:
-    with pytest.raises(SettingFault) as caught:
+    with pytest.raises(SettingError) as caught:
         compose_run(as_settings(overrides, descriptions([CONFIGS])))
     message = str(caught.value)
     assert all(word in message for word in words), message
@@ -143,11 +143,11 @@ def test_faults_name_the_key_and_what_is_allowed(overrides: list[str], words: li
 def test_targets_are_checked_against_their_signatures() -> None:
     word_count = {"_target_": "baselines.word_count.WordCount"}
     check_targets({"a": [word_count]})
-    with pytest.raises(SettingFault, match=r"a\[0\]\.language is not a setting"):
+    with pytest.raises(SettingError, match=r"a\[0\]\.language is not a setting"):
         check_targets({"a": [{**word_count, "language": "en"}]})
-    with pytest.raises(SettingFault, match=r"a\._target_=baselines\.nothing\.X cannot be imported: No module"):
+    with pytest.raises(SettingError, match=r"a\._target_=baselines\.nothing\.X cannot be imported: No module"):
         check_targets({"_target_": "baselines.nothing.X"}, "a")
-    with pytest.raises(SettingFault, match="data needs path"):
+    with pytest.raises(SettingError, match="data needs path"):
         check_targets({"_target_": "data.scored.read_score_rows"}, "data")
     check_targets({"_target_": "data.scored.read_score_rows", "_partial_": True}, "data")
 
@@ -209,7 +209,7 @@ def test_the_experiment_node_gives_an_argument_what_no_setting_of_its_name_has()
     ],
 )
 def test_what_does_not_fit_the_function_is_a_fault(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(SettingFault, match=message):
+    with pytest.raises(SettingError, match=message):
         complete_experiment({key: value for key, value in {**SETTINGS, **changes}.items() if value is not ...})
 
 
@@ -246,13 +246,13 @@ def test_a_sweep_is_all_combinations_the_last_fastest_and_the_command_line_wins(
 
 @pytest.mark.parametrize("setting", ["seed=interval(0,2)", "hydra.sweeper._target_=hydra_plugins.optuna.Sweeper"])
 def test_another_sweeper_is_refused(setting: str) -> None:
-    with pytest.raises(SettingFault, match=r"does not support sweep type|is refused"):
+    with pytest.raises(SettingError, match=r"does not support sweep type|is refused"):
         expand_sweep([*SCORE, setting])
 
 
 @pytest.mark.parametrize("read", [compose_run, expand_sweep])
 def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]], object]) -> None:
-    with pytest.raises(SettingFault) as found:
+    with pytest.raises(SettingError) as found:
         read([*SCORE, f"chunk={'[' * 3000}"])
     assert len(str(found.value)) < 500
     assert "\n" not in str(found.value)

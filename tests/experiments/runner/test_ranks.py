@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.runner import hardware
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -68,7 +68,7 @@ def test_a_rank_counts_where_a_trainer_has_several_devices_or_nodes(
     hardware.ignore_ranks(config)
     assert not hardware.is_first_process(config)
     monkeypatch.setenv("RANK", "x")
-    with pytest.raises(SettingFault, match=r"RANK must be the rank of a process, a number from 0 on, but is 'x'"):
+    with pytest.raises(SettingError, match=r"RANK must be the rank of a process, a number from 0 on, but is 'x'"):
         hardware.is_first_process(config)
 
 

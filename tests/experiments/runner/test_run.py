@@ -17,7 +17,7 @@ from experiments.run import share_cores
 
 Run = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 MODELS = ("torch", "transformers", "pytorch_lightning", "lightning_fabric")
 HEAVY = ("torch", "pytorch_lightning", "transformers", "matplotlib", "wandb", "numpy", "scipy")
 

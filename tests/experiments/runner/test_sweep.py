@@ -14,7 +14,7 @@ from experiments.runner.hardware import count_processes
 from experiments.runner.sweep import launch
 
 Start = Callable[..., "subprocess.Popen[str]"]
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 SWEEP = ("-m", "+exp=toy", "seed=0,1", "logger=none", "run_dir=here", "outputs=out")
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Lightning and of the launchers

@@ -16,7 +16,7 @@ from wandb.errors import CommError, UsageError
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
 import judge
-from core.faults import SettingFault
+from core.errors import SettingError
 from experiments.contracts import Outcome
 from experiments.runner import hardware
 from experiments.runner.tracking import WandbTracking
@@ -27,7 +27,7 @@ from meta_eval.bootstrap import Estimate
 from tests.experiments.conftest import show_nothing
 
 pytestmark = pytest.mark.filterwarnings("default")
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 BLOCK, HEADER = 32768, 7
 FULL, FIRST, LAST = 1, 2, 4
@@ -190,7 +190,7 @@ def test_online_without_a_network_or_a_key_names_the_offline_mode(
         raise error
 
     monkeypatch.setattr("wandb.init", fail)
-    with pytest.raises(SettingFault, match=rf"logger\.mode=online .* says: {error}\nlogger\.mode=offline keeps"):
+    with pytest.raises(SettingError, match=rf"logger\.mode=online .* says: {error}\nlogger\.mode=offline keeps"):
         WandbTracking("test", None, "online", []).open(tmp_path, "test", {})
 
 
@@ -227,7 +227,7 @@ def test_rows_of_a_table_may_lack_cells_and_mix_texts_with_numbers(tmp_path: Pat
 
 
 def test_another_mode_is_refused() -> None:
-    with pytest.raises(SettingFault, match=r"logger\.mode must be offline, online or disabled, but is 'on'"):
+    with pytest.raises(SettingError, match=r"logger\.mode must be offline, online or disabled, but is 'on'"):
         WandbTracking("test", None, "on", [])
 
 

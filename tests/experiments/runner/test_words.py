@@ -13,7 +13,7 @@ from experiments.run import main
 from experiments.runner.words import as_settings, descriptions
 
 EXPERIMENTS = descriptions((CONFIGS,))
-SUMMARIES = CONFIGS.parent / "examples" / "summaries.jsonl"
+SUMMARIES = CONFIGS.parent / "docs" / "examples" / "summaries.jsonl"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from data.corpus import Corpus
 from data.sets.builtin import builtin_corpus
 from discriminators.discriminator import Discriminator
@@ -39,7 +39,7 @@ def test_no_text_is_learned_by_two_parts() -> None:
 def test_too_few_texts_of_a_label_are_reported_with_their_numbers(own_data: Callable[..., Corpus]) -> None:
     frequent, rare = [f"text {i}" for i in range(200)], [f"rare {i}" for i in range(9)]
     data = own_data([*frequent, *rare, *rare], ["frequent"] * 200 + ["rare"] * 18)  # each rare one stands twice
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         split_parts(data, PRETRAINED, seed=0)
     (fault,) = found.value.faults
     assert "at least 10 different texts of a label, but of the 9 of 'rare'" in fault

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from baselines.word_count import WordCount
+from core.errors import ExampleError, InputError, SettingError
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Scores
 from judge import engines
 from judge.engines import LocalEngine, RayEngine
@@ -97,24 +97,24 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
 def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     monkeypatch.setattr(engines, "PATIENCE", 1.0)
-    with pytest.raises(SettingFault) as found:
+    with pytest.raises(SettingError) as found:
         RayEngine(**{"metrics": {}, "workers": 2, "cpus": 1.0, "gpus": 0.0, **settings})
     assert message in str(found.value)
 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SettingFault, match=r"pip install 'judging-generated-text\[ray\]'"):
+    with pytest.raises(SettingError, match=r"pip install 'judging-generated-text\[ray\]'"):
         RayEngine(metrics={}, workers=1, cpus=1.0, gpus=0.0)
 
 
 def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
     class Refusing(WordCount):
         def score(self, examples: Sequence[Example]) -> Scores:
-            raise ExampleFaults((i, "must not be no") for i, example in enumerate(examples) if example.text == "no")
+            raise ExampleError((i, "must not be no") for i, example in enumerate(examples) if example.text == "no")
 
     chunk = [(6, Example("a", text="x")), (7, Example("b", text="no"))]
     (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
     file = check_scorable(tmp_path / "in.jsonl", {"m": Refusing()}, chunk=1)
-    with pytest.raises(InputFaults, match=r"in\.jsonl:7: must not be no"):
+    with pytest.raises(InputError, match=r"in\.jsonl:7: must not be no"):
         list(LocalEngine({"m": Refusing()}).score(file, [(chunk, ["m"])]))

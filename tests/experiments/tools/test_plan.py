@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import judge
-from core.faults import SettingFault
+from core.errors import SettingError
 from judge.label_plans import PlanSettings, vary_rates
 from judge.planning import count_ratings, note_gaps, size_for_metrics
 from meta_eval.budgets import Variation
@@ -148,7 +148,7 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
     )
     assert rate["correlation"].value > 0.5 if has_judge else "correlation" not in rate
     with pytest.raises(
-        SettingFault, match=r"pilot\.aspect must be one with ratings in the pilot \(ok\), but is overall"
+        SettingError, match=r"pilot\.aspect must be one with ratings in the pilot \(ok\), but is overall"
     ):
         judge.plan(rows, within=0.1)
 

@@ -14,7 +14,7 @@ from tests.judge.test_auditing import texts
 Finish = Callable[..., dict[str, Any]]
 __all__ = ["serve"]  # a fixture
 FAST = ("resamples=100", "permutations=199")
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
 def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytorch_lightning
 import torch
 from matplotlib.figure import Figure
 
+from core.errors import InputError
 from core.example import Example
-from core.faults import InputFaults
 from core.scores import Scores
 from experiments.contracts import Outcome, Run
 from judge.agreement_tables import tabulate_agreement
@@ -44,7 +44,7 @@ class OneWeight(pytorch_lightning.LightningModule):
 def sentences(ending: str) -> tuple[Example, ...]:
     """Twelve sentences, longer ones better."""
     if ending == "faults":
-        raise InputFaults(["in.jsonl:2: text is empty", "in.jsonl:5: broken JSON"])
+        raise InputError(["in.jsonl:2: text is empty", "in.jsonl:5: broken JSON"])
     if ending == "broken":
         raise RuntimeError("the sentences broke")
     return tuple(Example(f"s{i}", "word " * (i + 1), ratings={"quality": i / 12}) for i in range(12))

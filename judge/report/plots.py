@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from core.faults import printable
+from core.errors import printable
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
 

@@ -11,10 +11,10 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from data.text_files import open_atomically
-from experiments.contracts import Outcome
-from experiments.report.plots import draw_svg
-from experiments.report.texts import list_texts
 from judge.agreement_tables import AGREEMENT
+from judge.report.outcome import Outcome
+from judge.report.plots import draw_svg
+from judge.report.texts import list_texts
 from judge.tables import format_interval, format_number
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate

@@ -17,9 +17,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.cells import cell_len
 
-from experiments.report.plots import plot_settings, save_figure
-from experiments.report.results import name_files
 from judge.agreement_tables import AGREEMENT
+from judge.report.plots import plot_settings, save_figure
+from judge.report.results import name_files
 from judge.tables import GAP, PAPER, Row, Table, format_cell
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.correlation import CORRELATIONS

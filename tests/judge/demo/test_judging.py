@@ -12,15 +12,15 @@ import pytest
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.infilling import Gaps
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
-from experiments.demo.demo import check_port
-from experiments.demo.judging import Judgement, judge_by, load_metrics, make_example, read_outputs
-from experiments.demo.views import show_candidates, show_judgements
-from experiments.report.explanations import Line, Piece
+from experiments.tools.demo import check_port
 from judge.comparing import compare
+from judge.demo.judging import Judgement, judge_by, load_metrics, make_example, read_outputs
+from judge.demo.views import show_candidates, show_judgements
+from judge.report.explanations import Line, Piece
 from judge.steering import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
@@ -123,7 +123,7 @@ def test_without_groups_the_place_decides(tmp_path: Path) -> None:
     [(("text", "a", "b", "c"), "one.csv: the page reads at most 2 outputs"), (("txt", "a"), "one.csv:")],
 )
 def test_a_faulty_file_is_called_by_its_name(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
-    with pytest.raises(InputFaults) as found:
+    with pytest.raises(InputError) as found:
         read_outputs([write(tmp_path / "one.csv", *lines)], most=2)
     assert found.value.faults[0].startswith(message)
 
@@ -133,7 +133,7 @@ def test_a_port_that_another_program_uses_is_refused() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SettingFault, match=rf"cannot listen on 127.0.0.1:{port} .*: set demo.port or demo.host"):
+        with pytest.raises(SettingError, match=rf"cannot listen on 127.0.0.1:{port} .*: set demo.port or demo.host"):
             check_port("127.0.0.1", port)
     check_port("127.0.0.1", port)
 
@@ -151,5 +151,5 @@ def test_an_example_has_what_was_typed() -> None:
     [(" ", "text must not be blank"), ("x" * 11, "text must have at most 10 characters, but has 11")],
 )
 def test_texts_that_are_blank_or_too_long_are_refused(text: str, message: str) -> None:
-    with pytest.raises(SettingFault, match=message):
+    with pytest.raises(SettingError, match=message):
         make_example(text, False, "", "", "", "", 10)

@@ -10,16 +10,16 @@ from baselines.rouge import Rouge
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
 from cdm.discriminative import ClassifierPooler, DiscriminativeCDM
+from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from data.scored import read_scored
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
-from experiments.report.explanations import Line, read_explanation
 from judge.inputs import read
+from judge.report.explanations import Line, read_explanation
 from mars.metric import MARS
 from meta_eval.scored_set import ScoredSet
 
@@ -86,7 +86,7 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     """The example under one metric; a metric that cannot judge it says why."""
     try:
         scores = metric.score([example])
-    except ExampleFaults as faults:
+    except ExampleError as faults:
         return Judgement(name, None, "; ".join(what for _, what in faults.at))
     ((aspect, (value,)),) = scores.values.items()
     if math.isnan(value):
@@ -108,12 +108,12 @@ def make_example(
 ) -> Example:
     """The example that a person typed; the lines of a dialogue are its turns, each line of `references` is one.
 
-    Raises SettingFault for a text that is blank or too long.
+    Raises SettingError for a text that is blank or too long.
     """
     for name, value in (("text", text), ("prefix", prefix), ("references", references), ("context", context)):
         check_length(value, characters, name)
     if not text.strip():
-        raise SettingFault("text must not be blank")
+        raise SettingError("text must not be blank")
     body = {"turns": split_lines(text)} if is_dialogue else {"text": text.strip()}
     row = {**body, "prefix": prefix.strip(), "label": label.strip(), "context": context.strip()}
     row["references"] = split_lines(references)
@@ -126,9 +126,9 @@ def split_lines(text: str) -> list[str]:
 
 
 def check_length(text: str, characters: int, name: str) -> None:
-    """Raises SettingFault for a text of more characters."""
+    """Raises SettingError for a text of more characters."""
     if len(text) > characters:
-        raise SettingFault(f"{name} must have at most {characters} characters, but has {len(text)}")
+        raise SettingError(f"{name} must have at most {characters} characters, but has {len(text)}")
 
 
 def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
@@ -136,18 +136,18 @@ def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
 
     Faults call a file by its name alone, since its folder means nothing to the person who chose it.
 
-    Raises SettingFault without a file, InputFaults for a faulty file and for more than `most` outputs.
+    Raises SettingError without a file, InputError for a faulty file and for more than `most` outputs.
     """
     if not paths:
-        raise SettingFault("choose a file of outputs, or one of the examples")
+        raise SettingError("choose a file of outputs, or one of the examples")
     systems = [f"{path.stem.replace('=', '-')}={path}" for path in paths]
     try:
         file = read_scored(paths[0]) if len(paths) == 1 else read_scored(systems=systems)
         if len(file) > most:
             rule = f"the page reads at most {most} outputs, found {len(file)}: use judge compare"
-            raise InputFaults([fault(file.locate(most)[0], 0, rule)])
-    except InputFaults as faults:
+            raise InputError([fault(file.locate(most)[0], 0, rule)])
+    except InputError as faults:
         folders = [f"{path.parent}/" for path in paths]
         shown = [next((each.removeprefix(f) for f in folders if each.startswith(f)), each) for each in faults.faults]
-        raise InputFaults(shown) from None
+        raise InputError(shown) from None
     return replace(file, places=tuple((Path(path).name, line) for path, line in file.places))

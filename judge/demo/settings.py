@@ -9,7 +9,7 @@ from core.scores import Metric
 from core.settings import Count, Text, checked_dataclass
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide, load_guide
-from experiments.demo.judging import load_metrics
+from judge.demo.judging import load_metrics
 from models.causal import CausalLM
 
 EVERYWHERE = ("0.0.0.0", "::")

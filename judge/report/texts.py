@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.report.explanations import read_explanation
-from experiments.report.results import to_json
+from judge.report.explanations import read_explanation
+from judge.report.results import to_json
 from meta_eval.scored_set import ScoredSet
 
 MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file

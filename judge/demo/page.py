@@ -9,21 +9,21 @@ from typing import Any
 import gradio as gr
 from gradio import themes
 
+from core.errors import InputError, SettingError
 from core.example import Example
-from core.faults import InputFaults, SettingFault
 from data.scored import read_scored
-from experiments.demo.judging import check_length, judge_by, make_example, read_outputs
-from experiments.demo.serving import guard, refuse_unknown_function
-from experiments.demo.settings import DemoModels, DemoSettings
-from experiments.demo.views import show_candidates, show_judgements
 from judge.comparing import compare
+from judge.demo.judging import check_length, judge_by, make_example, read_outputs
+from judge.demo.serving import guard, refuse_unknown_function
+from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.views import show_candidates, show_judgements
 from judge.steering import SteeredText, write_steps
 from judge.tables import shorten
 from oumg.generation import WrittenToken
 
 SIDES = ("guided", "unguided")
 STYLE = Path(__file__).with_name("page.css")
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SHADES = {"likelier": "#58a8e0", "less likely": "#f28a3c"}  # colour-blind people tell them apart
 WAITING = 32  # requests that wait, at most
 MOVED = 0.1  # nats, from which a token is coloured
@@ -54,7 +54,7 @@ def answer(show: Callable[[], str]) -> str:
     """What is shown, or the fault of the input."""
     try:
         return show()
-    except (InputFaults, SettingFault) as fault:
+    except (InputError, SettingError) as fault:
         return show_fault(fault)
 
 
@@ -125,12 +125,12 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         try:
             check_length(prompt, settings.characters, "prompt")
             if label not in models.guides:
-                raise SettingFault(f"label must be one of {', '.join(labels)}, but is {label!r}")
+                raise SettingError(f"label must be one of {', '.join(labels)}, but is {label!r}")
             asked = (lm, models.guides[label], prompt, float(strength), int(k), int(tokens), int(seed))
             for found in write_steps(*asked, rule="normalised"):
                 sides = ([(found.prompt, None), *map(shade, getattr(found, side))] for side in SIDES)
                 yield (*sides, found, "")
-        except (InputFaults, SettingFault) as fault:
+        except (InputError, SettingError) as fault:
             yield [], [], SteeredText(""), show_fault(fault)
 
     def on_select(side: str) -> Any:  # gradio passes the event by its annotation, which a partial would hide
@@ -184,7 +184,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
         def show() -> str:
             example = make_example(text, is_dialogue, prefix, label, references, context, most)
             if not chosen:
-                raise SettingFault("choose at least one metric")
+                raise SettingError("choose at least one metric")
             return show_judgements([judge_by(name, models.metrics[name], example) for name in chosen])
 
         return answer(show)

@@ -10,18 +10,18 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from core.errors import SettingError
 from core.example import Example
-from core.faults import SettingFault
 from core.notes import TINY, read_note
 from core.scores import Scores
 from core.stages import fingerprint
 from experiments.contracts import Outcome, Table
-from experiments.report import results, texts
-from experiments.report.explanations import Line, Piece, read_explanation
-from experiments.report.page import render
-from experiments.report.plots import draw_svg, plot_curves, plot_intervals, save_figure, scores_against_ratings
-from experiments.report.texts import list_texts
 from judge.agreement_tables import AGREEMENT_CELLS, tabulate_agreement
+from judge.report import results, texts
+from judge.report.explanations import Line, Piece, read_explanation
+from judge.report.page import render
+from judge.report.plots import draw_svg, plot_curves, plot_intervals, save_figure, scores_against_ratings
+from judge.report.texts import list_texts
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -85,12 +85,12 @@ def test_a_folder_of_other_things_is_not_written_into(tmp_path: Path) -> None:
     results.check_run_folder(tmp_path)
     (tmp_path / "thesis.tex").touch()
     for path in (tmp_path, tmp_path / "thesis.tex"):
-        with pytest.raises(SettingFault, match="run_dir must be a "):
+        with pytest.raises(SettingError, match="run_dir must be a "):
             results.check_run_folder(path)
     (tmp_path / "link").symlink_to(tmp_path / "thesis.tex")
     (tmp_path / results.MARK).symlink_to(tmp_path / "thesis.tex")
     for path in (tmp_path, tmp_path / "link"):
-        with pytest.raises(SettingFault):
+        with pytest.raises(SettingError):
             results.check_run_folder(path)
     (tmp_path / results.MARK).unlink()
     (tmp_path / results.MARK).touch()

@@ -10,7 +10,7 @@ import pytest
 
 from core.example import Example
 from core.notes import TINY
-from experiments.demo.judging import load_metrics
+from judge.demo.judging import load_metrics
 from tests.repository.test_docs import PAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -23,7 +23,7 @@ COMMANDS = re.findall("`judge ([^`]*outputs/tiny[^`]*)`", README)
 def test_a_command_on_the_tiny_models_runs(
     run_here: Callable[..., int], tmp_path: Path, tiny_run: Path, command: str
 ) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "examples")
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs" / "tiny").symlink_to(tiny_run)
     assert run_here(*shlex.split(command), "run_dir=here") == 0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import InputError, SettingError, fault
 from core.extras import named_extras
-from core.faults import InputFaults, SettingFault, fault
 from core.templates import LONGEST, fill_template, names_in, read_template
 
 
@@ -15,17 +15,17 @@ def test_equal_faults_of_a_file_are_one_line() -> None:
     many = [fault("in.jsonl", line, "text is empty") for line in range(1, 100_001)]
     few = [fault("in.jsonl", line, 'must be a list, found ["a", 1: 2]') for line in (4, 2)]
     other = [fault("other.jsonl", 3, "text is empty"), "output must be a regular file"]
-    assert str(InputFaults([*few, *many, *other])).splitlines() == [
+    assert str(InputError([*few, *many, *other])).splitlines() == [
         *few,
         "in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)",
         *other,
     ]
-    assert InputFaults(many).faults == tuple(many)
+    assert InputError(many).faults == tuple(many)
 
 
 def test_a_message_of_different_faults_ends_after_a_hundred_lines() -> None:
     faults = [fault("in.jsonl", line, f'must be a number, found "{line}"') for line in range(1, 1001)]
-    assert str(InputFaults(faults)).splitlines() == [*faults[:100], "… and 900 more such lines"]
+    assert str(InputError(faults)).splitlines() == [*faults[:100], "… and 900 more such lines"]
 
 
 VALUES = {"text": "a {low} b", "low": 1}
@@ -60,7 +60,7 @@ def test_names_are_found_as_they_are_filled() -> None:
 def test_a_file_that_is_no_template_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:
         (tmp_path / "x.txt").write_bytes(content)
-    with pytest.raises(InputFaults, match=message):
+    with pytest.raises(InputError, match=message):
         read_template(tmp_path / "x.txt")
 
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_no_template_is_refused(tmp_path: Path, content: bytes | 
 def test_the_largest_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, needed: str, named: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     with (
-        pytest.raises(SettingFault, match=rf"^{module} is not installed: pip install '.*\[{named}\]'$"),
+        pytest.raises(SettingError, match=rf"^{module} is not installed: pip install '.*\[{named}\]'$"),
         named_extras(needed),
     ):
         import_module(module)

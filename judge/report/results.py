@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.notes import TINY, write_note
 from core.stages import FILES, fingerprint
 from data.text_files import open_atomically
-from experiments.contracts import Outcome
+from judge.report.outcome import Outcome
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -105,32 +105,32 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 
 def check_place(setting: str, folder: Path) -> None:
-    """Raises SettingFault where no folder can be: below a file, behind a ring of links, under too long a name."""
+    """Raises SettingError where no folder can be: below a file, behind a ring of links, under too long a name."""
     try:
         found = folder.stat()
     except FileNotFoundError:
         return
     except OSError as error:
-        raise SettingFault(f"{setting} cannot be {folder}: {error.strerror}") from error
+        raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
     if not S_ISDIR(found.st_mode):
-        raise SettingFault(f"{setting} must be a folder, but {folder} is none")
+        raise SettingError(f"{setting} must be a folder, but {folder} is none")
 
 
 def check_run_folder(folder: Path) -> None:
-    """Raises SettingFault unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
+    """Raises SettingError unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
     check_place("run_dir", folder)
     mark = folder / MARK
     is_ours = folder.is_dir() and (not any(folder.iterdir()) or (mark.is_file() and not mark.is_symlink()))
     if not is_ours and os.path.lexists(folder):
         rule = f"run_dir must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
-        raise SettingFault(f"{rule}, but is {folder}")
+        raise SettingError(f"{rule}, but is {folder}")
 
 
 @contextmanager
 def claim_folder(folder: Path) -> Iterator[None]:
     """Creates the folder of a run or a sweep, or takes that of an earlier one, for one process at a time.
 
-    Raises SettingFault for a folder that is not a run's (`check_run_folder`), that another run writes into, or that
+    Raises SettingError for a folder that is not a run's (`check_run_folder`), that another run writes into, or that
     cannot be written to.
     """
     check_run_folder(folder)
@@ -139,11 +139,11 @@ def claim_folder(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise SettingFault(
+        raise SettingError(
             f"another run writes into run_dir={folder}: wait until it ends, or name another folder"
         ) from error
     except OSError as error:
-        raise SettingFault(f"cannot write to run_dir: {error}") from error
+        raise SettingError(f"cannot write to run_dir: {error}") from error
     try:
         yield
     finally:
@@ -203,7 +203,7 @@ def write_plots(outcome: Outcome, folder: Path, endings: Sequence[str] = ("png",
     """Draws each plot into `plots/` (see `name_files`) as a file of each ending."""
     if not outcome.plots:
         return
-    from experiments.report.plots import save_figure
+    from judge.report.plots import save_figure
 
     (folder / "plots").mkdir(exist_ok=True)
     for name, file in name_files(outcome.plots).items():

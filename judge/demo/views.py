@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
-from experiments.demo.judging import Judgement
-from experiments.report.explanations import Line, Piece
+from judge.demo.judging import Judgement
+from judge.report.explanations import Line, Piece
 from judge.steering import STEPS_CAPTION, SteeredText, list_steps
 from judge.tables import Table, to_html
 

@@ -4,10 +4,10 @@ import logging
 import os
 import socket
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from core.signature import MODEL_LIBRARIES, signature
 from experiments.contracts import Outcome, Run
-from experiments.demo.settings import DemoModels, DemoSettings
+from judge.demo.settings import DemoModels, DemoSettings
 
 log = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 def demo(run: Run, settings: DemoSettings) -> Outcome:
     """Serves the page until Ctrl-C.
 
-    Raises SettingFault where gradio is not installed and where the port is taken, before a model is loaded.
+    Raises SettingError where gradio is not installed and where the port is taken, before a model is loaded.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import: gradio must not call home
     import gradio  # noqa: F401, before a model is loaded
@@ -23,8 +23,8 @@ def demo(run: Run, settings: DemoSettings) -> Outcome:
     check_port(settings.host, settings.port)
     with run.timed("loading"):
         models = DemoModels.load(settings)
-    from experiments.demo.page import build_page, serve_page  # need gradio and its libraries
-    from experiments.demo.serving import private_uploads
+    from judge.demo.page import build_page, serve_page  # need gradio and its libraries
+    from judge.demo.serving import private_uploads
 
     with private_uploads():
         page = build_page(models, settings)
@@ -34,9 +34,9 @@ def demo(run: Run, settings: DemoSettings) -> Outcome:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raises SettingFault for an address that this machine does not have, and for a port that another program uses."""
+    """Raises SettingError for an address that this machine does not have, and for a port that another program uses."""
     try:
         with socket.create_server((host, port)):
             pass
     except OSError as error:
-        raise SettingFault(f"cannot listen on {host}:{port} ({error.strerror}): set demo.port or demo.host") from error
+        raise SettingError(f"cannot listen on {host}:{port} ({error.strerror}): set demo.port or demo.host") from error

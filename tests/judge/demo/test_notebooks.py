@@ -8,7 +8,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 ROOT = Path(__file__).resolve().parents[3]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NEEDS_MODELS, NEEDS_SETS = (
     [path for path in NOTEBOOKS if needed in path.read_text(encoding="utf-8")] for needed in ("tiny/models", "SETS")
 )
@@ -20,15 +20,16 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository by links, in which outputs/ is another."""
     folder = tmp_path_factory.mktemp("repository")
     for path in ROOT.iterdir():
-        if path.name not in ("outputs", "notebooks") and not path.name.startswith("."):
+        if path.name not in ("outputs", "docs") and not path.name.startswith("."):
             (folder / path.name).symlink_to(path)
     (folder / "outputs").mkdir()
-    (folder / "notebooks").mkdir()
+    (folder / "docs" / "notebooks").mkdir(parents=True)
+    (folder / "docs" / "examples").symlink_to(ROOT / "docs" / "examples")
     return folder
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("started", [".", "notebooks"])
+@pytest.mark.parametrize("started", [".", "docs/notebooks"])
 @NAMES
 def test_a_notebook_runs(
     path: Path, started: str, repository: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

@@ -14,9 +14,9 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from experiments.contracts import Outcome
-from experiments.report import results
-from experiments.report.joint import Job, join_jobs, joint_rows, seed_rows, split_columns
 from judge.agreement_tables import tabulate_agreement
+from judge.report import results
+from judge.report.joint import Job, join_jobs, joint_rows, seed_rows, split_columns
 from judge.tables import Table
 from meta_eval.agreement import list_agreement
 from meta_eval.bootstrap import Estimate, Floats

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from core.faults import SettingFault
-from experiments.demo.settings import DemoSettings
-from tests.experiments.demo.conftest import serve_demo
+from core.errors import SettingError
+from judge.demo.settings import DemoSettings
+from tests.judge.demo.conftest import serve_demo
 
 httpx, starlette = pytest.importorskip("httpx"), pytest.importorskip("starlette.applications")
 cors, responses = pytest.importorskip("starlette.middleware.cors"), pytest.importorskip("starlette.responses")
 routing, testclient = pytest.importorskip("starlette.routing"), pytest.importorskip("starlette.testclient")
-serving = pytest.importorskip("experiments.demo.serving")
+serving = pytest.importorskip("judge.demo.serving")
 
 FOREIGN_HOSTS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil:1", "", "lab.exampl")
 FOREIGN_ORIGINS = ("http://localhost:1234", "http://127.0.0.1", "http://evil.example", "null")
@@ -69,7 +69,7 @@ def test_the_page_itself_and_a_named_host_get_an_answer_that_no_frame_shows(
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_a_page_for_other_machines_needs_the_names_that_they_use(host: str) -> None:
-    with pytest.raises(SettingFault, match=r"demo\.hosts must name"):
+    with pytest.raises(SettingError, match=r"demo\.hosts must name"):
         DemoSettings(models="x", host=host)
     assert DemoSettings(models="x", host=host, hosts=["lab.example"]).trusted_hosts == ("lab.example",)
     assert DemoSettings(models="x", host="10.0.0.5").trusted_hosts == ("10.0.0.5",)

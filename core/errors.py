@@ -21,7 +21,7 @@ SHOWN_OF_AN_ERROR = 300  # characters
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
+class InputError(Exception):
     """The input breaks the rules; `faults` holds one line `file:line: what is wrong, what was found` per fault.
 
     A fault of a whole file has no line. The runner prints `str()`, equal ones as one, and exits with 2.
@@ -35,23 +35,23 @@ class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
         return "\n".join(group_faults(self.faults))
 
 
-class SettingFault(ValueError):  # noqa: N818 (as InputFaults)
+class SettingError(ValueError):
     """A setting is unknown, missing or breaks its rule. The runner prints the message and exits with 2."""
 
 
-class ExampleFaults(InputFaults):
+class ExampleError(InputError):
     """Examples that a metric cannot judge; `at` holds pairs (index of the example, what is wrong) in order."""
 
     def __init__(self, at: Iterable[tuple[int, str]]) -> None:
         self.at = tuple(at)
         super().__init__(f"example {index + 1}: {what}" for index, what in self.at)
 
-    def located(self, path: Path | str, lines: Sequence[int]) -> InputFaults:
+    def located(self, path: Path | str, lines: Sequence[int]) -> InputError:
         """The same faults with file and line; `lines` holds the line of every example."""
-        return InputFaults(fault(path, lines[index], what) for index, what in self.at)
+        return InputError(fault(path, lines[index], what) for index, what in self.at)
 
 
-class MissingModel(InputFaults):
+class MissingModelError(InputError):
     """A model to load does not exist here; `fetchable`: the model hub might have it, but was not asked."""
 
     def __init__(self, name: str, what: str, fetchable: bool = False) -> None:
@@ -91,28 +91,28 @@ def suggest_similar(name: str, allowed: Collection[str]) -> str:
 
 
 def check_names(given: Iterable[str], allowed: Collection[str], of: str) -> None:
-    """Raises SettingFault for the first given name that is no setting `of` this."""
+    """Raises SettingError for the first given name that is no setting `of` this."""
     for name in given:
         if name not in allowed:
             shown = ", ".join(allowed) or "none"
-            raise SettingFault(f"{name} is not a setting of {of}{suggest_similar(name, allowed)}; allowed: {shown}")
+            raise SettingError(f"{name} is not a setting of {of}{suggest_similar(name, allowed)}; allowed: {shown}")
 
 
 @contextmanager
 def blame_file(path: Path | str) -> Iterator[None]:
-    """Raises InputFaults with the file for an error in the block, which only reads it: libraries raise any class.
+    """Raises InputError with the file for an error in the block, which only reads it: libraries raise any class.
 
-    An InputFaults passes as it is. A SettingFault becomes one fault for each of its lines.
+    An InputError passes as it is. A SettingError becomes one fault for each of its lines.
     """
     try:
         yield
-    except InputFaults:
+    except InputError:
         raise
-    except SettingFault as error:
-        raise InputFaults(fault(path, 0, line) for line in str(error).splitlines()) from error
+    except SettingError as error:
+        raise InputError(fault(path, 0, line) for line in str(error).splitlines()) from error
     except Exception as error:
         said = " ".join(str(error).split())[:SHOWN_OF_AN_ERROR] or "(no message)"
-        raise InputFaults([fault(path, 0, f"cannot be read: {type(error).__name__}: {said}")]) from error
+        raise InputError([fault(path, 0, f"cannot be read: {type(error).__name__}: {said}")]) from error
 
 
 def group_faults(faults: Sequence[str]) -> list[str]:
@@ -166,14 +166,14 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:
-    """Calls the readers and returns their results in order; raises the faults of all of them as one InputFaults."""
+    """Calls the readers and returns their results in order; raises the faults of all of them as one InputError."""
     results: list[Any] = []
     faults: list[str] = []
     for read in readers:
         try:
             results.append(read())
-        except InputFaults as found:
+        except InputError as found:
             faults += found.faults
     if faults:
-        raise InputFaults(faults)
+        raise InputError(faults)
     return results

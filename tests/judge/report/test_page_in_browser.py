@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.scores import Scores
 from experiments.contracts import Outcome, Table
-from experiments.report.page import write_report
-from experiments.report.results import results, write_plots
 from judge.agreement_tables import tabulate_agreement
+from judge.report.page import write_report
+from judge.report.results import results, write_plots
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet

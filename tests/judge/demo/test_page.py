@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from core.faults import SettingFault
+from core.errors import SettingError
 from data.scored import read_scored
 from discriminators.guides import CausalGuide
-from experiments.demo.judging import read_outputs
-from experiments.demo.settings import DemoModels, DemoSettings
+from judge.demo.judging import read_outputs
+from judge.demo.settings import DemoModels, DemoSettings
 from judge.steering import SteeredText
 from models.causal import CausalLM
 
 pytest.importorskip("gradio")
-pages = pytest.importorskip("experiments.demo.page")
+pages = pytest.importorskip("judge.demo.page")
 pytestmark = [  # gradio's, which leaves event loops open
     pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 ]
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 TYPED = ("The soup was hot.", False, "", "", "", "")
 
 
@@ -50,7 +50,7 @@ def test_a_folder_without_models_judges_by_counting_and_refuses_to_compare_nothi
     assert "<td>a</td>" in called["on_compare"]([str(outputs)], "word count")
     assert "out.csv: the page reads at most 2 outputs" in called["on_compare"]([str(outputs)] * 2, "word count")
     assert "choose a file of outputs" in called["on_compare"](None, "word count")
-    with pytest.raises(SettingFault, match="choose a file of outputs, or one of the examples"):
+    with pytest.raises(SettingError, match="choose a file of outputs, or one of the examples"):
         read_outputs([], 2)
 
 

@@ -1,0 +1,47 @@
+"""Outcome: the result of an experiment or of a verb, which the report shows and the run folder keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.tables import Table
+
+if TYPE_CHECKING:  # keeps matplotlib out of the start
+    from matplotlib.figure import Figure
+
+    from meta_eval.scored_set import ScoredSet
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of an experiment or of a verb."""
+
+    # one line that names the experiment, its settings, models, data and versions
+    signature: str
+    # agreement with ratings (`judge.tables.tabulate_agreement`) comes first
+    tables: Sequence[Table] = ()
+    # every score of every example (`scores.jsonl`)
+    scored: Sequence[ScoredSet] = ()
+    # sets that are not in `scores.jsonl`, that the page shows too
+    shown: Sequence[ScoredSet] = ()
+    # matplotlib figures by name (`plots/name.png`)
+    plots: Mapping[str, Figure] = field(default_factory=dict)
+    # folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`
+    models: Mapping[str, Path] = field(default_factory=dict)
+    # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)
+    curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
+    # warnings, shown with every table
+    notes: Sequence[str] = ()
+    # further numbers by name (held-out losses, counts)
+    figures: Mapping[str, float] = field(default_factory=dict)
+    # files that the experiment wrote outside the run folder, where the user asked for them
+    files: Sequence[Path] = ()
+    # a file whose content goes to standard output; the tables then go to standard error
+    printed: Path | None = None
+    # whether this project generated some of the training or rated text
+    synthetic: bool = False
+    # what the run is about, for the heading of its page; "" for its metrics and sets
+    title: str = ""
