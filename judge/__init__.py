@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core.example import Example as Example
-    from judge.agreeing import agree as agree
-    from judge.auditing import audit as audit
-    from judge.comparing import compare as compare
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
-    from judge.planning import plan as plan
-    from judge.preferring import prefer as prefer
-    from judge.scoring import score as score
-    from judge.steering import steer as steer
+    from judge.verbs.agree import agree as agree
+    from judge.verbs.audit import audit as audit
+    from judge.verbs.compare import compare as compare
+    from judge.verbs.plan import plan as plan
+    from judge.verbs.prefer import prefer as prefer
+    from judge.verbs.score import score as score
+    from judge.verbs.steer import steer as steer
 
 HOMES = {
     "Example": "core.example",
-    "agree": "judge.agreeing",
-    "audit": "judge.auditing",
-    "compare": "judge.comparing",
+    "agree": "judge.verbs.agree",
+    "audit": "judge.verbs.audit",
+    "compare": "judge.verbs.compare",
     "load_metric": "judge.metrics",
-    "plan": "judge.planning",
-    "prefer": "judge.preferring",
+    "plan": "judge.verbs.plan",
+    "prefer": "judge.verbs.prefer",
     "read": "judge.inputs",
-    "score": "judge.scoring",
-    "steer": "judge.steering",
+    "score": "judge.verbs.score",
+    "steer": "judge.verbs.steer",
 }
 __all__ = sorted(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

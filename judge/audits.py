@@ -13,8 +13,8 @@ from pydantic import Field
 from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
-from judge.scoring import join_signatures
 from judge.tables import Result, Table, bound_answer, pick, tabulate
+from judge.verbs.score import join_signatures
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet

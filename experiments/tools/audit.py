@@ -9,9 +9,9 @@ from core.scores import Metric
 from data.corpus import Corpus
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from judge import auditing
 from judge.audits import AuditSettings
 from judge.cards import write_cards
+from judge.verbs import audit as audit_verb
 
 
 def audit(
@@ -35,7 +35,7 @@ def audit(
         raise SettingError(f"cards must be an existing folder, but there is no {folder}")
     with run.timed("audit"):
         sets = [data] if isinstance(data, ScoredFile) else data.rated
-        found = auditing.audit(sets, metrics, cues=run.cues, stages=run.stages, **asdict(settings))
+        found = audit_verb.audit(sets, metrics, cues=run.cues, stages=run.stages, **asdict(settings))
     if folder is not None:
         write_cards(folder, found)
     files = [] if folder is None else [folder / "README.md"]

@@ -7,9 +7,9 @@ from typing import Any
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from judge import comparing
 from judge.report.plots import plot_intervals
 from judge.streaming import add_kept_scores
+from judge.verbs import compare as compare_verb
 from meta_eval.intervals import Resampling
 
 
@@ -28,7 +28,7 @@ def compare(
     with run.timed("comparisons"):
         how = {"permutations": permutations, "level": level, "margin": margin, **asdict(resampling)}
         # The file was checked as `incomplete` says.
-        found = comparing.compare(scored, cues=run.cues, incomplete="drop", **how)
+        found = compare_verb.compare(scored, cues=run.cues, incomplete="drop", **how)
     plots = {}
     for name, ranked in found.means.items():
         best, gaps = ranked[0].system, {}

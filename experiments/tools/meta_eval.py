@@ -6,10 +6,10 @@ from dataclasses import asdict
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from judge import agreeing
 from judge.labelling import Labelling
 from judge.report.plots import plot_intervals, scores_against_ratings
 from judge.streaming import add_kept_scores
+from judge.verbs import agree as agree_verb
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison
 
@@ -30,7 +30,7 @@ def meta_eval(
         scored = add_kept_scores(file, metrics, run.stages)
     with run.timed("agreement"):
         how = {**asdict(comparison), **asdict(resampling), **asdict(labelling)}
-        study = agreeing.agree(scored, cues=run.cues, **how)
+        study = agree_verb.agree(scored, cues=run.cues, **how)
     intervals = {}
     for each in study.rankings:
         of = each.comparison

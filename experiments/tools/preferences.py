@@ -8,10 +8,10 @@ from core.errors import SettingError
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
-from judge import preferring
-from judge.preferring import Family
 from judge.report.plots import plot_intervals
 from judge.streaming import add_kept_scores
+from judge.verbs import prefer as prefer_verb
+from judge.verbs.prefer import Family
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
 
@@ -38,7 +38,7 @@ def preferences(
         scored = None if outputs is None else add_kept_scores(outputs, metrics, run.stages)
     with run.timed("preferences"):
         how = {"family": family or (), "level": level, "margin": margin, **asdict(resampling)}
-        found = preferring.prefer(given, outputs=scored, judge=metric, human_labels=human_labels, **how)
+        found = prefer_verb.prefer(given, outputs=scored, judge=metric, human_labels=human_labels, **how)
     strengths = {each.system: each.strength for each in found.ranking.systems}
     plots = plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
     return Outcome(found.signature, tables=found.tables, plots=plots, notes=found.notes)

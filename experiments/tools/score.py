@@ -7,15 +7,15 @@ from pathlib import Path
 from data.text_files import STANDARD
 from experiments.contracts import Outcome, Run
 from judge.engines import Engine
-from judge.scoring import score_file, write_meta
 from judge.streaming import ScorableFile
+from judge.verbs.score import score_file, write_meta
 from meta_eval.scored_set import ScoredSet
 
 ROWS = "scores.jsonl"  # of the run folder
 
 
 def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome:
-    """Scores a file and writes `output` and `output.meta.json`, as `judge.scoring.score_file` says.
+    """Scores a file and writes `output` and `output.meta.json`, as `judge.verbs.score.score_file` says.
 
     If `output` is `-`, the rows go to standard output as JSONL, and the signature stands only in results.json.
     """

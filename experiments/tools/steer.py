@@ -8,7 +8,7 @@ from core.example import Example
 from core.scores import Scores
 from discriminators.guides import load_guide
 from experiments.contracts import Outcome, Run
-from judge import steering
+from judge.verbs import steer as steer_verb
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from oumg.guidance import GuidanceRule
@@ -30,12 +30,12 @@ def steer(
     """`judge.steer`."""
     loaded, lm = load_guide(guide, device), CausalLM.from_pretrained(generator, device, dtype)
     with run.timed("generating"):
-        found = steering.steer(lm, loaded, prompts, strength, k, rule, new_tokens, samples, run.seed)
+        found = steer_verb.steer(lm, loaded, prompts, strength, k, rule, new_tokens, samples, run.seed)
     shown = [show_texts(found)]
     return Outcome(found.signature, found.tables, shown=shown, notes=list(found.notes), title=", ".join(prompts))
 
 
-def show_texts(found: steering.SteeredTexts) -> ScoredSet:
+def show_texts(found: steer_verb.SteeredTexts) -> ScoredSet:
     """The guided texts with the guide's probability of its attribute, for the page, which colours their tokens."""
     examples = tuple(
         Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(found.texts, start=1)
@@ -46,6 +46,6 @@ def show_texts(found: steering.SteeredTexts) -> ScoredSet:
     return ScoredSet("guided texts", examples, {"guide": scores})
 
 
-def list_moved(text: steering.SteeredText) -> list[tuple[str, float]]:
+def list_moved(text: steer_verb.SteeredText) -> list[tuple[str, float]]:
     """The tokens of a guided text, and how far guidance moved the log-probability of each, in nats."""
     return [(token.text, token.moved) for token in text.guided]

@@ -12,13 +12,13 @@ from gradio import themes
 from core.errors import InputError, SettingError
 from core.example import Example
 from data.scored import read_scored
-from judge.comparing import compare
 from judge.demo.judging import check_length, judge_by, make_example, read_outputs
 from judge.demo.serving import guard, refuse_unknown_function
 from judge.demo.settings import DemoModels, DemoSettings
 from judge.demo.views import show_candidates, show_judgements
-from judge.steering import SteeredText, write_steps
 from judge.tables import shorten
+from judge.verbs.compare import compare
+from judge.verbs.steer import SteeredText, write_steps
 from oumg.generation import WrittenToken
 
 SIDES = ("guided", "unguided")

@@ -5,8 +5,8 @@ from html import escape
 
 from judge.demo.judging import Judgement
 from judge.report.explanations import Line, Piece
-from judge.steering import STEPS_CAPTION, SteeredText, list_steps
 from judge.tables import Table, to_html
+from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
 
 SHOWN = 10  # candidates before and after guidance
 BLUE, ORANGE = "rgb(120, 190, 240)", "rgb(250, 170, 100)"  # colour-blind people tell them apart

@@ -20,7 +20,7 @@ from baselines.llm_judge import LLMJudge
 from baselines.verdicts import read_verdict
 from core.errors import SettingError
 from core.example import Example
-from judge.scoring import score
+from judge.verbs.score import score
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
 KEY = "sk-planted-0123456789"

@@ -29,8 +29,8 @@ from baselines.rubrics import read_rubric
 from baselines.verdicts import Form
 from core.errors import InputError, SettingError
 from core.example import Example
-from judge.preferring import prefer
-from judge.scoring import ScoredTexts, panel_tables, score
+from judge.verbs.prefer import prefer
+from judge.verbs.score import ScoredTexts, panel_tables, score
 from meta_eval.raters import krippendorff_alpha
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]

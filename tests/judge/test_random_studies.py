@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import judge
-from judge.agreeing import MetricStudy
 from judge.comparisons import SystemsCompared
 from judge.preferences import PreferenceStudy, contradicts
+from judge.verbs.agree import MetricStudy
 from meta_eval.bootstrap import Estimate
 
 Rows = list[dict[str, Any]]

@@ -9,7 +9,7 @@ import pytest
 import judge
 from core.errors import SettingError
 from judge.label_plans import PlanSettings, vary_rates
-from judge.planning import count_ratings, note_gaps, size_for_metrics
+from judge.verbs.plan import count_ratings, note_gaps, size_for_metrics
 from meta_eval.budgets import Variation
 from meta_eval.planning import Pilot, SampleSize, Spread, n_to_test_metrics
 from tests.data.sets.small_files import write

@@ -9,7 +9,7 @@ import pytest
 
 from tests.baselines.test_endpoint import Server, answer_with, completion, serve
 from tests.data.sets.small_files import write
-from tests.judge.test_auditing import texts
+from tests.judge.test_audit import texts
 
 Finish = Callable[..., dict[str, Any]]
 __all__ = ["serve"]  # a fixture

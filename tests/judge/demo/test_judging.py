@@ -17,11 +17,11 @@ from core.example import Example
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
 from experiments.tools.demo import check_port
-from judge.comparing import compare
 from judge.demo.judging import Judgement, judge_by, load_metrics, make_example, read_outputs
 from judge.demo.views import show_candidates, show_judgements
 from judge.report.explanations import Line, Piece
-from judge.steering import SteeredText
+from judge.verbs.compare import compare
+from judge.verbs.steer import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
 from tests.data.sets.small_files import write

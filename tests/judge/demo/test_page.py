@@ -13,7 +13,7 @@ from data.scored import read_scored
 from discriminators.guides import CausalGuide
 from judge.demo.judging import read_outputs
 from judge.demo.settings import DemoModels, DemoSettings
-from judge.steering import SteeredText
+from judge.verbs.steer import SteeredText
 from models.causal import CausalLM
 
 pytest.importorskip("gradio")

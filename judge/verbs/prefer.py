@@ -22,8 +22,8 @@ from judge.correcting import add_labels, correct
 from judge.inputs import Columns, Frame, Source, read
 from judge.metrics import load_metric
 from judge.preferences import ALL, PreferenceStudy
-from judge.scoring import Metrics, add_scores
 from judge.tables import note_resolution
+from judge.verbs.score import Metrics, add_scores
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Floats
 from meta_eval.grouping import restrict

@@ -5,7 +5,7 @@ import pytest
 
 import judge
 from core.errors import InputError
-from judge.agreeing import MetricStudy
+from judge.verbs.agree import MetricStudy
 from meta_eval.ranking import Comparison
 
 

@@ -23,8 +23,8 @@ from judge.comparisons import Margins, SystemsCompared
 from judge.correcting import note_sample
 from judge.inputs import Columns, References, Source, read
 from judge.labelling import check_samples
-from judge.scoring import Metrics, add_scores, collect_notes
 from judge.tables import join_names, note_resolution
+from judge.verbs.score import Metrics, add_scores, collect_notes
 from meta_eval.bootstrap import Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common

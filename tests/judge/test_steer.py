@@ -11,7 +11,7 @@ from scipy.special import expit
 from core.configs import CONFIGS
 from core.errors import InputError, SettingError
 from discriminators.guides import CausalGuide
-from judge.steering import steer
+from judge.verbs.steer import steer
 from models.causal import CausalLM
 
 PROMPTS = ["the red cat", "a dog"]

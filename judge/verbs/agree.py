@@ -14,8 +14,8 @@ from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
-from judge.scoring import Metrics, add_scores, collect_notes, note_empty
 from judge.tables import Result, Table, bound_answer, format_cell, join_names, pick, tabulate
+from judge.verbs.score import Metrics, add_scores, collect_notes, note_empty
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.chance import widen_interval
 from meta_eval.grouping import lay_out

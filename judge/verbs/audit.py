@@ -22,7 +22,7 @@ from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
 from judge.engines import list_code, score_all
 from judge.inputs import Columns, Source, read
-from judge.scoring import Metrics, load_several
+from judge.verbs.score import Metrics, load_several
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues

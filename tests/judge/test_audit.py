@@ -16,14 +16,14 @@ from core.example import Example
 from core.scores import Scores
 from core.stages import Stages
 from data.damage import DAMAGES, EDITS
-from judge.auditing import (
+from judge.audits import AuditSettings, MetricAudit
+from judge.verbs.audit import (
     audit_aspect,
     audit_metric,
     damage_all,
     draw,
     score_accepted,
 )
-from judge.audits import AuditSettings, MetricAudit
 from meta_eval.cues import count_cues
 from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
