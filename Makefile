@@ -9,16 +9,17 @@ AUDITED := bleu,rouge_1,rouge_2,rouge_l,meteor,chrf,ter,word_count,bertscore,mov
 setup: .venv/ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
-# What running needs: the first part of requirements.lock, then torch, whose builds differ and which may need CUDA's libraries.
-.venv/running: requirements.lock run.lock pyproject.toml
+# What running needs: hashes.lock down to its part Development. The metadata of torch pin the CUDA libraries of its build.
+.venv/running: hashes.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(PIP) --no-deps --require-hashes -r run.lock
-	$(PIP) -c requirements.lock torch
+	sed '/^# Development/,$$d' hashes.lock > .venv/running.lock
+	$(PIP) --no-deps --require-hashes -r .venv/running.lock
+	$(PIP) torch
 	$(PIP) --no-deps -e .
 	touch $@
 
 # Everything: also what tests, checks, docs, the demo and clusters need.
-.venv/ready: .venv/running hashes.lock
+.venv/ready: .venv/running
 	$(PIP) --no-deps --require-hashes -r hashes.lock
 	touch $@
 
@@ -65,13 +66,13 @@ mutants: setup # changes of the equations that no test notices; mutmut works in 
 	$(BIN)/mutmut results
 
 LOCK := $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --python-version 3.11.7 -
-lock: setup # run.lock and hashes.lock anew, after a change of requirements.lock
+lock: setup # both parts of hashes.lock anew, after a change of requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	head -1 run.lock > run.new
-	sed '/^# Development/,$$d' requirements.lock | grep -v '^torch==' | $(LOCK) >> run.new
-	head -2 hashes.lock > hashes.new
+	sed '/^# Running/,$$d' hashes.lock > hashes.new
+	echo '# Running' >> hashes.new
+	sed '/^# Development/,$$d' requirements.lock | grep -v '^torch==' | $(LOCK) >> hashes.new
+	echo '# Development' >> hashes.new
 	sed '1,/^# Development/d' requirements.lock | $(LOCK) >> hashes.new
-	mv run.new run.lock
 	mv hashes.new hashes.lock
 
 audit: setup # known faults of the locked releases
