@@ -1,5 +1,6 @@
 """README and docs: links lead somewhere, names of the paper maps exist, and every command composes, in every shell."""
 
+import math
 import re
 import shlex
 import shutil
@@ -18,6 +19,7 @@ from experiments.runner.words import VERBS, as_settings, descriptions
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
+LINKED = (*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notes").glob("*.md")))
 EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 OF_THE_EXAMPLES = ("data", "ead", "experiments")  # their files lie in no folder of the repository here
 PLACEHOLDERS = {"metric=NAME": "metric=word_count"}
@@ -44,14 +46,24 @@ def commands() -> list[str]:
     return [settings for settings in dict.fromkeys(found) if not settings.endswith("...") and " --" not in settings]
 
 
-def test_links_lead_to_files():
-    lost = [
-        f"{page.name}: {link}"
-        for page in PAGES
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
-        if not (page.parent / link).exists()
-    ]
+def slug(heading: str) -> str:
+    """The anchor that GitHub and mkdocs give to a heading."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text(encoding="utf-8"))
+    lost = [name for name, _ in links if not (page.parent / name).exists()]
     assert not lost
+    unknown = [
+        (name, heading) for name, heading in links if heading and heading not in anchors(page.parent / name or page)
+    ]
+    assert not unknown
 
 
 @pytest.mark.parametrize("name", names())
@@ -128,6 +140,23 @@ def test_what_differs_from_a_paper_is_what_the_configuration_says(page: str) -> 
     for setting, value in rows:
         found = OmegaConf.select(config, setting, default="no such setting", throw_on_missing=True)
         assert (OmegaConf.to_object(found) if OmegaConf.is_config(found) else found) == yaml.safe_load(value), setting
+
+
+COLUMNS, SCREENS, SCREEN = 120, 3.1, 50  # characters a line, screens a page, lines a screen
+
+
+@pytest.mark.parametrize("page", OF_PAPERS)
+def test_the_page_of_a_paper_fits_three_screens(page: str) -> None:
+    lines = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    wrapped = sum(max(1, math.ceil(len(line) / COLUMNS)) for line in lines)
+    assert wrapped <= SCREENS * SCREEN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_table_cell_has_more_than_40_words(page: Path) -> None:
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    long = [cell for row in rows for cell in row.split("|") if len(cell.split()) > 40]
+    assert not long
 
 
 LOADED = r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(https?://[^\s\">]+)"
