@@ -60,9 +60,8 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text(encoding="utf-8"))
     lost = [name for name, _ in links if not (page.parent / name).exists()]
     assert not lost
-    unknown = [
-        (name, heading) for name, heading in links if heading and heading not in anchors(page.parent / name or page)
-    ]
+    targets = [(page.parent / name if name else page, heading) for name, heading in links if heading]
+    unknown = [(target.name, heading) for target, heading in targets if heading not in anchors(target)]
     assert not unknown
 
 
