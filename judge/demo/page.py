@@ -166,7 +166,7 @@ def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int,
     return written
 
 
-def shade_side(text: SteeredText, side: str) -> list[tuple[str, str | None]]:
+def shade_side(text: SteeredText, side: str) -> list[tuple[str, str | float | None]]:
     """The prompt and the tokens of the `guided` or `unguided` text with their shades."""
     return [(text.prompt, None), *map(shade, getattr(text, side))]
 
