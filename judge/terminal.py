@@ -16,15 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from rich import progress as bars
 from rich.console import Console
 
 from core.errors import printable
-
-if TYPE_CHECKING:  # keeps numpy out of the start
-    from judge.streaming import Progress
+from core.progress import Progress
 
 log = logging.getLogger(__name__)
 
