@@ -10,12 +10,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from core.errors import InputError, SettingError, blame_file, fault, printable, suggest_similar
+from core.errors import InputError, SettingError, blame_file, fault, printable
 
 SELF = ""  # the key of a flag's own words, beside those of `--flag.key`
 SEVERAL = re.compile(r"Sequence|Several|tuple|list|Metrics|Levels|Family|Prompts|Any")
@@ -23,6 +24,7 @@ OPEN = re.compile(r"Mapping|Metric|Margins|Levels|Family|Columns|Scores|Ray|Any"
 TEXT = re.compile(r"(str|Path|Text|Source|None|[\s|])+")  # its words stay words
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 PLAIN = {"true": True, "false": False, "null": None, "none": None}
+ALIKE = 0.6  # of difflib, from which a name is taken for a misspelt flag
 LIST = re.compile(r"[^\s,]+(,[^\s,]+)+")
 
 
@@ -262,8 +264,8 @@ def suggest_flag(name: str, names: Sequence[str]) -> str:
     >>> suggest_flag("colums", ["columns", "metric"])
     ' (did you mean --columns?)'
     """
-    similar = suggest_similar(name, names)
-    return re.sub(r"(?<=mean |..or )(\w)", r"--\1", similar)
+    close = get_close_matches(name, names, n=2, cutoff=ALIKE)
+    return f" (did you mean {' or '.join(f'--{each}' for each in close)}?)" if close else ""
 
 
 def read_words(flag: Flag, words: Sequence[str], is_inner: bool = False) -> Any:

@@ -22,7 +22,7 @@ class DemoSettings:
 
     models: Text = "outputs/tiny/models"  # those of `make models`, or RUN/models of any run
     host: Text = "127.0.0.1"  # where to listen; 127.0.0.1 is this machine alone
-    port: Count = 7860
+    port: Count = 7860  # where to listen on it
     # further names and addresses by which other machines reach the page; no other is answered
     hosts: Sequence[Text] = ()
     characters: Count = 2000  # of a text, at most
