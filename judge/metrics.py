@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeAlias, cast
@@ -27,6 +28,8 @@ from core.signature import signature
 from core.stages import fingerprint
 
 MetricFunction = Callable[..., "ArrayLike | Mapping[str, ArrayLike]"]
+MODELS = ("model", "language_model", "encoder", "amateur", "expert")  # settings that name one, or several
+OWN_NAMES = ("offline", "naive")  # of models that are no folders and no names of the hub
 REQUIRED = "???"  # the value of a setting that has no default
 # The packages of functions that a run's configuration may name; None in Python, where the caller names them
 importable: ContextVar[Collection[str] | None] = ContextVar("importable", default=None)
@@ -70,6 +73,7 @@ def plan_metric(
         config = fill_references(read_config(metric), None if stages is None else str(stages))
         if not network:
             os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
+        check_models({**config, **given})
         with named_extras():
             plan = MetricPlan(metric, complete_settings(metric, config, given))
         check_targets(plan.config)
@@ -81,6 +85,21 @@ def plan_metric(
     if given:
         raise SettingError(f"a metric that was built takes no settings, but got {', '.join(given)}")
     return metric
+
+
+def check_models(config: Mapping[str, Any]) -> None:
+    """Raises MissingModelError for a model that is not here, before a library is imported that takes seconds."""
+    if config.get("base_url") is not None or find_spec("torch") is None:
+        return  # an endpoint knows its models; without libraries no model is read
+    named = [config[key] for key in MODELS if key in config]
+    names = [name for each in named for name in (each if isinstance(each, list) else [each])]
+    wanted = [name for name in names if isinstance(name, str) and name not in (*OWN_NAMES, REQUIRED)]
+    if not wanted:
+        return
+    from models.folders import require_model
+
+    for name in wanted:
+        require_model(name)
 
 
 def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) -> Metric:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.special import expit
 
+from core.errors import MissingModelError
 from core.example import Example
 from core.scores import Scores
 from core.settings import Count, NonNegative, Seed, Several, Text, check
@@ -136,6 +137,12 @@ def steer(
     """
     if not network:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the hub's library is imported
+    from models.folders import require_model
+
+    if isinstance(generator, str | Path):
+        require_model(str(generator))
+    if isinstance(guide, str | Path) and not Path(guide).is_dir():
+        raise MissingModelError(str(guide), "there is no such folder")
     from discriminators.guides import load_guide, score_texts  # with torch, which takes seconds
     from models.causal import CausalLM
     from models.loading import model_fingerprint, weights_fingerprint

@@ -290,3 +290,21 @@ def test_what_is_not_shown_is_not_imported(tmp_path: Path) -> None:
     code, imported, said = list_imported(tmp_path, "agree", str(EXAMPLES / "summaries.jsonl"), "--metrics", "bleu")
     assert (code, imported) == (0, {"numpy", "scipy"}), said
     assert list_imported(tmp_path, "--help")[:2] == (0, set())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("score in.jsonl --metric ctrleval", "google/pegasus-large: there is no such folder, the model is not in the"),
+        ("score in.jsonl --metric mars --metric.language_model no/such", "--metric.language_model no/such: there is no"),
+        ("prefer in.jsonl --judge llm_judge --judge.model no/such", "--judge.model no/such: there is no such folder"),
+        ("steer --prompts a --generator no/such --guide b", "--generator no/such: there is no such folder"),
+    ],
+)
+def test_a_missing_model_is_named_before_torch_is_imported(tmp_path: Path, words: str, said: str) -> None:
+    pytest.importorskip("torch")
+    write(tmp_path / "in.jsonl", {"text": "a", "prefix": "a", "label": "positive", "references": ["a"]})
+    code, imported, told = list_imported(tmp_path, *words.split())
+    assert (code, imported & {"torch", "transformers"}) == (2, set())
+    assert said in told
+    assert told.endswith("; --network fetches it")

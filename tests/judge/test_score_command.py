@@ -29,12 +29,12 @@ TEN = [{"id": str(i), "text": "word " * (1 + i % 5)} for i in range(10)]
 
 def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(run: Call, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x", "context": "c"}\n{"id": "b", "text": "y"}\n')
-    settings = ["score", "in.jsonl", "--output", "out.jsonl", "--metric.model", "missing"]
-    ended = run(*settings, "--metric", "bertscore")
+    settings = ["score", "in.jsonl", "--output", "out.jsonl", "--metric.model"]
+    ended = run(*settings, ".", "--metric", "bertscore")
     assert ended.stderr.splitlines() == [f"in.jsonl:{i}: the metric needs references, found none" for i in (1, 2)]
-    ended = run(*settings, "--metric", "bartscore")
-    assert "missing: " in ended.stderr  # one example has a context, so the model is asked for
-    ended = run(*settings[:4], "--metrics", "ctrleval", "--metrics.ctrleval.model", "missing")
+    ended = run(*settings, ".", "--metric", "bartscore")
+    assert ".: a model's folder has config.json" in ended.stderr  # one example has a context, so the model is read
+    ended = run(*settings[:4], "--metrics", "ctrleval", "--metrics.ctrleval.model", ".")
     assert ended.returncode == 2
     assert (
         "in.jsonl:1: the metric needs prefix and label, found none; with the setting aspects=coherence" in ended.stderr
