@@ -387,7 +387,8 @@ def plan_named(verb: Verb, given: Words, network: bool, stages: str | None) -> d
         for name, source, settings in name_metrics(flag, given.settings.get(flag, {})):
             if name in planned:
                 raise SettingError(f"metrics must name each metric once, but {name} is named twice")
-            planned[name] = plan_metric(source, settings, **how)
+            place = "--metric." if flag == "metric" else f"--metrics.{name}."
+            planned[name] = plan_metric(source, settings, place=place, **how)
     parameter = verb.metrics[0]
     if not planned and parameter == "metric":
         raise SettingError("--metric NAME is needed, or --metrics NAME NAME")
@@ -396,7 +397,7 @@ def plan_named(verb: Verb, given: Words, network: bool, stages: str | None) -> d
         found["metrics"] = planned
     if asked := given.settings.get("judge"):
         ((_, source, settings),) = name_metrics("metric", asked)
-        found["judge"] = plan_metric(source, settings, **how)
+        found["judge"] = plan_metric(source, settings, place="--judge.", **how)
     return found
 
 

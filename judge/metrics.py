@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
@@ -45,6 +46,8 @@ class MetricPlan:
     name: str
     # plain values; `_target_` names the object, also of the objects inside it
     config: Mapping[str, Any]
+    # how its settings are called in messages: `--metric.` before their names
+    place: str = ""
 
     @property
     def requires(self) -> tuple[Field, ...]:
@@ -54,28 +57,53 @@ class MetricPlan:
 
     def build(self) -> Metric:
         """The metric. Raises SettingError for a wrong value, MissingModelError for a model that does not exist here."""
-        with named_extras():
+        with named_extras(), named_settings(self.place):
             return build(self.config)
+
+
+@contextmanager
+def named_settings(place: str) -> Iterator[None]:
+    """A SettingError in this block names settings with `place` before them.
+
+    >>> with named_settings("--metric."):
+    ...     raise SettingError("order must be 1, but is 0")
+    Traceback (most recent call last):
+    core.errors.SettingError: --metric.order must be 1, but is 0
+    """
+    try:
+        yield
+    except SettingError as error:
+        if not place:
+            raise
+        said = re.sub(r"^(?=[\w\[\]']+ (?:must|is not a setting) )", place, str(error), flags=re.MULTILINE)
+        raise SettingError(re.sub(r"pass (\w+)=VALUE", rf"pass {place}\1 VALUE", said)) from error
 
 
 Planned = Metric | MetricPlan
 
 
 def plan_metric(
-    metric: AnyMetric, settings: Mapping[str, Any] | None = None, *, network: bool = False, stages: Path | None = None
+    metric: AnyMetric,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    network: bool = False,
+    stages: Path | None = None,
+    place: str = "",
 ) -> Planned:
     """The metric of a name or a YAML file with these settings, ready to be built, or a metric as it is.
 
-    Replies and references that a metric can keep are kept in `stages`. Raises as `load_metric`, but no model is loaded.
+    `place` is how its settings are called in messages (`MetricPlan.place`). Replies and references that a metric can
+    keep are kept in `stages`. Raises as `load_metric`, but no model is loaded.
     """
     given = dict(settings or {})
     if isinstance(metric, str):
         config = fill_references(read_config(metric), None if stages is None else str(stages))
         if not network:
             os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
-        check_models({**config, **given})
-        with named_extras():
-            plan = MetricPlan(metric, complete_settings(metric, config, given))
+        if holds_names(config, given):  # else the names are the fault, which the metric itself knows
+            check_models({**config, **given})
+        with named_extras(), named_settings(place):
+            plan = MetricPlan(metric, complete_settings(metric, config, given), place)
         check_targets(plan.config)
         return plan
     if inspect.isroutine(metric):
@@ -85,6 +113,13 @@ def plan_metric(
     if given:
         raise SettingError(f"a metric that was built takes no settings, but got {', '.join(given)}")
     return metric
+
+
+def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a configuration has all settings by name, and its inner objects theirs."""
+    pairs = [(config.get(name), value) for name, value in settings.items()]
+    inner = [(own, value) for own, value in pairs if isinstance(own, Mapping) and isinstance(value, Mapping)]
+    return set(settings) <= set(config) and all(holds_names(own, value) for own, value in inner)
 
 
 def check_models(config: Mapping[str, Any]) -> None:

@@ -217,7 +217,15 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ("score in.jsonl --metrics bleu --metrics.blue.order 2", "--metrics.blue belongs to no metric"),
         ("score in.jsonl --metrics bleu bleu", "metrics must name each metric once, but bleu is named twice"),
         ("score in.jsonl --metric.order 2", "--metric NAME is needed beside --metric.order"),
-        ("score in.jsonl --metric bleu --metric.orde 2", "orde is not a setting of bleu (did you mean order?)"),
+        (
+            "score in.jsonl --metric bleu --metric.orde 2",
+            "--metric.orde is not a setting of bleu (did you mean order?)",
+        ),
+        (
+            "score in.jsonl --metric bleu --metric.order 0",
+            "--metric.order must be greater than or equal to 1, but is 0",
+        ),
+        ("agree in.jsonl --metrics b=bleu --metrics.b.order x", "--metrics.b.order must be a valid integer"),
         ("score in.jsonl --metric bleu --report in.jsonl", "must be a folder, but"),
         ("score --metric bleu", "judge score needs a file: judge score FILE ..."),
         ("score in.jsonl in.jsonl --metric bleu", "judge score takes one file, but got in.jsonl, in.jsonl"),
@@ -296,7 +304,10 @@ def test_what_is_not_shown_is_not_imported(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ("score in.jsonl --metric ctrleval", "google/pegasus-large: there is no such folder, the model is not in the"),
-        ("score in.jsonl --metric mars --metric.language_model no/such", "--metric.language_model no/such: there is no"),
+        (
+            "score in.jsonl --metric mars --metric.language_model no/such",
+            "--metric.language_model no/such: there is",
+        ),
         ("prefer in.jsonl --judge llm_judge --judge.model no/such", "--judge.model no/such: there is no such folder"),
         ("steer --prompts a --generator no/such --guide b", "--generator no/such: there is no such folder"),
     ],
