@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 STANDARD = "-"
+SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 WIDTH = 100  # characters of help
 log = logging.getLogger(__name__)
 
@@ -190,6 +191,9 @@ def main(words: Sequence[str]) -> int:
     if first in ("-h", "--help"):
         print(describe_verbs())
         return FINE
+    if other := next((word for word in words if SURROGATE.search(word)), None):
+        say(f"{other} must be UTF-8 text, found other bytes: rename it")
+        return BAD_INPUT
     if first not in VERBS:
         say(refuse_verb(first))
         return BAD_INPUT

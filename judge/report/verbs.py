@@ -20,7 +20,7 @@ from judge.report.outcome import Outcome
 def check_report(given: Words) -> None:
     """Raises SettingError for a folder that is no report's, or for kinds of plots that there are not."""
     check(Several[one_of(results.ENDINGS)], plots=list(given.get("plots")))
-    results.check_run_folder(Path(os.path.realpath(given.get("report"))))
+    results.check_run_folder(Path(os.path.realpath(given.get("report"))), "report")
 
 
 def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Words, seconds: float) -> Path:
@@ -38,7 +38,7 @@ def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Words
         "seconds": seconds,
         "timings": {},
     }
-    with results.claim_folder(folder):
+    with results.claim_folder(folder, "report"):
         try:
             results.clear_folder(folder)
         except OSError as error:

@@ -22,7 +22,7 @@ from core.example import Example
 from core.progress import step
 from core.scores import Field, Scores
 from core.selection import describe_missing_fields, hint_field
-from core.stages import Stages, check_writable
+from core.stages import Stages, check_place, check_writable
 from data.files import InputFile
 from data.rating_words import GivenLevels
 from data.scored import join_name, list_rows, score_records
@@ -220,6 +220,7 @@ def open_stages(folder: Path | str | None) -> Stages | None:
     """The stages in a folder; none without one. Raises SettingError where none can be written."""
     if folder is None:
         return None
+    check_place("stages", Path(folder))
     check_writable("stages", Path(folder))
     return Stages(Path(folder))
 

@@ -225,7 +225,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
             "score in.jsonl --metric bleu --metric.order 0",
             "--metric.order must be greater than or equal to 1, but is 0",
         ),
-        ("agree in.jsonl --metrics b=bleu --metrics.b.order x", "--metrics.b.order must be a valid integer"),
+        ("score in.jsonl --metrics b=bleu --metrics.b.order x", "--metrics.b.order must be a valid integer"),
         ("score in.jsonl --metric bleu --report in.jsonl", "must be a folder, but"),
         ("score --metric bleu", "judge score needs a file: judge score FILE ..."),
         ("score in.jsonl in.jsonl --metric bleu", "judge score takes one file, but got in.jsonl, in.jsonl"),
