@@ -413,7 +413,7 @@ def name_metrics(flag: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str
     >>> list(name_metrics("metric", {"": "bleu", "order": 2}))
     [('bleu', 'bleu', {'order': 2})]
     """
-    from judge.metrics import name_metric
+    from judge.metrics import short_name
 
     own = given.get(SELF)
     inner = {name: value for name, value in given.items() if name != SELF}
@@ -425,7 +425,7 @@ def name_metrics(flag: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str
     named = {}
     for word in words or ():
         name, is_pair, source = word.partition("=")
-        name = name if is_pair else name_metric(word, None)
+        name = name if is_pair else short_name(word)
         if name in named:
             raise SettingError(f"metrics must name each metric once, but {name} is named twice")
         named[name] = source or word
@@ -565,7 +565,7 @@ def write_flags(text: str) -> str:
     text = re.sub(r"(?<![\w.-])data\.(text|references|source|systems|outputs)(?:=(\w+))?", _as_flag, text)
     text = re.sub(r"(?<![\w.-])(data\.(?:root|download)|network)=(\w+)", _as_flag, text)
     return re.sub(
-        r"(?<![\w.-])([a-z_]+(?:\.[a-z_]+)*)=(FILE|NAME|FOLDER|VALUE|bleu,rouge_l|llm_judge)", r"--\1 \2", text
+        r"(?<![\w.-])([a-z_]+(?:\.[a-z_]+)*)=(-|FILE|NAME|FOLDER|VALUE|bleu,rouge_l|llm_judge)", r"--\1 \2", text
     )
 
 

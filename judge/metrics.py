@@ -188,10 +188,19 @@ def plan_metrics(
 def name_metric(given: AnyMetric, planned: Planned) -> str:
     """What a metric is called that was given without a name."""
     if isinstance(given, str):
-        return Path(given).stem if is_file_name(given) else given
+        return short_name(given)
     if isinstance(planned, MetricPlan):
         return planned.name
     return getattr(given, "__name__", planned.signature.partition("|")[0])
+
+
+def short_name(name: str) -> str:
+    """The name of a metric, or of its YAML file.
+
+    >>> short_name("bleu"), short_name("mine/ours.yaml")
+    ('bleu', 'ours')
+    """
+    return Path(name).stem if is_file_name(name) else name
 
 
 def is_file_name(name: str) -> bool:

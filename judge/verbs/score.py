@@ -135,7 +135,7 @@ class ScoredTexts(Result):
     @property
     def figures(self) -> dict[str, float]:
         """How many texts there are, how many lack a score or lost tokens, and the mean of each aspect."""
-        counts = {"examples": len(self), "unscored": self.unscored, "truncated": self.truncated}
+        counts: dict[str, float] = {"examples": len(self), "unscored": self.unscored, "truncated": self.truncated}
         return counts | {f"mean {row['aspect']}": row["mean"] for row in self.tables[1].rows}
 
     def present(self) -> Outcome:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ REPOSITORY = Path(__file__).parents[2]
 METRICS = """
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +99,7 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
         ({"address": "127.0.0.1:1"}, "must be HOST:PORT of a Ray cluster, but none answers at 127.0.0.1:1"),
     ],
 )
-def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_settings_of_a_cluster(settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     monkeypatch.setattr(engines, "PATIENCE", 1.0)
     with pytest.raises(SettingError) as found:
