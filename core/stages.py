@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, TypeAlias
 
 from filelock import FileLock
@@ -98,6 +99,18 @@ def _list_types(value: Any) -> Iterator[Code]:
     elif is_dataclass(value) and not isinstance(value, type):
         yield type(value)
         yield from _list_types([getattr(value, field.name) for field in fields(value)])
+
+
+def check_place(setting: str, folder: Path) -> None:
+    """Raises SettingError where no folder can be: below a file, behind a ring of links, under too long a name."""
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
+    if not S_ISDIR(found.st_mode):
+        raise SettingError(f"{setting} must be a folder, but {folder} is none")
 
 
 def check_writable(setting: str, folder: Path) -> None:

@@ -21,7 +21,7 @@ from core.errors import SettingError, printable  # noqa: E402
 from core.extras import named_extras  # noqa: E402
 from experiments.runner import words  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
-from experiments.runner.terminal import open_streams, program, say  # noqa: E402
+from judge.terminal import open_streams, program, say  # noqa: E402
 
 
 def console() -> int:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import IO, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from rich import box, markup
 from rich.cells import cell_len
@@ -24,6 +24,11 @@ from core.errors import SettingError, printable
 from core.extras import named_extras
 from meta_eval.bootstrap import Estimate
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
+
+if TYPE_CHECKING:  # keeps matplotlib out of the start
+    from matplotlib.figure import Figure
+
+    from judge.report.outcome import Outcome
 
 HEADLINE = 300  # characters of the answer that stands on top of a page
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
@@ -273,6 +278,16 @@ def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
 
 class Result:
     """What a verb returns: its `tables`, `notes` and `signature` are shown by a notebook and given to pandas."""
+
+    def present(self: Any) -> Outcome:
+        """What the terminal and the page show, without plots."""
+        from judge.report.outcome import Outcome
+
+        return Outcome(self.signature, tables=self.tables, notes=self.notes)
+
+    def draw(self) -> Mapping[str, Figure]:
+        """The plots of the page, by name."""
+        return {}
 
     def to_frame(self: Any, title: str | None = None) -> Any:
         """The table of this title, or the first one, as a DataFrame (see `Table.to_frame`).

@@ -17,7 +17,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from core.example import UNSPACED, Example
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, explain_few, number_groups, t_interval
@@ -298,6 +297,8 @@ def _normal_scores(columns: Floats, weights: Floats | None = None) -> Floats:
     total = given.sum(axis=-1)[:, None, None]
     half = 0.5 / total  # values that a resample does not hold have no weight, but must be finite
     ranks = np.stack([average_ranks(column, given) for column in columns.T], axis=-1)
+    from scipy.special import ndtri  # takes longer to import than many runs, which need no cues
+
     found = ndtri(np.clip((ranks - 0.5) / total, half, 1 - half))
     return found[0] if weights is None else found
 

@@ -11,12 +11,9 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-import huggingface_hub.constants
 import numpy as np
 import torch
 import transformers.dynamic_module_utils
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -24,7 +21,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, MissingModelError, blame_file
 from core.stages import file_sha256, fingerprint
-from models.folders import check_model_folder, find_folder, find_weight
+from models.folders import check_model_folder, find_folder, find_weight, require_model
 
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
@@ -259,16 +256,13 @@ def _missing(name: str, error: BaseException) -> MissingModelError:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if Path(name).is_dir():
         return MissingModelError(name, f"the model in this folder cannot be loaded: {said}")
-    try:
-        validate_repo_id(name)
-    except HFValidationError:
-        return MissingModelError(name, "there is no such folder, and the model hub has no such names")
     if (folder := find_folder(name)) is not None:
         has_pickles = any(folder.glob("*.bin"))  # which are never read
         return MissingModelError(name, f"the model in the cache cannot be loaded: {said}", fetchable=not has_pickles)
-    if huggingface_hub.constants.HF_HUB_OFFLINE:
-        what = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
-        return MissingModelError(name, what, fetchable=True)
+    try:
+        require_model(name)
+    except MissingModelError as missing:
+        return missing
     return MissingModelError(name, f"there is no such folder, and the model hub does not give it: {said}")
 
 

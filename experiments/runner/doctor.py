@@ -19,12 +19,12 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from data.corpus import Corpus
 from data.sentences import make_splitter
-from experiments.runner import terminal
 from experiments.runner.configuration import complete_experiment
 from experiments.runner.execution import BAD_INPUT, FINE, name_settings, set_library_defaults
 from experiments.runner.hardware import check_devices, check_trainer
 from experiments.runner.journal import journal, quiet_libraries
 from experiments.runner.trust import walk
+from judge import terminal
 from judge.tables import Table
 
 if TYPE_CHECKING:

@@ -24,13 +24,14 @@ from core.extras import named_extras
 from core.settings import Seed, Several, check, one_of
 from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
-from experiments.runner import hardware, terminal
+from experiments.runner import hardware
 from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import COPIES, check_trusted, leaves
 from experiments.runner.words import find_verb, name_extra
+from judge import terminal
 from judge.metrics import importable
 from judge.report import page, results
 from judge.tables import Table, literal
@@ -81,15 +82,16 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HYDRA_FULL_ERROR"):
-        terminal.say(trace)
+        terminal.say(redact(trace))
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
     if isinstance(error, SettingError | InputError):
-        terminal.say(_missing_model(error, config) if isinstance(error, MissingModelError) else str(error))
+        said = _missing_model(error, config) if isinstance(error, MissingModelError) else str(error)
+        terminal.say(redact(said))
         return BAD_INPUT
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
+        terminal.say(redact(f"{error.filename}: {error.strerror}"))  # no such file can exist
         return BAD_INPUT
     where = f"the traceback is in {_short(folder)}/run.log"
     if hardware.is_first_process(config) and not kept.writes:  # the run failed before it began
@@ -101,7 +103,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
             except SettingError as fault:
                 where = str(fault)
     log.error("%s", trace, extra={"unseen": True})  # on the terminal
-    terminal.say_failure(error, where)
+    terminal.say(redact(terminal.describe_failure(error, where)))
     return FAILED
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from core.configs import CONFIGS
 from core.errors import printable
-from experiments.runner import terminal
 from experiments.runner.redaction import redact
+from judge import terminal
 
 ROOMS = frozenset(path.parent.name for path in CONFIGS.parent.glob("*/__init__.py"))  # of this project
 QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb", "absl")

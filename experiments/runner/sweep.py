@@ -17,16 +17,16 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, search_path
 from experiments.runner.execution import FAILED, FINE, execute
 from experiments.runner.hardware import refuse_processes
-from experiments.runner.redaction import redact_leaves
-from experiments.runner.terminal import open_streams
+from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.words import quote
+from judge import terminal
 from judge.report.joint import Job, join_jobs, name_job, varied_settings
 from judge.report.results import claim_folder, write_json
 from judge.tables import literal
+from judge.terminal import open_streams
 
 CLUSTER = ("hydra/launcher=slurm", "hydra/launcher=submitit_slurm")  # start the processes of a training themselves
 KEPT = ("signature", "notes", "figures", "table", "seconds")  # of a job's results.json
@@ -76,9 +76,9 @@ def run_sweep(
             show(ended, folder)
     if lost is not None:
         if os.environ.get("HYDRA_FULL_ERROR"):
-            terminal.say("".join(traceback.format_exception(lost)))
+            terminal.say(redact("".join(traceback.format_exception(lost))))
         kept = f"{len(ended)} of {len(jobs)} jobs ended; trained models are kept for the next sweep"
-        terminal.say_failure(lost, kept)
+        terminal.say(redact(terminal.describe_failure(lost, kept)))
         return FAILED
     return max(job["exit_code"] for job in ended)
 

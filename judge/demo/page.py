@@ -47,7 +47,7 @@ FILES = (
 )
 NO_MODELS = (
     "There are no models for this in `{folder}`. `make models` trains a tiny one of each kind in minutes; "
-    "`demo.models=RUN/models` takes those of a run."
+    "`--models RUN/models` takes those of a run."
 )
 
 

@@ -233,6 +233,9 @@ def write_graph(turn: str) -> str:
 def run_to_the_end(words: Sequence[str], hub: Path, folder: Path) -> None:
     environment = {**os.environ, "HF_HUB_CACHE": str(hub), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
     run = [sys.executable, str(ROOT / "experiments/run.py"), *words, f"outputs={folder}"]
+    if words[0] == "score":
+        program = "import sys; from judge.cli import console; sys.exit(console())"
+        run = [sys.executable, "-c", program, *words, "--stages", str(folder)]
     before = getrusage(RUSAGE_CHILDREN).ru_utime
     ended = subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -246,7 +249,7 @@ def run_to_the_end(words: Sequence[str], hub: Path, folder: Path) -> None:
 def test_a_metric_of_the_hub_scores(metric: str, layout: int, hubs: Callable[[int], Path], tmp_path: Path) -> None:
     name = "dialogues" if metric == "uni_eval" else "summaries"
     out = tmp_path / "out.jsonl"
-    settings = ["+exp=score", f"metric={metric}", f"data.path={ROOT}/examples/{name}.jsonl", f"output={out}"]
+    settings = ["score", f"{ROOT}/docs/examples/{name}.jsonl", "--metric", metric, "--output", str(out)]
     run_to_the_end(settings, hubs(layout), tmp_path)
     scores = [json.loads(line)["scores"] for line in out.read_text("utf-8").splitlines()]
     assert all(value is not None for each in scores for value in each.values())

@@ -14,15 +14,18 @@ import yaml
 from omegaconf import OmegaConf
 
 from core.configs import CONFIGS
+from core.errors import check_names
 from experiments.runner.configuration import compose_run, expand_sweep
-from experiments.runner.words import VERBS, as_settings, descriptions
+from experiments.runner.words import as_settings, descriptions
+from judge.cli import VERBS, list_flags, name_metrics
+from judge.flags import Words
+from judge.metrics import read_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
 LINKED = (*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notes").glob("*.md")))
 EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 OF_THE_EXAMPLES = ("data", "ead", "experiments")  # their files lie in no folder of the repository here
-PLACEHOLDERS = {"metric=NAME": "metric=word_count"}
 
 
 def names() -> list[str]:
@@ -36,14 +39,22 @@ def names() -> list[str]:
     )
 
 
+def read_pages() -> str:
+    """The text of all pages, with each command on one line."""
+    return "\n".join(re.sub(r"\s*\\\n\s*", " ", page.read_text(encoding="utf-8")) for page in PAGES)
+
+
 def commands() -> list[str]:
-    """What follows `python experiments/run.py` and `judge` in code blocks and spans, each once."""
-    text = "\n".join(page.read_text(encoding="utf-8").replace("\\\n", " ") for page in PAGES)
-    found = [settings.strip() for settings in re.findall(r"python experiments/run\.py ([^`\n]+)", text)]
-    verb = r"(?:^(?:\$ |cat in.jsonl \| )?|`)judge ([a-z]+ [^`\n]*[=.][^`\n]*)"
-    fragment = r"score metric=\w+(?: metric\S+)?"  # in a sentence
-    found += [settings for settings in re.findall(verb, text, re.MULTILINE) if not re.fullmatch(fragment, settings)]
+    """What follows `python experiments/run.py` in code blocks and spans, each once."""
+    found = [settings.strip() for settings in re.findall(r"python experiments/run\.py ([^`\n]+)", read_pages())]
     return [settings for settings in dict.fromkeys(found) if not settings.endswith("...") and " --" not in settings]
+
+
+def verb_commands() -> list[str]:
+    """What follows `judge` in code blocks and spans, each once."""
+    verb = rf"(?:^(?:\$ |cat in.jsonl \| )?|`)judge ((?:{'|'.join(VERBS)}) [^`\n]*)"
+    found = [words.partition("  #")[0].strip() for words in re.findall(verb, read_pages(), re.MULTILINE)]
+    return [words for words in dict.fromkeys(found) if "..." not in words.split()]
 
 
 def slug(heading: str) -> str:
@@ -82,10 +93,26 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("command", commands())
 def test_commands_compose(command: str, folders: tuple[Path, Path]):
-    words = [PLACEHOLDERS.get(word, word) for word in shlex.split(command) if word != "-m"]
+    words = [word for word in shlex.split(command) if word != "-m"]
     settings = as_settings(words, descriptions(folders), "-m " in command)
     job = expand_sweep(settings, folders)[0] if "-m " in command else settings
     assert compose_run(job, folders, allow=OF_THE_EXAMPLES).experiment._target_
+
+
+@pytest.mark.parametrize("command", verb_commands())
+def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
+    verb, *words = shlex.split(command)
+    given = Words.read(f"judge {verb}", [word for word in words if word != "--help"], list_flags(VERBS[verb]))
+    for flag in ("metric", "metrics", "judge"):
+        named = given.settings.get(flag, {})
+        for name, source, settings in name_metrics("metrics" if flag == "metrics" else "metric", named):
+            if source not in ("NAME", "ead"):
+                check_names(settings, list_settings(source), name)
+
+
+def list_settings(metric: str) -> set[str]:
+    """The settings that a metric has in its file, and those of its endpoint."""
+    return {*read_config(metric), *(("key_variable", "timeout") if metric == "llm_judge" else ()), "explain"}
 
 
 @pytest.mark.parametrize("card", sorted((ROOT / "docs/metrics").glob("[!R]*.md")), ids=lambda path: path.stem)
@@ -95,8 +122,7 @@ def test_a_card_has_the_name_of_its_metric(card: Path) -> None:
 
 SHELLS = {"bash": ("--norc",), "zsh": ("-f",), "fish": ("--no-config",)}
 PROGRAMS = ("judge", "python", "pip")
-FIRST = "|".join(["-", *sorted({verb.split()[0] for verb in VERBS}), "iwf", "models", "oumg", "guided_text"])
-STARTS = rf"judge (?:{FIRST})|python experiments/run.py [-+]|pip install "
+STARTS = rf"judge (?:{'|'.join(VERBS)})|python experiments/run.py [-+]|pip install "
 FUNCTION = "{0}() {{ printf '%s\\n' {0} \"$@\"; }}"
 FISH = "function {0}; printf '%s\\n' {0} $argv; end"
 

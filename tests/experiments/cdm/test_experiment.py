@@ -40,6 +40,7 @@ from experiments.cdm.sentences import cdm_sentences
 from experiments.cdm.tables import count_passes, list_contrasts, list_unlearned, rank_dialogue_systems
 from experiments.contracts import Run
 from experiments.training import LanguageModelPlan, Trained
+from judge.cli import main
 from meta_eval.scored_set import ScoredSet
 from models.conditional import load_conditional
 from models.tiny import TinyT5
@@ -91,11 +92,11 @@ def test_main_job_leaves_results_and_is_found_again(
     write_examples(tmp_path / "in.jsonl", rated)
     stored = [json.loads(line) for line in (tmp_path / "first/scores.jsonl").read_text("utf-8").splitlines()]
     for setting, metric in (
-        (f"metric.models={tmp_path}/first/models", "cdm_discriminative"),
-        (f"metric.folder={tmp_path}/first/models/discriminator_bilstm", "cdm_generative"),
+        (("--metric.models", f"{tmp_path}/first/models"), "cdm_discriminative"),
+        (("--metric.folder", f"{tmp_path}/first/models/discriminator_bilstm"), "cdm_generative"),
     ):
-        done = run("+exp=score", f"metric={metric}", setting, "data.path=in.jsonl", "output=out.jsonl", "outputs=.")
-        assert done.returncode == 0, done.stderr
+        words = ("score", "in.jsonl", "--metric", metric, *setting, "--output", "out.jsonl", "--stages", "kept")
+        assert main(words) == 0
         lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
         row = "cdm_discriminative_average" if metric == "cdm_discriminative" else "cdm_generative_bilstm"
         by_id = {line["id"]: line for line in stored}

@@ -4,6 +4,7 @@ from typing import Any
 
 from data.files import read_examples
 from experiments.steering.experiment import is_above_chance
+from judge.verbs.steer import steer
 from models.causal import CausalLM
 
 MODELS = """
@@ -42,9 +43,8 @@ def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> 
     assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", "guide_negative", "guide_positive", "judge_positive"}
-    models = "generator=first/models/generator", "guide=first/models/guide_positive"
-    asked = ("+exp=steer", "prompts=[The food]", "new_tokens=2", "k=8", *HERE)
-    steps = [r for r in finish(*asked, *models)["table"] if "step" in r]
+    models = ("first/models/generator", "first/models/guide_positive", ["The food"])
+    steps = steer(*models, new_tokens=2, k=8).tables[1].rows
     assert {r["step"] for r in steps} == {1, 2}
     assert [r["chosen"] for r in steps].count("←") == 2
 

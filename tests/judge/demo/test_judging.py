@@ -16,11 +16,11 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
-from experiments.tools.demo import check_port
 from judge.demo.judging import Judgement, judge_by, list_fitting, load_metrics, make_example, read_outputs
 from judge.demo.views import show_candidates, show_judgements
 from judge.report.explanations import Line, Piece
 from judge.verbs.compare import compare
+from judge.verbs.demo import check_port
 from judge.verbs.steer import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
@@ -133,7 +133,7 @@ def test_a_port_that_another_program_uses_is_refused() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SettingError, match=rf"cannot listen on 127.0.0.1:{port} .*: set demo.port or demo.host"):
+        with pytest.raises(SettingError, match=rf"cannot listen on 127.0.0.1:{port} .*: set port or host"):
             check_port("127.0.0.1", port)
     check_port("127.0.0.1", port)
 

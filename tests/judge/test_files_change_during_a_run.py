@@ -18,13 +18,13 @@ Path("in.jsonl").write_text(Path("new.jsonl").read_text())  # as an editor does 
 def count(examples):
     return [len(example.text.split()) for example in examples]
 """
-METRIC = ("metrics=[function]", "metrics.function.name=changing.count", "--allow", "changing")
+METRIC = ("--metrics", "function", "--metrics.function.name", "changing.count", "--allow", "changing")
 PREFERENCES = [{"group": str(i), "system_a": "a", "system_b": "b", "winner": "a" if i % 4 else "b"} for i in range(16)]
 COMMANDS = {
-    "score": ("+exp=score", "data.path=in.jsonl", "output=out.jsonl"),
-    "compare": ("+exp=compare", "data.path=in.jsonl", "resamples=50", "permutations=50"),
-    "agree": ("+exp=meta_eval", "data.path=in.jsonl", "resamples=50"),
-    "prefer": ("+exp=preferences", "data.path=prefs.jsonl", "data.outputs=in.jsonl", "resamples=50"),
+    "score": ("score", "in.jsonl", "--output", "out.jsonl"),
+    "compare": ("compare", "in.jsonl", "--resamples", "50", "--permutations", "50"),
+    "agree": ("agree", "in.jsonl", "--resamples", "50"),
+    "prefer": ("prefer", "prefs.jsonl", "--outputs", "in.jsonl", "--resamples", "50"),
 }
 
 
@@ -62,4 +62,4 @@ def test_a_second_run_scores_what_the_file_has_become(
 
     first = run("first")
     assert (tmp_path / "in.jsonl").read_text() != before
-    assert run("second") == run("fresh", "stages_dir=fresh_stages") != first
+    assert run("second") == run("fresh", "--stages", "fresh_stages") != first

@@ -16,16 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from rich import progress as bars
 from rich.console import Console
 
 from core.errors import printable
-from experiments.runner.redaction import redact
-
-if TYPE_CHECKING:  # keeps numpy out of the start of the runner
-    from experiments.contracts import Progress
+from core.progress import Progress
 
 log = logging.getLogger(__name__)
 
@@ -67,13 +64,13 @@ def print_file(path: Path) -> None:
 
 
 def say(message: str) -> None:
-    """Prints a message on standard error, without secrets; its control characters are shown, not obeyed."""
-    print(printable(redact(message)), file=sys.stderr)
+    """Prints a message on standard error; its control characters are shown, not obeyed."""
+    print(printable(message), file=sys.stderr)
 
 
-def say_failure(error: BaseException, more: str) -> None:
-    """Prints the class and the message of an error that no user can mend, then `more`."""
-    say(f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{more}")
+def describe_failure(error: BaseException, more: str) -> str:
+    """The class and the message of an error that no user can mend, then `more`."""
+    return f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{more}"
 
 
 @contextmanager

@@ -13,14 +13,14 @@ from tests.judge.test_audit import texts
 
 Finish = Callable[..., dict[str, Any]]
 __all__ = ["serve"]  # a fixture
-FAST = ("resamples=100", "permutations=199")
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+FAST = ("--resamples", "100", "--permutations", "199")
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:
     rows = ({"id": e.id, "text": e.text, "ratings": dict(e.ratings)} for e in texts())
     write(tmp_path / "in.jsonl", *rows)
-    results = finish("+exp=audit", "metric=word_count", "data.path=in.jsonl", "resamples=50", "cards=.")
+    results = finish("audit", "in.jsonl", "--metric", "word_count", "--resamples", "50", "--cards", ".")
     rows = results["table"]
     (length,) = [row for row in rows if row.get("property") == "words"]
     assert (length["n"], length["spearman"]) == (40, pytest.approx(1.0))
@@ -36,9 +36,10 @@ def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:
 
 def test_each_metric_is_audited_or_says_what_it_needs(finish: Finish, tmp_path: Path) -> None:
     (tmp_path / "cards").mkdir()
-    small = [f"data.corpora.{name}.rated=20" for name in ("remarks", "stories", "dialogues")]
-    more = ("metrics=[word_count,rouge_1]", "resamples=20", "texts=16", "cards=cards")
-    rows = finish("+exp=audit", "data=builtin_sets", *small, *more)["table"]
+    corpora = ("remarks", "stories", "dialogues")
+    small = [word for name in corpora for word in (f"--data.corpora.{name}.rated", "20")]
+    more = ("--metrics", "word_count", "rouge_1", "--resamples", "20", "--texts", "16", "--cards", "cards")
+    rows = finish("audit", "--data", "builtin_sets", *small, *more)["table"]
     sets = {"word_count": "builtin_remarks", "rouge_1": "builtin_stories"}
     assert [(row["metric"], row["set"], row["n"]) for row in rows] == [(*pair, 16) for pair in sets.items()]
     table = (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
@@ -64,7 +65,7 @@ def write_study(path: Path, rated: int) -> np.ndarray:
 @pytest.mark.filterwarnings("default")
 def test_systems_and_few_ratings(finish: Finish, tmp_path: Path) -> None:
     quality = write_study(tmp_path / "in.jsonl", rated=30)
-    table = finish("+exp=compare", "data.path=in.jsonl", "metric=word_count", *FAST)["table"]
+    table = finish("compare", "in.jsonl", "--metric", "word_count", *FAST)["table"]
     assert "b scores higher than a and c" in (tmp_path / "here" / "report.html").read_text("utf-8")
     pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
     assert len(pairs) == 9  # two metrics and the ratings of people
@@ -92,12 +93,12 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
 ) -> None:
     rows = [f"q{i},{bot},words,{mark},{mark}" for i in range(6) for bot, mark in (("one", 5), ("two", 2))]
     (tmp_path / "in.csv").write_text("\n".join(["item,bot,answer,ann,ben", *rows]))
-    asked = ["compare", "in.csv", "run_dir=here", "data.columns.ratings.quality=ann,ben", *FAST]
-    named = (*asked, "data.columns.system=bot", "data.columns.group=item")
-    said = "data.columns.system=COLUMN names its column; unread are item, bot"
+    asked = ["compare", "in.csv", "--columns.ratings.quality", "ann,ben", *FAST]
+    named = (*asked, "--columns.system", "bot", "--columns.group", "item")
+    said = "--columns.system COLUMN names its column; unread are item, bot"
     assert f'in.csv:2: "system" is needed here, found null: {said} (the first of 12' in run(*asked).stderr
     assert "! By human quality, one scores higher than two (p 0.031)." in run(*named).stdout
-    ended = run(*named, "metrics=ter")
+    ended = run(*named, "--metrics", "ter")
     assert ended.returncode == 2
     assert "in.csv:2: ter needs references, found none (the first of 12 lines" in ended.stderr
 
@@ -106,14 +107,14 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
 def test_full_or_no_ratings_need_no_prediction(finish: Finish, tmp_path: Path) -> None:
     for rated in (0, 60):
         write_study(tmp_path / "in.jsonl", rated)
-        table = finish("+exp=compare", "data.path=in.jsonl", *FAST, folder=f"here{rated}", plots=False)["table"]
+        table = finish("compare", "in.jsonl", *FAST, folder=f"here{rated}", plots=False)["table"]
         assert not [row for row in table if "saved" in row]
 
 
 def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
-    files = (f"data.path={EXAMPLES}/preferences.jsonl", f"data.outputs={EXAMPLES}/summaries.jsonl")
-    asked = ("metrics=[rouge_l,word_count]", "family={rouge_l: [new]}", "resamples=50")
-    results = finish("+exp=preferences", *files, *asked)
+    files = (f"{EXAMPLES}/preferences.jsonl", "--outputs", f"{EXAMPLES}/summaries.jsonl")
+    asked = ("--metrics", "rouge_l", "word_count", "--family.rouge_l", "new", "--resamples", "50")
+    results = finish("prefer", *files, *asked)
     tables: dict[str, list[dict]] = {}
     for row in results["table"]:
         tables.setdefault(row["table"], []).append(row)
@@ -129,8 +130,8 @@ def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("default")
 def test_a_chat_model_that_always_names_the_first_text(finish: Finish, serve: Callable[..., Server]) -> None:
     server = serve(answer_with(200, completion("A")))
-    settings = ("metric=llm_judge", "metric.model=toy", f"metric.base_url={server.url}", "resamples=50", "outputs=kept")
-    results, _ = (finish("+exp=preferences", *settings, f"data.path={EXAMPLES}/summaries.jsonl") for _ in range(2))
+    asked = ("--judge", "llm_judge", "--judge.model", "toy", "--judge.base_url", server.url, "--resamples", "50")
+    results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked) for _ in range(2))
     questions = [request["messages"][0]["content"] for request in server.requests]
     assert len(questions) == 24  # ten pairs in both orders; the second run asks only what the endpoint takes
     assert questions[0] == questions[-1] == "Answer with the number 1."

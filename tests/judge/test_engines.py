@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,15 @@ from core.errors import ExampleError, InputError, SettingError
 from core.example import Example
 from core.scores import Scores
 from judge import engines
-from judge.engines import LocalEngine, RayEngine
+from judge.engines import LocalEngine, Ray, RayEngine
 from judge.streaming import check_scorable
 from tests.data.sets.small_files import write
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[2]
 METRICS = """
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,11 +46,12 @@ ENDS = ({"text": "die"}, {"text": "text"})
 
 
 def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs +exp=score in a process of its own, which can import the metrics above."""
+    """Runs judge score in a process of its own, which can import the metrics above."""
     (folder / "dying_metrics.py").write_text(METRICS)
-    command = [sys.executable, str(REPOSITORY / "experiments/run.py"), "--allow", "dying_metrics", "+exp=score"]
+    program = "import sys; from judge.cli import console; sys.exit(console())"
+    command = [sys.executable, "-c", program, "score", "in.jsonl", "--allow", "dying_metrics", "--chunk", "3"]
     return subprocess.run(
-        [*command, "data.path=in.jsonl", "chunk=3", *settings],
+        [*command, *settings],
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": f"{folder}:{REPOSITORY}"},
         capture_output=True,
@@ -62,12 +65,13 @@ def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
 def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     write(tmp_path / "in.jsonl", *({"text": f"text {'word ' * (i % 7)}"} for i in range(20)), *ENDS)
-    metric = [f"metric={{_target_:dying_metrics.Dying,marker:{tmp_path}/marker}}", "metrics=[word_count]"]
+    (tmp_path / "dying.yaml").write_text(f"_target_: dying_metrics.Dying\nmarker: {tmp_path}/marker\n")
+    metric = ["--metrics", "dying.yaml", "word_count"]
     (tmp_path / "marker").touch()
-    here = run_score(tmp_path, *metric, "output=here.jsonl", "stages_dir=here")
+    here = run_score(tmp_path, *metric, "--output", "here.jsonl", "--stages", "here")
     assert here.returncode == 0, here.stderr
     (tmp_path / "marker").unlink()
-    there = run_score(tmp_path, *metric, "output=there.jsonl", "stages_dir=there", "engine=ray")
+    there = run_score(tmp_path, *metric, "--output", "there.jsonl", "--stages", "there", "--ray.workers", "2")
     assert there.returncode == 0, there.stderr
     assert (tmp_path / "marker").exists()  # a worker did die
     assert (tmp_path / "there.jsonl").read_bytes() == (tmp_path / "here.jsonl").read_bytes()
@@ -77,8 +81,9 @@ def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path
 def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_stay(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     write(tmp_path / "in.jsonl", *({"text": f"text {i}"} for i in range(20)), *ENDS)
-    metric = "metric={_target_:dying_metrics.Dying}"
-    done = run_score(tmp_path, metric, "output=out.jsonl", "stages_dir=stages", "engine=ray", "engine.workers=1")
+    (tmp_path / "dying.yaml").write_text("_target_: dying_metrics.Dying\n")
+    metric = ("--metric", "dying.yaml", "--output", "out.jsonl")
+    done = run_score(tmp_path, *metric, "--stages", "stages", "--ray.workers", "1")
     assert done.returncode == 1
     assert "a worker died 3 times in the same chunk; finished chunks are kept" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()
@@ -94,18 +99,18 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_sta
         ({"address": "127.0.0.1:1"}, "must be HOST:PORT of a Ray cluster, but none answers at 127.0.0.1:1"),
     ],
 )
-def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_settings_of_a_cluster(settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     monkeypatch.setattr(engines, "PATIENCE", 1.0)
     with pytest.raises(SettingError) as found:
-        RayEngine(**{"metrics": {}, "workers": 2, "cpus": 1.0, "gpus": 0.0, **settings})
+        RayEngine({}, Ray(**settings))
     assert message in str(found.value)
 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SettingError, match=r"pip install 'judging-generated-text\[ray\]'"):
-        RayEngine(metrics={}, workers=1, cpus=1.0, gpus=0.0)
+        RayEngine({}, Ray())
 
 
 def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:

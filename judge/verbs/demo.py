@@ -5,14 +5,12 @@ import os
 import socket
 
 from core.errors import SettingError
-from core.signature import MODEL_LIBRARIES, signature
-from experiments.contracts import Outcome, Run
 from judge.demo.settings import DemoModels, DemoSettings
 
 log = logging.getLogger(__name__)
 
 
-def demo(run: Run, settings: DemoSettings) -> Outcome:
+def demo(settings: DemoSettings) -> None:
     """Serves the page until Ctrl-C.
 
     Raises SettingError where gradio is not installed and where the port is taken, before a model is loaded.
@@ -21,8 +19,7 @@ def demo(run: Run, settings: DemoSettings) -> Outcome:
     import gradio  # noqa: F401, before a model is loaded
 
     check_port(settings.host, settings.port)
-    with run.timed("loading"):
-        models = DemoModels.load(settings)
+    models = DemoModels.load(settings)
     from judge.demo.page import build_page, serve_page  # need gradio and its libraries
     from judge.demo.serving import private_uploads
 
@@ -30,7 +27,6 @@ def demo(run: Run, settings: DemoSettings) -> Outcome:
         page = build_page(models, settings)
         log.info("the page is at %s; Ctrl-C ends it", serve_page(page, settings))
         page.block_thread()
-    return Outcome(signature=signature(run.name, libraries=MODEL_LIBRARIES))
 
 
 def check_port(host: str, port: int) -> None:
@@ -39,4 +35,4 @@ def check_port(host: str, port: int) -> None:
         with socket.create_server((host, port)):
             pass
     except OSError as error:
-        raise SettingError(f"cannot listen on {host}:{port} ({error.strerror}): set demo.port or demo.host") from error
+        raise SettingError(f"cannot listen on {host}:{port} ({error.strerror}): set port or host") from error

@@ -17,10 +17,8 @@ from core.stages import Stages
 from data.files import write_examples
 from data.scored import read_scored
 from data.text_files import standard_input
-from experiments.contracts import Run
-from experiments.tools.score import score
-from judge.engines import LocalEngine
-from judge.streaming import add_kept_scores, check_scorable
+from judge.metrics import plan_metric
+from judge.streaming import check_scorable, score_set
 from tests.data.sets.small_files import write
 
 Here = Callable[..., int]
@@ -31,16 +29,15 @@ TEN = [{"id": str(i), "text": "word " * (1 + i % 5)} for i in range(10)]
 
 def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(run: Call, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x", "context": "c"}\n{"id": "b", "text": "y"}\n')
-    settings = ["+exp=score", "data.path=in.jsonl", "output=out.jsonl", "metric.model=missing"]
-    ended = run(*settings, "metric=bertscore")
+    settings = ["score", "in.jsonl", "--output", "out.jsonl", "--metric.model"]
+    ended = run(*settings, ".", "--metric", "bertscore")
     assert ended.stderr.splitlines() == [f"in.jsonl:{i}: the metric needs references, found none" for i in (1, 2)]
-    ended = run(*settings, "metric=bartscore")
-    assert "missing: " in ended.stderr  # one example has a context, so the model is asked for
-    ended = run(*settings[:3], "metrics=[ctrleval]", "metrics.ctrleval.model=missing")
+    ended = run(*settings, ".", "--metric", "bartscore")
+    assert ".: a model's folder has config.json" in ended.stderr  # one example has a context, so the model is read
+    ended = run(*settings[:4], "--metrics", "ctrleval", "--metrics.ctrleval.model", ".")
     assert ended.returncode == 2
     assert (
-        "in.jsonl:1: the metric needs prefix and label, found none; with the setting aspects=[coherence]"
-        in ended.stderr
+        "in.jsonl:1: the metric needs prefix and label, found none; with the setting aspects=coherence" in ended.stderr
     )
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
@@ -49,7 +46,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-WORD_COUNT = {"m": {"_target_": "baselines.word_count.WordCount"}}
+WORD_COUNT = {"m": plan_metric("word_count")}
 
 
 @dataclass
@@ -69,19 +66,24 @@ class Killed:
         return replace(WordCount().score(examples), notes=self.notes)
 
 
-def test_notes_are_kept_with_the_scores(tmp_path: Path, kept: Run) -> None:
+@pytest.fixture
+def stages(tmp_path: Path) -> Stages:
+    return Stages(tmp_path / "stages")
+
+
+def test_notes_are_kept_with_the_scores(tmp_path: Path, stages: Stages) -> None:
     """Five chunks note the same; a second run and another command score nothing, and show the note too."""
     write(tmp_path / "in.jsonl", *TEN)
-    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     metric = Killed(at=6, notes=("ours, not theirs",))
     for _ in range(2):
-        assert score(kept, file, tmp_path / "out.jsonl", LocalEngine({"m": metric})).notes == ("ours, not theirs",)
+        found = judge.score(tmp_path / "in.jsonl", metric, output=tmp_path / "out.jsonl", stages=stages.root, chunk=2)
+        assert found.notes == ("ours, not theirs",)
     assert json.loads((tmp_path / "out.jsonl.meta.json").read_text())["notes"] == ["ours, not theirs"]
     rated = read_scored(tmp_path / "in.jsonl")
-    assert add_kept_scores(rated, {"m": metric}, kept.stages).scores["m"].notes == metric.notes
+    assert score_set(rated, {"m": metric}, stages).scores["m"].notes == metric.notes
     assert metric.calls == 5
     fresh = replace(metric, signature="fresh", calls=0)
-    assert add_kept_scores(rated, {"m": fresh}, kept.stages).scores["m"].notes == metric.notes
+    assert score_set(rated, {"m": fresh}, stages).scores["m"].notes == metric.notes
 
 
 class Panel(Killed):
@@ -92,15 +94,14 @@ class Panel(Killed):
         return replace(counted, values=dict.fromkeys(("q", "q by a", "q by b"), counted.values["quality"]))
 
 
-def test_the_mean_of_each_score_is_a_figure_beside_a_table_of_judges(tmp_path: Path, kept: Run) -> None:
+def test_the_mean_of_each_score_is_a_figure_beside_a_table_of_judges(tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", *TEN)
-    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=10)
-    found = score(kept, file, tmp_path / "out.jsonl", LocalEngine({"m": Panel(at=0)}))
+    found = judge.score(tmp_path / "in.jsonl", Panel(at=0), output=tmp_path / "out.jsonl")
     assert [table.title for table in found.tables][2:] == ["Agreement among judges, 10 texts"]
     assert found.figures["mean q by b"] == 3
 
 
-SCORE = ("+exp=score", "data.path=in.jsonl", "output=out.jsonl")
+SCORE = ("score", "in.jsonl", "--output", "out.jsonl")
 REFERENCED = (
     '{"id": "a", "text": "one two", "references": ["one"]}\n{"id": "b", "text": "x"}\n'
     '{"id": "c", "text": "three", "references": ["three"]}\n'
@@ -109,7 +110,7 @@ REFERENCED = (
 
 def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text(REFERENCED)
-    settings = ("metrics=[bleu,word_count]", "metrics.bleu.order=1", "metric=rouge_1", "chunk=1", "run_dir=here")
+    settings = ("--metrics", "bleu,word_count", "--metrics.bleu.order=1", "--metric", "rouge_1", "--chunk", "1")
     assert run_here(*SCORE, *settings) == 0
     rows = read_lines(tmp_path / "out.jsonl")
     assert [row["scores"] for row in rows] == [
@@ -131,18 +132,19 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
         list(row["scores"].values()) for row in rows
     ]
     assert (len(written), written.unscored, written.notes) == (3, 1, (written.notes[0],))
-    assert run_here(*SCORE[:2], "output=-", *settings[:-1]) == 0
+    assert run_here(*SCORE[:2], "--output", "-", *settings) == 0
 
 
 @pytest.mark.parametrize("at", [1, 3])
-def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, kept: Run, at: int) -> None:
+def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: int) -> None:
     """Ten texts in chunks of two; of a and b the second dies, after a run of b alone that died at another chunk."""
     write(tmp_path / "in.jsonl", *TEN)
-    file = check_scorable(str(tmp_path / "in.jsonl"), {**WORD_COUNT, "b": WORD_COUNT["m"]}, chunk=2)
 
     def run(folder: str, **metrics: Killed) -> Path:
         output = tmp_path / f"{folder}.jsonl"
-        score(replace(kept, stages=Stages(tmp_path / folder / "stages")), file, output, LocalEngine(metrics))
+        kept = tmp_path / folder / "stages"
+        kept.mkdir(parents=True, exist_ok=True)
+        judge.score(tmp_path / "in.jsonl", metrics, output=output, stages=kept, chunk=2)
         return output
 
     undisturbed = run("a", a=Killed(99, signature="a"), b=Killed(99, signature="b"))
@@ -168,11 +170,11 @@ def test_a_function_is_scored_if_its_package_is_allowed(
     program = "def f(examples, scale=1):\n    return [scale * len(e.text) for e in examples]\n"
     (tmp_path / "own_metric.py").write_text(program)
     (tmp_path / "in.jsonl").write_text(REFERENCED)
-    function = ("metric=function", "metric.name=own_metric.f")
+    function = ("--metric", "function", "--metric.name", "own_metric.f")
     ended = run(*SCORE, *function)
     assert "--allow own_metric would trust this package" in ended.stderr
     assert "own_metric" not in sys.modules
-    assert run("--allow", "own_metric", *SCORE, *function, "+metric.settings.scale=2").returncode == 0
+    assert run(*SCORE, *function, "--metric.settings.scale", "2", "--allow", "own_metric").returncode == 0
     assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"score": n} for n in (14, 2, 10)]
     assert "settings.scale=2" in (tmp_path / "out.jsonl.meta.json").read_text()
 
@@ -182,8 +184,7 @@ def test_every_chunk_has_an_example_that_can_be_scored(tmp_path: Path, size: int
     complete = [1, 4, 5, 11]
     examples = [Example(str(i), text="t", references=("r",) if i in complete else ()) for i in range(15)]
     write_examples(tmp_path / "in.jsonl", examples)
-    bleu = {"m": {"_target_": "baselines.sacrebleu_metrics.Bleu"}}
-    file = check_scorable(str(tmp_path / "in.jsonl"), bleu, size)
+    file = check_scorable(str(tmp_path / "in.jsonl"), {"m": plan_metric("bleu")}, size)
     chunks = list(file.chunks(0))
     assert [example for chunk in chunks for _, example in chunk] == examples
     assert file.first == tuple(examples)  # the page shows them
@@ -200,9 +201,9 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     second |= {"ratings": {"q": {"bob": 4.0}}}
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (first, second)))
     expected = [{"id": "1", **first}, {"id": "2", **second}]
-    assert run_here("+exp=meta_eval", "metrics=[word_count]", "data.path=in.jsonl") == 0  # kept for what follows
+    assert run_here("agree", "in.jsonl", "--metrics", "word_count") == 0  # kept for what follows
     for form in ("jsonl", "csv"):
-        assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output=out.{form}") == 0
+        assert run_here("score", "in.jsonl", "--metric", "word_count", "--output", f"out.{form}") == 0
         found = read_scored(tmp_path / f"out.{form}")
         np.testing.assert_array_equal(found.raters["q"], [[1, np.nan], [np.nan, 4]])
         plain = [(e.id, e.text, e.turns, e.system, e.group, e.references, e.label) for e in found.examples]
@@ -217,12 +218,12 @@ def test_a_pipe_gives_texts_and_takes_scores(run: Call, tmp_path: Path, monkeypa
     lines = (tmp_path / "in.jsonl").read_text().replace('"id": "3", ', "").replace('"id": "4"', '"id": "last"')
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     standard_input.cache_clear()
-    ended = run("+exp=score", "metric=word_count", "data.path=-", "output=-", "chunk=2", "run_dir=here")
+    ended = run("score", "-", "--metric", "word_count", "--output", "-", "--chunk", "2", "--report", "here")
     rows = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [row["id"] for row in rows] == ["0", "1", "2", "4", "last"]
     assert [row["scores"]["quality"] for row in rows] == [1, 2, 3, 4, 5]
     assert "Distribution" in ended.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "here", "outputs"}
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "here", "cache"}
     assert json.loads((tmp_path / "here" / "results.json").read_text())["files"] == []
     standard_input.cache_clear()
 
@@ -243,8 +244,7 @@ class Company:
         return Scores({"quality": np.full(len(examples), float(size))}, self.signature)
 
 
-def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path, kept: Run) -> None:
+def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", *TEN[:5])
-    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
-    score(kept, file, tmp_path / "out.jsonl", LocalEngine({"m": Company()}))
+    judge.score(tmp_path / "in.jsonl", Company(), output=tmp_path / "out.jsonl", chunk=2)
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5

@@ -1,4 +1,4 @@
-"""+exp=meta_eval through the command line, and its findings."""
+"""judge agree through the command line, and its findings."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.meta_eval.sets import make_set, rho
 
 Finish = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.filterwarnings("default")
-FAST = ("resamples=50", "permutations=99")
+FAST = ("--resamples", "50", "--permutations", "99")
 
 
 def write_study(path: Path) -> dict[str, np.ndarray]:
@@ -39,7 +39,7 @@ def write_study(path: Path) -> dict[str, np.ndarray]:
 
 def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
     values = write_study(tmp_path / "in.jsonl")
-    table = finish("+exp=meta_eval", "data.path=in.jsonl", "metric=word_count", *FAST)["table"]
+    table = finish("agree", "in.jsonl", "--metric", "word_count", *FAST)["table"]
     rows = {(row["metric"], row["grouping"]): row for row in table if row["table"] == "agreement"}
     assert set(rows) == {
         (metric, grouping)
@@ -109,8 +109,8 @@ def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
 def test_labels_have_tables(finish: Finish, tmp_path: Path) -> None:
     rows = [{"text": f"text {i}", "ratings": {"safe": i % 2 == 0}, "scores": {"m": i % 10}} for i in range(40)]
     write(tmp_path / "in.jsonl", *rows)
-    settings = ("data.path=in.jsonl", "levels={safe: [0,1]}", "thresholds={m: 8}", "cues=none", *FAST)
-    found = finish("+exp=meta_eval", *settings)
+    settings = ("--levels.safe", "0", "1", "--thresholds.m", "8", "--cues", "false", *FAST)
+    found = finish("agree", "in.jsonl", *settings)
     (row,) = [row for row in found["table"] if row["table"] == "Agreement on labels"]
     assert (row["n"], row["accuracy"], row["kappa"]) == (40, 0.5, 0)
     assert "|levels={'safe': [0.0, 1.0]}|thresholds={'m': 8.0}" in found["signature"]

@@ -1,6 +1,6 @@
-"""The commands of README and docs run as they stand, and print what the pages show.
+"""The commands `judge VERB` of README and docs run as they stand, and print what the pages show.
 
-What only composes (`tests/repository/test_docs.py`) is in COMPOSED, by what it needs.
+What is only read (`tests/repository/test_docs.py`) is in COMPOSED, by what it needs.
 """
 
 import re
@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from tests.repository.test_docs import PAGES, commands
+from tests.repository.test_docs import PAGES, verb_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSED = {
-    "a model, a public set or a run of the reader's": r"FOLDER|MODEL|LABEL|\bRUN\b|outputs/tiny|root=sets|"
-    r"network=true|base_url=|answers\.jsonl",
-    "minutes of training, in the tests with smaller settings": r"\+exp=|^(train|oumg|models|guided_text) ",
-    "a metric of the reader's, made in docs/extend.md": r"metric=ead",
-    "Ray's processes": r"engine=ray",
+    "a model, a public set or a run of the reader's": r"FOLDER|MODEL|LABEL|\bRUN\b|outputs/tiny|data\.root sets|"
+    r"--network|base_url|answers\.jsonl",
+    "a metric of the reader's, made in docs/extend.md": r"--metric ead|my_module",
+    "Ray's processes": r"--ray\.",
     "standard input": r"^score - ",
+    "no command, but a flag in a sentence": r"^score --metric \w+( --metric\S+ \w+)?$|--help$|^(demo|plan)$",
 }
 TEXTS = "One sentence here.\nAnother one there.\n"
 FILES = {  # what pages call the files of the reader: where an example stands in for them, or their content
@@ -71,10 +71,12 @@ def reader(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("command", [each for each in commands() if not (is_composed(each) or each in dict(shown()))])
+@pytest.mark.parametrize(
+    "command", [each for each in verb_commands() if not (is_composed(each) or each in dict(shown()))]
+)
 def test_a_command_runs(run_here: Callable[..., int], reader: Path, command: str) -> None:
-    words = [word.replace("metric=NAME", "metric=word_count") for word in shlex.split(command)]
-    assert run_here(*words, "run_dir=here") == 0
+    words = ["word_count" if word == "NAME" else word for word in shlex.split(command)]
+    assert run_here(*words, "--report", "here") == 0
     assert (reader / "here" / "report.html").is_file()
 
 
@@ -85,9 +87,9 @@ def test_a_page_shows_what_a_command_prints(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str, output: str
 ) -> None:
     """On a terminal of 84 columns, which is what the pages have, in order; `...` stands for what is left out."""
-    monkeypatch.setattr("experiments.runner.terminal.WIDTH_OF_A_FILE", 84)
-    monkeypatch.setattr("experiments.runner.terminal.WIDTH_OF_A_TABLE", 84)
-    ended = run(*shlex.split(command), "run_dir=here")
+    monkeypatch.setattr("judge.terminal.WIDTH_OF_A_FILE", 84)
+    monkeypatch.setattr("judge.terminal.WIDTH_OF_A_TABLE", 84)
+    ended = run(*shlex.split(command))
     assert ended.returncode == 0, ended.stderr
     printed = iter([line.rstrip() for line in ended.stdout.splitlines()])
     for line in output.splitlines():
@@ -95,13 +97,13 @@ def test_a_page_shows_what_a_command_prints(
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize(("command", "output"), [each for each in shown() if "data.root=FOLDER" in each[0]])
+@pytest.mark.parametrize(("command", "output"), [each for each in shown() if "--data.root FOLDER" in each[0]])
 def test_a_page_shows_figures_of_a_public_set(
     run: Callable[..., Any], shared_data: Path, monkeypatch: pytest.MonkeyPatch, command: str, output: str
 ) -> None:
     """Each line has cells of one line that a wide terminal shows, in this order; a page leaves out columns and rows."""
-    monkeypatch.setattr("experiments.runner.terminal.WIDTH_OF_A_TABLE", 1000)
-    ended = run(*shlex.split(command.replace("FOLDER", str(shared_data))), "run_dir=here")
+    monkeypatch.setattr("judge.terminal.WIDTH_OF_A_TABLE", 1000)
+    ended = run(*shlex.split(command.replace("FOLDER", str(shared_data))))
     assert ended.returncode == 0, ended.stderr
     lines, sentences = ended.stdout.splitlines(), " ".join(ended.stdout.split())
     for line in filter(str.strip, output.splitlines()):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 
 def test_more_raters_and_larger_differences_need_fewer_inputs(finish: Finish) -> None:
-    table = finish("+exp=plan", "differences=[0.1,0.2]", "raters=[1,4]")["table"]
+    table = finish("plan", "--differences", "0.1", "0.2", "--raters", "1,4")["table"]
     metrics = {(row["difference"], row["raters"]): row for row in table if "metric_a" in row}
     systems = {(row["difference"], row["raters"]): row for row in table if "spread" in row}
     for rows in (metrics, systems):
@@ -46,23 +46,24 @@ def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
     rows = [(group, system, each) for group, by in rated for system, each in (("a", by), ("b", [0, 0]))]
     lines = [{"text": "t", "group": group, "system": s, "ratings": {"overall": each}} for group, s, each in rows]
     write(tmp_path / "in.jsonl", *lines)
-    table = finish("+exp=plan", "pilot.path=in.jsonl", "raters=[1,2]", "differences=[0.5]")["table"]
+    table = finish("plan", "in.jsonl", "--systems", "a", "b", "--raters", "1", "2", "--differences", "0.5")["table"]
     spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
 
 
 def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
-    """`data.columns` is for texts and for preferences, in a file and in rows."""
+    """`--columns` is for texts and for preferences, in a file and in rows."""
     texts = [
         {"t": "x", "bot": s, "q": g, "Ann": a * (s == "new")} for s in ("old", "new") for a, g in enumerate("vwxyz")
     ]
     pairs = [{"q": f"q{i}", "left": "x", "right": "y", "winner": "ab"[i % 2]} for i in range(40)]
     of_texts = {"text": "t", "system": "bot", "group": "q", "ratings.fit": "Ann"}
     of_pairs = {"group": "q", "system_a": "left", "system_b": "right"}
-    for rows, columns, more in (texts, of_texts, ()), (pairs, of_pairs, ("within=0.1",)):
+    for rows, columns, more in (texts, of_texts, ()), (pairs, of_pairs, ("--within", "0.1")):
         write(tmp_path / "in.jsonl", *rows)
-        named = [f"data.columns.{field}={column}" for field, column in columns.items()]
-        run = ("plan", "in.jsonl", *named, "pilot.aspect=fit", "pilot.systems=old,new", "differences=0.5", *more)
+        named = [word for field, column in columns.items() for word in (f"--columns.{field}", column)]
+        asked = ("--aspect", "fit", "--systems", "old", "new", "--differences", "0.5")
+        run = ("plan", "in.jsonl", *named, *asked, *more)
         within = {"within": 0.1} if more else {}
         found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5], **within)  # pyright: ignore
         assert finish(*run, folder=str(len(rows)))["notes"] == list(found.notes)
@@ -71,8 +72,8 @@ def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("data=examples data.path=in.jsonl", "pilot.systems must be two of those in the pilot (a), but is ['a', 'b']"),
-        ("data=builtin_stories", "data must be a file of texts: data.path=FILE"),
+        ("in.jsonl", "systems must be two of those in the pilot (a), but is []"),
+        ("--data builtin_stories", "judge plan takes pandalm or alpaca_eval by --data, or a FILE"),
     ],
 )
 def test_a_pilot_is_a_file(words: str, said: str, run: Callable[..., Any], tmp_path: Path) -> None:
@@ -110,8 +111,8 @@ def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., i
         for i, (winner, judged) in enumerate(verdicts)
     ]
     write(tmp_path / "in.jsonl", *rows)
-    settings = ("plan", "in.jsonl", "within=0.1", "differences=0.1,0.2")
-    results = finish(*settings, "costs=1,0.02")
+    settings = ("plan", "in.jsonl", "--within", "0.1", "--differences", "0.1,0.2")
+    results = finish(*settings, "--costs", "1,0.02")
     kappa, rate, smaller, larger = results["table"]
     assert (kappa["quantity"], kappa["value"]) == ("kappa", pytest.approx(0.5))
     assert (rate["quantity"], rate["value"], rate["correlation"]) == ("win rate", 0.5, pytest.approx(0.5))
@@ -121,8 +122,8 @@ def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., i
     assert results["notes"][-1].startswith(
         f"Get {kappa['labels']} labels for the kappa to within 0.1; {rate['labels']} labels and"
     )
-    for wrong in ("costs=0,1", "costs=1,0", "costs=1", "within=0"):
-        assert run_here(*settings, wrong, "run_dir=here") == 2
+    for wrong in ("--costs 0,1", "--costs 1,0", "--costs 1", "--power 0"):
+        assert run_here(*settings, *wrong.split()) == 2
     assert run_here("plan", "in.jsonl", "run_dir=here") == 2
 
 
@@ -147,9 +148,7 @@ def test_labels_are_planned_from_texts(has_judge: bool) -> None:
         pytest.approx(-0.5 if has_judge else difference["value"]),
     )
     assert rate["correlation"].value > 0.5 if has_judge else "correlation" not in rate
-    with pytest.raises(
-        SettingError, match=r"pilot\.aspect must be one with ratings in the pilot \(ok\), but is overall"
-    ):
+    with pytest.raises(SettingError, match=r"aspect must be one with ratings in the pilot \(ok\), but is overall"):
         judge.plan(rows, within=0.1)
 
 
