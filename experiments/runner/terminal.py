@@ -22,7 +22,6 @@ from rich import progress as bars
 from rich.console import Console
 
 from core.errors import printable
-from experiments.runner.redaction import redact
 
 if TYPE_CHECKING:  # keeps numpy out of the start of the runner
     from experiments.contracts import Progress
@@ -67,8 +66,8 @@ def print_file(path: Path) -> None:
 
 
 def say(message: str) -> None:
-    """Prints a message on standard error, without secrets; its control characters are shown, not obeyed."""
-    print(printable(redact(message)), file=sys.stderr)
+    """Prints a message on standard error; its control characters are shown, not obeyed."""
+    print(printable(message), file=sys.stderr)
 
 
 def say_failure(error: BaseException, more: str) -> None:

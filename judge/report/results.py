@@ -31,7 +31,7 @@ LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy"
 LONGEST_NAME = 200  # bytes
 ENDINGS = ("png", "svg", "pdf")  # of plots
 MARK = ".run"  # marks the folder of a run or a sweep; who writes into the folder holds a lock on this file
-WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models")
+WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "plots", "tables", "models")
 
 
 def to_json(value: Any) -> Any:
@@ -118,11 +118,11 @@ def check_place(setting: str, folder: Path) -> None:
 
 def check_run_folder(folder: Path) -> None:
     """Raises SettingError unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
-    check_place("run_dir", folder)
+    check_place("hydra.run.dir", folder)
     mark = folder / MARK
     is_ours = folder.is_dir() and (not any(folder.iterdir()) or (mark.is_file() and not mark.is_symlink()))
     if not is_ours and os.path.lexists(folder):
-        rule = f"run_dir must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
+        rule = f"hydra.run.dir must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
         raise SettingError(f"{rule}, but is {folder}")
 
 
@@ -140,10 +140,10 @@ def claim_folder(folder: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise SettingError(
-            f"another run writes into run_dir={folder}: wait until it ends, or name another folder"
+            f"another run writes into hydra.run.dir={folder}: wait until it ends, or name another folder"
         ) from error
     except OSError as error:
-        raise SettingError(f"cannot write to run_dir: {error}") from error
+        raise SettingError(f"cannot write to hydra.run.dir: {error}") from error
     try:
         yield
     finally:
@@ -151,7 +151,7 @@ def claim_folder(folder: Path) -> Iterator[None]:
 
 
 def clear_folder(folder: Path) -> None:
-    """Deletes the outputs of an earlier run from its folder. Kept stages are not in it."""
+    """Deletes the outputs of an earlier run from its folder. Its log and kept stages stay."""
     for name in WRITTEN:
         path = folder / name
         if path.is_dir() and not path.is_symlink():
