@@ -8,20 +8,8 @@ from core.errors import printable
 from experiments.runner import terminal
 
 ROOMS = frozenset(path.parent.name for path in CONFIGS.parent.glob("*/__init__.py"))  # of this project
-QUIET = (
-    "httpx",
-    "httpcore",
-    "urllib3",
-    "filelock",
-    "matplotlib",
-    "PIL",
-    "fsspec",
-    "asyncio",
-    "git",
-    "wandb",
-    "absl",
-    "sentence_transformers",
-)
+QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb", "absl")
+QUIET += ("sentence_transformers",)  # with INFO it shows bars
 OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
 STAGES = "core.stages"
 

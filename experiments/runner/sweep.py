@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from experiments.runner import terminal
 
@@ -50,10 +51,22 @@ def write_job(folder: Path, hydra: DictConfig, exit_code: int) -> None:
 
 
 def name_job(hydra: DictConfig) -> str:
-    """The settings of a job, without its experiment."""
-    settings = split_settings(hydra.overrides.task)
-    named = ", ".join(f"{name}={value}" for name, value in settings.items() if name != "exp")
+    """The settings of a job that vary in its sweep."""
+    from judge.report import joint  # imports matplotlib, which a start without a run does not need
+
+    named = joint.name_job(split_settings(hydra.overrides.task), list_varied(hydra))
     return named or f"job {hydra.job.num}"
+
+
+def list_varied(hydra: DictConfig) -> list[str]:
+    """The settings that a sweep varies, by the file that Hydra's sweeper writes."""
+    file = Path(hydra.sweep.dir) / "multirun.yaml"
+    if not file.is_file():  # of another sweeper
+        return []
+    sweep = OmegaConf.load(file).hydra
+    given = OverridesParser.create().parse_overrides(list(sweep.overrides.task))
+    typed = [override.get_key_element().lstrip("+") for override in given if override.is_sweep_override()]
+    return [*typed, *(sweep.sweeper.params or ())]
 
 
 def split_settings(settings: Sequence[str]) -> dict[str, str]:
@@ -93,7 +106,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
     Writes the table, in several forms, where jobs have different settings.
     """
-    from judge.report.joint import Job, join_jobs  # imports matplotlib, which a single run may not need
+    from judge.report.joint import Job, join_jobs
     from judge.tables import literal
 
     out = terminal.console()
