@@ -6,14 +6,15 @@ from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from core.errors import SettingError, causes
 from core.settings import Seed, Several, Text, check, one_of
 from experiments.runner.trust import leaves
 from judge.report.results import ENDINGS
 
-BUILT = "experiment."  # what Hydra builds; its values are those of other settings
+LOGGER = "logger."  # whose mode may be offline, as an encoder
 CUES = ("ridge", "none")
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
@@ -22,12 +23,16 @@ PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
 def resolve(config: DictConfig) -> dict[str, Any]:
     """Resolves a configuration in place; returns it as plain values.
 
-    Raises SettingError for every required setting that is missing, and for a wrong value of a common one.
+    Raises SettingError for every required setting that is missing, for a reference to none, and for a wrong value of a
+    common setting.
     """
-    missing = [key for key in OmegaConf.missing_keys(config) if not key.startswith(BUILT)]
+    missing = [key for key, value in leaves(OmegaConf.to_container(config)) if value == MISSING]
     if missing:
         raise SettingError("\n".join(f"{key} must be given: {key}=VALUE" for key in sorted(missing)))
-    OmegaConf.resolve(config)
+    try:
+        OmegaConf.resolve(config)
+    except OmegaConfBaseException as error:
+        raise SettingError(" ".join(str(error).split())) from error
     check(Seed, seed=config.seed)
     check(one_of(CUES), cues=config.cues)
     check(Several[one_of(ENDINGS)], plots=[*config.plots])
@@ -91,7 +96,6 @@ def _select(place: str, unresolved: Mapping[str, Any]) -> Any:
     return node
 
 
-def name_settings(config: Any, value: str) -> list[str]:
-    """The settings that name this model."""
-    others = (BUILT, "logger.")  # whose mode may be offline
-    return [key for key, found in leaves(config) if found == value and not key.startswith(others)]
+def name_settings(unresolved: Mapping[str, Any], value: str) -> list[str]:
+    """The settings that name this model; those that refer to them are not listed."""
+    return [key for key, found in leaves(unresolved) if found == value and not key.startswith(LOGGER)]

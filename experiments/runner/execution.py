@@ -3,7 +3,6 @@
 import errno
 import logging
 import os
-import time
 import traceback
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -60,18 +59,19 @@ def execute(config: DictConfig) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
     set_library_defaults(network=config.network is True)
     quiet_libraries()
+    unresolved: Any = OmegaConf.to_container(config)
     exit_code = FAILED
     try:
         with ExitStack() as held, named_extras(EXTRA):
-            exit_code = _run(config, folder, held)
+            exit_code = _run(config, unresolved, folder, held)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
-        exit_code = _report_end(error, config, folder)
+        exit_code = _report_end(error, unresolved, folder)
     if HydraConfig.get().mode == RunMode.MULTIRUN:
         write_job(folder, HydraConfig.get(), exit_code)
     return exit_code
 
 
-def _report_end(error: BaseException, config: DictConfig, folder: Path) -> int:
+def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Path) -> int:
     """Prints why a run ended early; returns the exit code."""
     while isinstance(error, InstantiationException) and error.__cause__ is not None:
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
@@ -82,7 +82,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path) -> int:
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
     if isinstance(error, SettingError | InputError):
-        terminal.say(_missing_model(error, config) if isinstance(error, MissingModelError) else str(error))
+        terminal.say(_missing_model(error, unresolved) if isinstance(error, MissingModelError) else str(error))
         return BAD_INPUT
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
@@ -92,10 +92,10 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path) -> int:
     return FAILED
 
 
-def _missing_model(fault: MissingModelError, config: DictConfig) -> str:
+def _missing_model(fault: MissingModelError, unresolved: Mapping[str, Any]) -> str:
     """The message for a missing model: the settings that name it, and the setting that fetches it."""
-    asked = " and ".join(f"{key}={fault.name}" for key in name_settings(OmegaConf.to_container(config), fault.name))
-    fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
+    asked = " and ".join(f"{key}={fault.name}" for key in name_settings(unresolved, fault.name))
+    fetch = "; network=true fetches it" if fault.fetchable and not unresolved["network"] else ""
     return f"{asked or fault.name}: {fault.what}{fetch}"
 
 
@@ -111,18 +111,17 @@ def set_library_defaults(network: bool) -> None:
         os.environ.setdefault("TQDM_DISABLE", "1")
 
 
-def _run(config: DictConfig, folder: Path, held: ExitStack) -> int:
-    """Builds and runs the experiment and writes what it found; returns the exit code of a dry run, or FINE."""
-    started, clock = datetime.now().astimezone(), time.perf_counter()
+def _run(config: DictConfig, unresolved: Mapping[str, Any], folder: Path, held: ExitStack) -> int:
+    """Checks the settings, then runs the experiment; returns the exit code of a dry run, or FINE."""
+    started = datetime.now().astimezone()
     hydra = HydraConfig.get()
-    unresolved: Any = OmegaConf.to_container(config)
     settings = resolve(config)
     check_allowed(settings["allow"], hydra.overrides.task)
     check_trusted({name: settings[name] for name in ("experiment", "logger", "trainer")}, settings["allow"])
     if config.dry_run:
         from experiments.runner.needs import examine
 
-        return examine(config)
+        return examine(config, unresolved)
     hardware.ignore_ranks(config)
     if hydra.mode == RunMode.MULTIRUN:
         hardware.refuse_processes(config, hydra.runtime.choices["hydra/launcher"])
@@ -135,9 +134,16 @@ def _run(config: DictConfig, folder: Path, held: ExitStack) -> int:
         results.clear_folder(folder)
         OmegaConf.save(config, folder / "config.yaml")
     log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
+    _perform(built, config, folder, started, first=first)
+    return FINE
+
+
+def _perform(built: Built, config: DictConfig, folder: Path, started: datetime, *, first: bool) -> None:
+    """Calls the experiment, and in the first process writes, publishes and prints what it found."""
+    hydra = HydraConfig.get()
     job = name_job(hydra) if hydra.mode == RunMode.MULTIRUN else ""
     exit_code = FAILED
-    built.tracking.open(folder, config.name, settings, first=first, job=job)
+    built.tracking.open(folder, config.name, built.settings, first=first, job=job)
     try:
         with terminal.show_steps() as progress:
             run = Run(
@@ -157,23 +163,27 @@ def _run(config: DictConfig, folder: Path, held: ExitStack) -> int:
             raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
         if first:
             outcome = name_recipe(outcome, config)
-            about = {
-                "experiment": config.name,
-                "verb": "",
-                "description": config.description,
-                "seed": config.seed,
-                "command": name_command(hydra),
-                "started": started.isoformat(timespec="seconds"),
-                "seconds": time.perf_counter() - clock,
-                "timings": run.timings,
-            }
+            about = describe_run(config, run, started)
             _deliver(outcome, about, config, folder)
             built.tracking.publish(outcome, folder)
             _summarise(outcome, about["seconds"], folder, job)
         exit_code = FINE
     finally:
         built.tracking.close(exit_code)
-    return FINE
+
+
+def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, Any]:
+    """What results.json says of a run beside its outcome."""
+    return {
+        "experiment": config.name,
+        "verb": "",
+        "description": config.description,
+        "seed": config.seed,
+        "command": name_command(HydraConfig.get()),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": (datetime.now().astimezone() - started).total_seconds(),
+        "timings": run.timings,
+    }
 
 
 def _build(config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[str, Any]) -> Built:

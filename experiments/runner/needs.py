@@ -48,8 +48,11 @@ class Use(NamedTuple):
     trained: int
 
 
-def examine(config: DictConfig) -> int:
-    """Prints what a run of a resolved configuration needs; returns 0 where all is here or will be fetched, else 2."""
+def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
+    """Prints what a run of a resolved configuration needs; returns 0 where all is here or will be fetched, else 2.
+
+    `unresolved` are its settings as they are typed.
+    """
     settings: Any = OmegaConf.to_container(config)
     lacking: list[str] = []
     with gather(lacking):
@@ -58,7 +61,7 @@ def examine(config: DictConfig) -> int:
     uses: dict[str, list[Use]] = {}
     for name, use in find_checkpoints(choose_judges(settings["experiment"]), settings.get("model")):
         uses.setdefault(name, []).append(use)
-    rows = [describe_checkpoint(name, of_name, settings, lacking) for name, of_name in uses.items()]
+    rows = [describe_checkpoint(name, of_name, unresolved, lacking) for name, of_name in uses.items()]
     if rows:
         terminal.console().print(Table("Checkpoints", CAPTION, rows).to_terminal(terminal.WIDTH_OF_A_FILE))
     fetched = sum(row.get("GB to download", 0.0) for row in rows)
@@ -107,10 +110,10 @@ def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[
 
 
 def describe_checkpoint(
-    name: str, uses: Sequence[Use], settings: Mapping[str, Any], lacking: list[str]
+    name: str, uses: Sequence[Use], unresolved: Mapping[str, Any], lacking: list[str]
 ) -> dict[str, Any]:
     """The row of a checkpoint; what is missing of it goes to `lacking`."""
-    places = ", ".join(name_settings(settings, name))
+    places = ", ".join(name_settings(unresolved, name))
     row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
     itemsize = max(use.itemsize for use in uses)
     known = PUBLISHED.get(name)
@@ -123,7 +126,14 @@ def describe_checkpoint(
         lacking.append(f"{places}={name}: {fault}")
         return {**row, "state": "faulty"}
     if not is_whole:
-        row["state"] = describe_missing(name, places, itemsize, folder is None, settings, lacking)
+        is_file = Path(name).exists()
+        is_fetched = unresolved["network"] and not is_file
+        lost = "missing" if folder is None else "weights missing"
+        state = "will be fetched" if is_fetched else lost
+        row["state"] = f"{state} ({describe_size(name, itemsize)})"
+        if not is_fetched:
+            hint = "" if is_file else "; network=true fetches it, or name a folder"
+            lacking.append(f"{places}={name}: {row['state']}{hint}")
         if itemsize and known is not None:
             row["GB to download"] = known.download / GB
             count = known.parameters
@@ -135,20 +145,12 @@ def describe_checkpoint(
     return row
 
 
-def describe_missing(
-    name: str, places: str, itemsize: int, is_absent: bool, settings: Mapping[str, Any], lacking: list[str]
-) -> str:
-    """The state of a checkpoint that is not whole here; it is lacking unless the hub may be asked for it."""
+def describe_size(name: str, itemsize: int) -> str:
+    """What is to download of a checkpoint; `itemsize` is 0 where its vocabulary alone is read."""
+    if not itemsize:
+        return "vocabulary alone"
     known = PUBLISHED.get(name)
-    size = f"{known.download / GB:.2f} GB" if known else "size not known"
-    size = size if itemsize else "vocabulary alone"
-    is_file = Path(name).exists()
-    if settings["network"] and not is_file:
-        return f"will be fetched ({size})"
-    state = f"{'missing' if is_absent else 'weights missing'} ({size})"
-    hint = "" if is_file else "; network=true fetches it, or name a folder"
-    lacking.append(f"{places}={name}: {state}{hint}")
-    return state
+    return f"{known.download / GB:.2f} GB" if known else "size not known"
 
 
 def describe_data(config: DictConfig, lacking: list[str]) -> str:

@@ -35,7 +35,9 @@ PUT = "+trainer.plugins=[{_target_: os.system, command: '" + TOUCH + "'}]"
 def test_the_command_line_cannot_call_other_objects(
     run: Callable[..., object], tmp_path: Path, settings: list[str]
 ) -> None:
-    ended = run("+exp=cdm_sentences", *settings, "hydra.run.dir=here", "hydra.sweep.dir=here")
+    options = [word for word in settings if word == "-m"]
+    given = [word for word in settings if word not in options]
+    ended = run(*options, "+exp=cdm_sentences", *given, "hydra.run.dir=here", "hydra.sweep.dir=here")
     assert ended.returncode == 2, ended.stderr  # pyright: ignore[reportAttributeAccessIssue]
     assert "is refused" in ended.stderr or "must be a name" in ended.stderr  # pyright: ignore[reportAttributeAccessIssue]
     assert not (tmp_path / "planted").exists()
