@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import InstantiationException
 from hydra.types import RunMode
@@ -199,7 +200,7 @@ def _build(config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[
     return Built(experiment, tracking, settings)
 
 
-def name_command(hydra: DictConfig) -> list[str]:
+def name_command(hydra: HydraConf) -> list[str]:
     """The words of a command line that runs this experiment, or this job of a sweep, again."""
     sources = hydra.runtime.config_sources
     folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]

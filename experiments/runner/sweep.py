@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hydra.conf import HydraConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
@@ -43,14 +44,14 @@ class JointTable(Callback):
         raise SystemExit(exit_code)
 
 
-def write_job(folder: Path, hydra: DictConfig, exit_code: int) -> None:
+def write_job(folder: Path, hydra: HydraConf, exit_code: int) -> None:
     """Writes how a job ended into its folder."""
     settings = split_settings(hydra.overrides.task)
     job = {"number": hydra.job.num, "settings": settings, "exit_code": exit_code}
     (folder / JOB).write_text(json.dumps(job) + "\n", encoding="utf-8")
 
 
-def name_job(hydra: DictConfig) -> str:
+def name_job(hydra: HydraConf) -> str:
     """The settings of a job that vary in its sweep."""
     from judge.report import joint  # imports matplotlib, which a start without a run does not need
 
@@ -58,7 +59,7 @@ def name_job(hydra: DictConfig) -> str:
     return named or f"job {hydra.job.num}"
 
 
-def list_varied(hydra: DictConfig) -> list[str]:
+def list_varied(hydra: HydraConf) -> list[str]:
     """The settings that a sweep varies, by the file that Hydra's sweeper writes."""
     file = Path(hydra.sweep.dir) / "multirun.yaml"
     if not file.is_file():  # of another sweeper

@@ -124,7 +124,10 @@ def test_a_fault_of_a_common_setting_names_it(settings: list[str], message: str)
     [
         (["+exp=cdm_dialogue", "model.negatives.dialogues=1"], "model.negatives.dialogues must be greater than or"),
         (["+exp=cdm_dialogue", "model.pooler.strength=0"], "model.pooler.strength must be greater than 0, but is 0"),
-        (["+exp=guided_text", "data=builtin_reviews", "strengths=[1,2]"], "experiment.steering: strengths must begin"),
+        (
+            ["+exp=guided_text", "data=builtin_reviews", "strengths=[1,2]"],
+            "strengths must begin with 0, the generator alone",
+        ),
         (["+exp=guided_text", "data=builtin_reviews", "ks=[0]"], "ks[0] must be greater than or equal to 1, but is 0"),
         (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
     ],
