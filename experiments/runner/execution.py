@@ -230,10 +230,10 @@ def _deliver(outcome: Outcome, about: Mapping[str, Any], config: DictConfig, fol
 def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
     """Raises SettingError for a setting that names what the run would clear or overwrite."""
     for key, value in leaves({name: node for name, node in settings.items() if name != "experiment"}):
-        if not isinstance(value, str) or not value or key == "outputs":
+        if not isinstance(value, str) or not value:
             continue
         path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
-        if path == folder or results.is_cleared(path, folder):
+        if results.is_cleared(path, folder):
             where = f"{key}={value} lies where the run clears {_short(folder)}"
             raise SettingError(f"{where}: choose another hydra.run.dir")
 

@@ -34,7 +34,7 @@ def earlier(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [*WRITTEN, "models/expert", "plots/../models/in.jsonl", "."])
+@pytest.mark.parametrize("name", [*WRITTEN, "models/expert", "plots/../models/in.jsonl"])
 def test_an_input_that_a_run_would_clear_is_refused(run: Run, earlier: Path, name: str) -> None:
     before = snapshot(earlier)
     ended = run("+exp=train_cdm", *TOY[1:], f"data.train_path=here/{name}")
@@ -47,6 +47,10 @@ def test_a_link_to_what_a_run_would_clear_is_refused(run: Run, earlier: Path, tm
     (tmp_path / "linked.jsonl").symlink_to(earlier / "scores.jsonl")
     assert run("+exp=train_cdm", *TOY[1:], "data.train_path=linked.jsonl").returncode == 2
     assert (earlier / "scores.jsonl").is_file()
+
+
+def test_a_folder_may_be_called_as_the_value_of_a_setting(run: Run) -> None:
+    assert run("+exp=toy", "logger=none", "hydra.run.dir=tiny", "ending=faults").stderr.startswith("in.jsonl:2: ")
 
 
 def test_a_folder_with_files_of_its_own_is_not_a_run(run: Run, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_new_run_in_an_old_folder_removes_only_what_runs_write(tmp_path: Path)
     (tmp_path / "models").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()
     results.clear_folder(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"mine.txt", "elsewhere"}
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.txt", "run.log", "elsewhere"}
 
 
 def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: Path) -> None:
