@@ -1,7 +1,7 @@
 """Discriminative CDM: the step-wise contrastive momentum of a dialogue, pooled into one score (CDM, section 3.4.2)."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -223,7 +223,6 @@ class DiscriminativeCDM(BaseMetric):
     pooler: ClassifierPooler | None = None
     token_budget: int = 16_384
     explain: bool = True
-    find: Callable[[Pair, TokenisedDialogues, int], list[Steps]] = find_steps  # an experiment keeps what it finds
 
     @classmethod
     def from_pretrained(
@@ -287,7 +286,10 @@ class DiscriminativeCDM(BaseMetric):
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a dialogue without tokens."""
         tokenised = self.pair.tokenise(get_turns(examples))
-        steps = self.find(self.pair, tokenised, self.token_budget)
+        return self.score_steps(tokenised, find_steps(self.pair, tokenised, self.token_budget))
+
+    def score_steps(self, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> Scores:
+        """The scores of dialogues whose steps are known: poolings of one pair share them."""
         explanations = explain_steps(self.pair, tokenised, steps) if self.explain else []
         if self.pooling == "classifier" and self.pooler is not None:
             for explanation, found in zip(explanations, steps, strict=False):

@@ -30,7 +30,7 @@ LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy"
 LONGEST_NAME = 200  # bytes
 ENDINGS = ("png", "svg", "pdf")  # of plots
 MARK = ".run"  # marks the folder of a run or a sweep; who writes into the folder holds a lock on this file
-WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models")
+WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "plots", "tables", "models")
 
 
 def to_json(value: Any) -> Any:
@@ -103,7 +103,7 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
-def check_run_folder(folder: Path, setting: str = "run_dir") -> None:
+def check_run_folder(folder: Path, setting: str = "hydra.run.dir") -> None:
     """Raises SettingError unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
     check_place(setting, folder)
     mark = folder / MARK
@@ -114,7 +114,7 @@ def check_run_folder(folder: Path, setting: str = "run_dir") -> None:
 
 
 @contextmanager
-def claim_folder(folder: Path, setting: str = "run_dir") -> Iterator[None]:
+def claim_folder(folder: Path, setting: str = "hydra.run.dir") -> Iterator[None]:
     """Creates the folder of a run or a sweep, or takes that of an earlier one, for one process at a time.
 
     Raises SettingError for a folder that is not a run's (`check_run_folder`), that another run writes into, or that
@@ -138,7 +138,7 @@ def claim_folder(folder: Path, setting: str = "run_dir") -> Iterator[None]:
 
 
 def clear_folder(folder: Path) -> None:
-    """Deletes the outputs of an earlier run from its folder. Kept stages are not in it."""
+    """Deletes the outputs of an earlier run from its folder. Its log and kept stages stay."""
     for name in WRITTEN:
         path = folder / name
         if path.is_dir() and not path.is_symlink():

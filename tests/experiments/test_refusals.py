@@ -27,7 +27,7 @@ SETTINGS = [
     ("toy cues=lasso", "cues must be"),
     (f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi", "graphs must be a file of AMR graphs for amr-multi"),
     (
-        "guided_text data=builtin_news data.columns.text=t",
+        "guided_text data=builtin_news +data.columns.text=t",
         "columns is not a setting of builtin_news; allowed: ver",
     ),
     (f"oumg {PAIRS} kinds=[gru]", "kinds must be some of bilstm, bert, but 'gru' is among them"),
@@ -65,28 +65,27 @@ with_gpu = pytest.mark.skipif(torch.accelerator.is_available(), reason="this mac
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> set[str]:
-    """Files of a user in the working folder; their names."""
+def files(tmp_path: Path) -> None:
+    """Files of a user in the working folder."""
     example = {"id": "a", "text": "A cat.", "prefix": "A", "label": "positive", "references": ["A dog."]}
     (tmp_path / "in.jsonl").write_text(json.dumps(example) + "\n")
     (tmp_path / "pairs.jsonl").write_text("".join(f'{{"id": "{i}", "text": "a red cat sat"}}\n' for i in range(8)))
     write_examples(tmp_path / "mine.jsonl", builtin_corpus("builtin_reviews", train=100, held_out=1).train)
     write_examples(tmp_path / "5.jsonl", rated_dialogues(5, seed=0))
-    return {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.filterwarnings("default")  # Lightning's
 @pytest.mark.parametrize(
     ("command", "message"), [*SETTINGS, *LATER, *(pytest.param(*case, marks=with_gpu) for case in HARDWARE)]
 )
-def test_a_run_is_refused(run: Callable[..., Any], files: set[str], tmp_path: Path, command: str, message: str) -> None:
-    where = ("outputs=outputs", "run_dir=outputs/run", "logger=none")
+@pytest.mark.usefixtures("files")
+def test_a_run_is_refused(run: Callable[..., Any], tmp_path: Path, command: str, message: str) -> None:
+    where = ("outputs=outputs", "hydra.run.dir=outputs/run", "logger=none")
     trainer = () if "trainer" in command or "cuda" in command else ("trainer=cpu",)
     experiment, *settings = command.split()
     ended = run(f"+exp={experiment}", *trainer, *settings, *where)
     assert ended.returncode == 2, ended.stderr
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
-    begun = {"outputs"} if (command, message) in LATER else set()
-    assert {path.name for path in tmp_path.iterdir()} == files | begun
+    assert not [*tmp_path.rglob("results.json")]
     assert not [*tmp_path.rglob("curve.json")]  # nothing was trained

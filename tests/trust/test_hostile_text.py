@@ -2,7 +2,6 @@
 
 import csv
 import json
-import logging
 import re
 from collections.abc import Callable
 from io import StringIO
@@ -15,7 +14,6 @@ from rich.console import Console
 from core.errors import fault, format_value, printable
 from experiments.contracts import Outcome, Table
 from experiments.run import main
-from experiments.runner.journal import journal
 from judge.agreement_tables import tabulate_agreement
 from judge.report.plots import save_figure
 from judge.report.results import write_tables
@@ -81,14 +79,6 @@ def test_a_message_and_the_help_hold_no_control_characters(
     assert run_in(*settings) == (0 if settings == ["--help"] else 2)
     printed = capsys.readouterr()
     assert not OBEYED.search(printed.out + printed.err)
-
-
-def test_a_log_line_holds_no_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with journal() as kept:
-        kept.write_to(tmp_path / "run.log")
-        logging.getLogger("core.test").warning("read %s", CONTROL)
-        logging.getLogger("core.test").error("%s", f"Traceback\n{CONTROL}", extra={"unseen": True})
-    assert not OBEYED.search((tmp_path / "run.log").read_text("utf-8") + capsys.readouterr().err)
 
 
 def printed(*tables: object) -> str:

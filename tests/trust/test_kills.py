@@ -58,12 +58,16 @@ def start(folder: Path, command: Sequence[str], name: str = "here", output: str 
 def run(folder: Path, command: Sequence[str], name: str, output: str) -> int:
     """Runs the command line in this process and a folder; returns its exit code."""
     os.chdir(folder)
-    sys.argv = ["experiments/run.py"]
     if command[0] == "score":
         words = [output if word == "out.jsonl" else word for word in command]
         return judge([*words, "--report", name, "--stages", "out/stages"])
-    places = ("logger=none", f"run_dir={name}", "outputs=out")
-    return main(["--config-dir", str(TOY), "--allow", "toy", *command, *places])
+    places = ("allow=[toy]", "logger=none", f"hydra.run.dir={name}", "outputs=out")
+    sys.argv = ["experiments/run.py", "--config-dir", str(TOY), *command, *places]
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_tables_that_no_disk_holds_are_dropped_and_results_are_not(
     for output, code in (("out.jsonl", 0), ("-", 1)):
         with StandardStream(Path("/dev/full").open("wb", buffering=0), "utf-8") as full:
             monkeypatch.setattr(sys, "stdout", full)
-            assert run_here(*settings, f"output={output}", f"run_dir=run{code}") == code
+            assert run_here(*settings, f"output={output}", f"hydra.run.dir=run{code}") == code
     assert (tmp_path / "run0" / "results.json").is_file()
 
 
@@ -70,7 +70,7 @@ def test_a_finished_run_succeeds_though_nobody_reads(
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
     monkeypatch.setattr(sys, "stdout", unread)
     settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}")
-    assert run_here(*settings, "run_dir=here") == 0
+    assert run_here(*settings, "hydra.run.dir=here") == 0
     assert (tmp_path / "here" / "results.json").is_file()
 
 
@@ -90,14 +90,14 @@ def test_without_a_terminal_a_line_a_minute_says_where_a_run_is(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.terminal.MINUTE", 0.001)
-    ended = run("+exp=toy", "logger=none", "run_dir=here")
+    ended = run("+exp=toy", "logger=none", "hydra.run.dir=here")
     assert "training, waiting 1 of 2" in ended.stderr
     assert "training, waiting 1 of 2" in Path("here/run.log").read_text("utf-8")
 
 
 def test_a_terminal_shows_bars_and_no_librarys_noise(tmp_path: Path) -> None:
     primary, secondary = pty.openpty()
-    command = [sys.executable, str(RUN), *ALLOWED, "+exp=toy", "logger=csv", "run_dir=here"]
+    command = [sys.executable, str(RUN), *ALLOWED, "+exp=toy", "logger=csv", "hydra.run.dir=here"]
     environment = {**os.environ, "PYTHONPATH": str(TOY), "TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=secondary, stderr=secondary)
     os.close(secondary)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from omegaconf import OmegaConf
 from wandb.errors import CommError, UsageError
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
-import judge
 from core.errors import SettingError
 from experiments.contracts import Outcome
 from experiments.runner import hardware
@@ -66,7 +64,7 @@ def whole(path: Path) -> list[Record]:
 
 
 def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
-    assert run_here("+exp=toy", "logger=wandb", "run_dir=here", "seed=4") == 0
+    assert run_here("+exp=toy", "logger=wandb", "hydra.run.dir=here", "seed=4") == 0
     folder = tmp_path / "here"
     (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
@@ -145,7 +143,7 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
 
 
 def test_the_jobs_of_a_sweep_are_one_group_and_named_by_what_varies(run_here: Callable[..., int], tmp_path: Path):
-    assert run_here("-m", "+exp=toy", "gamma=0.25,0.75", "seed=3", "logger=wandb", "run_dir=here") == 0
+    assert run_here("-m", "+exp=toy", "gamma=0.25,0.75", "seed=3", "logger=wandb", "hydra.sweep.dir=here") == 0
     files = [find_file(tmp_path / "here" / number) for number in "01"]
     runs = [read_run(file) for file in files]
     assert [(run.display_name, run.run_group) for run in runs] == [
@@ -201,19 +199,6 @@ def read_tables(folder: Path) -> dict[str, Any]:
     paths = {"/".join(item.nested_key): json.loads(item.value_json) for items in history for item in items}
     found = {key: file.parent / "files" / path for key, path in paths.items() if key.endswith("/path")}
     return {key.split("/")[1]: json.loads(path.read_text()) for key, path in found.items() if key.startswith("tables/")}
-
-
-def test_every_table_of_a_verb_arrives_as_its_frame(run_here: Callable[..., int], tmp_path: Path) -> None:
-    for name in ("preferences.jsonl", "summaries.jsonl"):
-        shutil.copy(EXAMPLES / name, tmp_path)
-    files = ("data.path=preferences.jsonl", "data.outputs=summaries.jsonl", "metrics=[rouge_l]")
-    assert run_here("+exp=preferences", *files, "logger=wandb", "run_dir=here") == 0
-    tables = read_tables(tmp_path / "here")
-    study = judge.prefer("preferences.jsonl", outputs="summaries.jsonl", metrics=["rouge_l"])
-    assert set(tables) == {table.title for table in study.tables}
-    for title, table in tables.items():
-        frame = study.to_frame(title)[table["columns"]].astype(object)
-        assert json.dumps(table["data"]) == json.dumps(frame.to_numpy().tolist())  # also NaN
 
 
 def test_rows_of_a_table_may_lack_cells_and_mix_texts_with_numbers(tmp_path: Path) -> None:

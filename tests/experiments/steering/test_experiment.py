@@ -2,9 +2,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import judge
 from data.files import read_examples
+from discriminators.guides import load_guide
 from experiments.steering.experiment import is_above_chance
-from judge.verbs.steer import steer
 from models.causal import CausalLM
 
 MODELS = """
@@ -43,10 +44,10 @@ def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> 
     assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", "guide_negative", "guide_positive", "judge_positive"}
-    models = ("first/models/generator", "first/models/guide_positive", ["The food"])
-    steps = steer(*models, new_tokens=2, k=8).tables[1].rows
-    assert {r["step"] for r in steps} == {1, 2}
-    assert [r["chosen"] for r in steps].count("←") == 2
+    writer = CausalLM.from_pretrained(str(tmp_path / "first/models/generator"))
+    guide = load_guide(str(tmp_path / "first/models/guide_positive"))
+    (text,) = judge.steer(writer, guide, ["The food"], k=8, new_tokens=2).texts
+    assert len(text.guided) == 2
 
 
 def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(finish: Run, tmp_path: Path, lm: CausalLM) -> None:

@@ -1,4 +1,4 @@
-"""Word frequencies of your corpus for the weights of CTRLEval (`judge iwf`)."""
+"""Word frequencies of your corpus for the weights of CTRLEval (`+exp=iwf`)."""
 
 from pathlib import Path
 
