@@ -82,7 +82,7 @@ from torch.distributed.fsdp import fully_shard
 from models.fit import share_of_batch
 from models.tiny import TinyCausal
 from models.batching import Task
-from models.training import LanguageModelSchedule, LanguageModelTraining, batches_of_tasks
+from models.training import LanguageModelSchedule, LanguageModelModule, batches_of_tasks
 
 folder, rank, processes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 torch.set_num_threads(1)
@@ -91,7 +91,7 @@ words = "the cat sat on a mat and ran".split()
 texts = [" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3) for i in range(16)]
 lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(texts, (), seed=0)
 tasks = [Task([1], row) for row in lm.tokenizer(texts)["input_ids"]]
-training = LanguageModelTraining(lm.model.eval(), LanguageModelSchedule(1, 0.01, batch_size=5), seed=0)
+training = LanguageModelModule(lm.model.eval(), LanguageModelSchedule(1, 0.01, batch_size=5), seed=0)
 if processes > 1:
     mesh = init_device_mesh("cpu", (processes,))
     for layer in lm.model.transformer.h:
