@@ -21,7 +21,8 @@ from cdm import discriminative, negatives
 from cdm.concepts import check_exchangeable, exchange_concepts, find_known
 from cdm.discriminative import POOLINGS, ClassifierPooler, DiscriminativeCDM, MomentumPooling, Steps, find_steps
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
-from cdm.negatives import Negatives, sample_negatives
+from cdm.negatives import Negatives, NegativeSampler, sample_negatives
+from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from core.errors import SettingError
@@ -185,12 +186,14 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: Negati
             known = find_known(spell(get_turns(data.train), pair.spelling))
             found = exchange_concepts(pair, chosen, known, settings.sampling, run.seed)
         else:
+            sampler = NegativeSampler.prepare(
+                pair, chosen, settings.strategy, settings.sampling, seed=run.seed, graphs=graphs
+            )
             with run.progress("sampling negatives", len(chosen)) as advance:
-                found = sample_negatives(
-                    pair, chosen, settings.strategy, settings.sampling, run.seed, advance=advance, graphs=graphs
-                )
+                found = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(found, f"model.negatives.strategy is {settings.strategy}", chosen, run.seed, pair.given)
-        (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
+        if run.stages.first:
+            (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
 
     depends = {
         **trained.identity,
@@ -202,7 +205,7 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: Negati
         "seed": run.seed,
     }
     with run.timed("sampling negatives"):
-        folder = run.stages.get("negatives", depends, build)
+        folder = run.stages.get("negatives", depends, build, together=True)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
 
 
@@ -312,11 +315,13 @@ def keep_steps(run: Run, trained: TrainedPair) -> Callable[..., list[Steps]]:
 
     def find(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
         def build(folder: Path) -> None:
-            discriminative.save_steps(folder / "steps.npz", find_steps(pair, tokenised, token_budget))
+            steps = find_steps_on_all(pair, tokenised, folder, run.trainer, token_budget)
+            if run.stages.first:
+                discriminative.save_steps(folder / "steps.npz", steps)
 
         depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
         with run.timed("momentum"):
-            folder = run.stages.get("momentum", depends, build)
+            folder = run.stages.get("momentum", depends, build, together=True)
             return discriminative.load_steps(folder / "steps.npz")
 
     return find
