@@ -96,8 +96,9 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             "pooler": plan.pooler.negatives,
         },
         folders={"pooler": pooler},
+        metrics_of=list_metrics(discriminators),
         figures=tables.list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
-        synthetic=data.synthetic,
+        data=data,
     )
 
 
@@ -308,6 +309,13 @@ def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[
         row: partial(DiscriminatorScore.from_pretrained, judge.source, device, dialogues=True)
         for row, judge in discriminators.items()
     }
+
+
+def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[str]]:
+    """The rows of agreement that each trained model scores; the pair and its pooler score those of the momentum."""
+    momentum = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
+    rows: dict[str, Sequence[str]] = {judge.name: [row] for row, judge in discriminators.items()}
+    return {**rows, "amateur": momentum, "expert": momentum, "pooler": ["cdm_discriminative_classifier"]}
 
 
 def keep_steps(run: Run, trained: TrainedPair) -> Callable[..., list[Steps]]:

@@ -32,7 +32,7 @@ from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import COPIES, check_trusted, leaves
 from experiments.runner.words import find_verb, name_extra
 from judge.metrics import importable
-from judge.report import page, results
+from judge.report import model_cards, page, results
 from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -231,6 +231,7 @@ def _deliver(outcome: Outcome, found: Mapping[str, Any], config: str, folder: Pa
     """Writes an outcome into the run folder, results.json last."""
     results.write_plots(outcome, folder, endings)
     results.write_models(outcome, folder)
+    model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
     results.write_tables(outcome, folder)
     page.write_report(outcome, found, config, folder)
