@@ -111,7 +111,9 @@ def _describe_best(rows: Sequence[Agreement]) -> str:
     best = max(metrics, key=lambda row: row.spearman.value)
     rated, shown = f"{best.aspect} of {best.set}", f"spearman {format_cell(best.spearman)}"
     ahead = [row for row in rows if row.metric == CHEAP_CUES and row.spearman.value > best.spearman.value]
-    if best.spearman.low <= 0 or math.isnan(best.spearman.low):
+    if best.spearman.reason:
+        return f"{best.metric} agrees most with {rated} ({shown}), but without an interval: {best.spearman.reason}"
+    if best.spearman.low <= 0:
         return f"No agreement with {rated} is shown (highest: {best.metric}, {shown})"
     if ahead:
         cues = f"Cheap cues alone predict {rated} best (spearman {format_cell(ahead[0].spearman)})"
