@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 from torch import Tensor
@@ -361,10 +361,13 @@ def fit(
     which: dict[str, Any] = {"mode": "min" if monitor == "val/loss" else "max", "save_top_k": -1 if every_epoch else 1}
     weights: dict[str, Any] = {"save_weights_only": True, "auto_insert_metric_name": False}
     best = MovableCheckpoint(checkpoints, "epoch_{epoch}", monitor, **which, **weights, **shared)
+    last = MovableCheckpoint(checkpoints, "last", **shared)
     curve = LearningCurve()
+    used_loggers = list(loggers)
+    rates = [LearningRateMonitor("step")] if used_loggers else []  # it refuses a trainer without a logger
     trainer = make_trainer(
-        callbacks=[curve, best, MovableCheckpoint(checkpoints, "last", **shared)],
-        logger=list(loggers),
+        callbacks=[curve, best, last, *rates],
+        logger=used_loggers,
         default_root_dir=folder,
         num_sanity_val_steps=0,
         reload_dataloaders_every_n_epochs=1,

@@ -67,7 +67,7 @@ def test_loss_by_hand():
 @pytest.mark.parametrize("kind", KINDS)
 def test_learns(kind: str, learn: Learn, curve: Curve, toy_texts: list[LabelledText], tmp_path: Path):
     logger = CSVLogger(tmp_path, name="log")
-    trained = learn(kind, loggers=[logger], seed=1)
+    trained = learn(kind, trainer=partial(QUIET, log_every_n_steps=5), loggers=[logger], seed=1)
     _, held_out = split_by_group(toy_texts, SETTINGS.held_out, seed=1)
     logits, _ = trained.logits([t.segments for t in held_out])
     labels = np.array([t.label for t in held_out])
@@ -82,7 +82,9 @@ def test_learns(kind: str, learn: Learn, curve: Curve, toy_texts: list[LabelledT
     kept = Discriminator.from_pretrained(tmp_path / "d")
     np.testing.assert_array_equal(kept.logits([t.segments for t in held_out])[0], logits)
     assert not (tmp_path / "d" / "checkpoints").exists()
-    assert "val/auc" in (Path(logger.log_dir) / "metrics.csv").read_text()
+    logged = (Path(logger.log_dir) / "metrics.csv").read_text()
+    assert "val/auc" in logged
+    assert "lr-AdamW" in logged
 
 
 class Scaled(MixedPrecision):
