@@ -26,6 +26,7 @@ from core.settings import Number, check, checked_dataclass, read_settings
 from core.signature import MODEL_LIBRARIES, Setting
 from core.stages import fingerprint
 from models.families import Order
+from models.loading import fetch_folder
 
 MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
 POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
@@ -239,7 +240,7 @@ class DiscriminativeCDM(BaseMetric):
         max_length: int = READ,
         token_budget: int = 16_384,
     ) -> "DiscriminativeCDM":
-        """A trained pair from one folder (a run's `models/`), or a pretrained `amateur` and `expert` by folder or name.
+        """A trained pair by folder (a run's `models/`) or hub name, or two pretrained models, `amateur` and `expert`.
 
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
         training; `separator`, `order` and `max_length` say how it reads dialogues (`Untrained`), and it has no pooler.
@@ -257,7 +258,7 @@ class DiscriminativeCDM(BaseMetric):
                 "cdm_discriminative needs either models, the folder of a trained pair, or amateur and expert, two "
                 f"pretrained models, but got models={models}, amateur={amateur}, expert={expert}"
             )
-        folder = Path(models)
+        folder = fetch_folder(models)
         needed = ("amateur", "expert", *(("pooler",) if pooling == "classifier" else ()))
         missing = [str(folder / name) for name in needed if not (folder / name).is_dir()]
         if missing:

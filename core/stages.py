@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -224,6 +224,8 @@ class Stages:
     first: bool = True
     # seconds after which a waiting process gives up
     patience: float = 24 * 3600.0
+    # the stages that this object has built or found, which the log names once
+    named: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def get(
         self,
@@ -294,7 +296,9 @@ class Stages:
     def _open(self, final: Path, depends: Depends) -> Iterator[Path | None]:
         """Yields the folder to build a stage in, which is finished when the block succeeds; None for a kept stage."""
         if find_damage(final) is None:
-            log.info("found %s", final)
+            if final not in self.named:
+                log.info("found %s", final)
+            self.named.add(final)
             yield None
             return
         final.parent.mkdir(parents=True, exist_ok=True)
@@ -317,6 +321,7 @@ class Stages:
             yield unfinished
             (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
             unfinished.rename(final)
+            self.named.add(final)
 
     def open_cache(self, name: str, depends: Depends, *, code: Iterable[Code]) -> "Cache":
         """The cache `name` under `depends`, of values that `code` makes."""

@@ -101,12 +101,40 @@ class Table:
         below = [
             f"{join_names(each)} {'are' if each[1:] else 'is'} undefined: {why}" for why, each in undefined.items()
         ]
-        for row in self.rows if columns else ():
-            estimates = [cell for name in columns if isinstance(cell := row.get(name), Estimate) and cell.reason]
-            below += [f"{'–' if _is_undefined(cell) else 'no interval'}: {cell.reason}" for cell in estimates]
-            if (own := row.get("reason")) and own not in (*undefined, collect_reasons(row)):
-                below.append(f"–: {own}")
+        if columns:
+            below += self._explain_gaps(columns)
+            below += self._list_reasons(columns[0], [*undefined])
         return columns, list(dict.fromkeys(below))
+
+    def _explain_gaps(self, columns: Sequence[str]) -> list[str]:
+        """Why cells are dashes or lack an interval: each reason once, with the columns and the rows that have it."""
+        places: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+        for row in self.rows:
+            named = format_cell(row.get(columns[0], ""))
+            for column in columns:
+                cell = row.get(column)
+                if isinstance(cell, Estimate) and cell.reason:
+                    lacking = "no" if _is_undefined(cell) else "no interval of"
+                    lacking_columns, lacking_rows = places.setdefault((lacking, cell.reason), ([], []))
+                    lacking_columns.append(column)
+                    lacking_rows.append(named)
+        all_rows = {format_cell(row.get(columns[0], "")) for row in self.rows}
+        lines: list[str] = []
+        for (lacking, reason), (lacking_columns, lacking_rows) in places.items():
+            measures = join_names([*dict.fromkeys(lacking_columns)])
+            rows = [*dict.fromkeys(lacking_rows)]
+            where = "in any row" if len(rows) == len(all_rows) > 1 else f"for {join_names(rows)}"
+            lines.append(f"{lacking} {measures} {where}: {reason}")
+        return lines
+
+    def _list_reasons(self, first: str, known: Sequence[str]) -> list[str]:
+        """The reasons that rows give for themselves, other than those of their estimates."""
+        lines: list[str] = []
+        for row in self.rows:
+            reason = row.get("reason")
+            if reason and reason not in (*known, collect_reasons(row)):
+                lines.append(f"{format_cell(row.get(first, ''))}: {reason}")
+        return lines
 
     def lay_out(self) -> tuple[list[str], list[str]]:
         """`arrange` for pages; in a wide table names come first, then the verdict; columns of one value are a sentence.

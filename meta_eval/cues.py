@@ -25,6 +25,8 @@ from meta_eval.grouping import explain_undefined, lay_out
 from meta_eval.intervals import USUAL, Resampling
 
 Parts = tuple[Floats, Floats, Floats]  # scores, ratings and cues of the same texts
+ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
+NOTHING_LEFT = "cheap cues alone determine the scores or the ratings, so nothing is left beyond them"
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 NGRAM = 3  # words of a repeated or copied span
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
@@ -170,7 +172,7 @@ def agreement_beyond_cues(
     the metric agrees with people only as far as a sum of such curves does.
 
     Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than `TEXTS_PER_CUE`
-    texts for each cue, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups.
+    texts for each cue, or where the cues determine the scores or the ratings; no interval below `FEWEST_UNITS` groups.
     Simulated for metrics that are noisy cues, or a curve of one (80 to 700 inputs of 1 to 8 outputs, 9 to 14 cues),
     intervals cover 0 in 90 to 98 %.
     """
@@ -193,7 +195,7 @@ def agreement_beyond_cues(
             return dict(zip(names, correlate_beyond(*parts, weights).T, strict=True))
 
         estimates = bootstrap(beyond, units[kept], resamples=resampling.resamples, seed=resampling.seed)
-        fixed = Estimate.undefined("the cues fix the scores or the ratings")
+        fixed = Estimate.undefined(NOTHING_LEFT)
         found |= {metric: fixed if np.isnan(each.value) else each for metric, each in estimates.items()}
     return {metric: found[metric] for metric in scores}
 

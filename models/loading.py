@@ -14,6 +14,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import torch
 import transformers.dynamic_module_utils
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -29,6 +31,7 @@ LARGEST = 1e15  # of a weight: products of larger ones overflow
 SHORTEST = 8  # tokens, special ones included, that a model must read at once
 TRIAL = "Yes: 3 cats, 天 \U0010fffd"  # a text that every tokenizer must read; no vocabulary has its last character
 UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
+DESCRIBING = ("README.md", "LICENSE", ".gitattributes")  # files of a model's folder that change no score
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
 
 # transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
@@ -78,6 +81,23 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
             raise MissingModelError(str(name), what) from error
         if find_folder(name) is None:
             raise
+        raise _missing(str(name), error) from error
+
+
+FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a folder that this project saved
+
+
+def fetch_folder(name: Path | str) -> Path:
+    """The folder of a model that this project saved, by its place or by its name on the model hub.
+
+    Tensors, JSON and vocabulary are fetched, nothing else. Raises MissingModelError where neither a folder nor a
+    reachable hub has it.
+    """
+    if Path(name).exists():
+        return Path(name)
+    try:
+        return Path(snapshot_download(str(name), allow_patterns=list(FETCHED)))
+    except (HTTPError, OSError, ValueError) as error:
         raise _missing(str(name), error) from error
 
 
@@ -304,8 +324,11 @@ def tokenizer_fingerprint(tokenizer: Any) -> str:
 
 
 def folder_fingerprint(folder: Path) -> str:
-    """Sixteen hexadecimal digits that change with any file of a saved model, which is not loaded."""
+    """Sixteen hexadecimal digits that change with any file of a saved model, which is not loaded.
+
+    What only describes it (`DESCRIBING`) does not count.
+    """
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in DESCRIBING):
         digest.update(f"{path.relative_to(folder).as_posix()} {file_sha256(path)}\n".encode())
     return digest.hexdigest()[:16]

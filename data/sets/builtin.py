@@ -22,6 +22,7 @@ from data.corpus import Corpus, Key, split_by
 from meta_eval.scored_set import ScoredSet
 
 Texts: TypeAlias = tuple[Example, ...]
+LICENCE = "MIT"  # that of this project, whose generators write the texts
 
 
 class Source(NamedTuple):
@@ -67,4 +68,4 @@ def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: i
     known = {source.key(example) for each in sets for example in each.examples}
     texts = source.generate(train + held_out, seed=seed, exclude=known, **choices)
     parts = (texts[:train], texts[train:]) if source.in_order else split_by(texts, source.key, held_out, seed)
-    return Corpus(name, *parts, sets, synthetic=True)
+    return Corpus(name, *parts, sets, synthetic=True, licence=LICENCE)

@@ -13,7 +13,7 @@ from core.errors import read_all
 from core.example import Example
 from core.settings import Count, check
 from data.corpus import Corpus, refuse_shared, score_published
-from data.download import require_file
+from data.download import join_licences, require_file
 from data.files import load_examples
 from meta_eval.scored_set import ScoredSet
 
@@ -39,7 +39,9 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     rated_concepts = (_same(example) for each in rated for example in each.examples)
     refuse_shared("a rated concept set must not be one to train on too, but {} are", named, rated_concepts)
     held_out = {example.group: example for example in reversed(development)}
-    return Corpus("commongen", sentences[:train], tuple(reversed(held_out.values())), rated, synthetic=False)
+    licence = join_licences(["commongen_train/"])
+    parts = sentences[:train], tuple(reversed(held_out.values()))
+    return Corpus("commongen", *parts, rated, synthetic=False, licence=licence)
 
 
 def load_references(root: Path | str, part: str, download: bool = False) -> tuple[Example, ...]:

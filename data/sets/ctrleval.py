@@ -11,7 +11,7 @@ from core.errors import SettingError, format_value, read_all
 from core.example import Example
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
-from data.download import require_file
+from data.download import join_licences, require_file
 from data.files import load_examples
 from data.numeric import parse_number
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
@@ -60,7 +60,8 @@ def ctrleval(
     rated, *found = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
     texts = [example for each in found for example in each]
     parts, released = split_share(texts, TEXT, held_out_fraction, seed), partial(require_file, root, IWF, download)
-    return Corpus(rated.name, *parts, (rated,), synthetic=False, iwf=released)
+    licence = join_licences(["attributes/"])
+    return Corpus(rated.name, *parts, (rated,), synthetic=False, iwf=released, licence=licence)
 
 
 def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> ScoredSet:

@@ -9,7 +9,7 @@ from core.errors import read_all
 from core.example import Example
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share
-from data.download import find_file, require_file
+from data.download import find_file, join_licences, require_file
 from data.files import load_examples
 from data.records import check_rows, layout
 from data.sentences import split_at_marks
@@ -188,7 +188,10 @@ def public_corpus(
     train, held_out = split_share(split_texts, lambda e: e.turns or e.text, held_out_fraction, seed)
     train = (*train, *whole_texts)
     held_out = (*held_out, *held_out_texts)
-    return Corpus(name or "+".join(names), train, held_out, sets, synthetic=False)
+    dialogues = [f"dialogue/{file}." for each in training for file in TRAINING_FILES.get(each, ())]
+    stories = ["roc_stories/roc_plain."] if "roc_stories" in training else []
+    licence = join_licences([*dialogues, *stories])
+    return Corpus(name or "+".join(names), train, held_out, sets, synthetic=False, licence=licence)
 
 
 def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSet:

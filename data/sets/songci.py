@@ -9,7 +9,7 @@ from typing import Any
 
 from core.example import Example
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
-from data.download import require_file
+from data.download import join_licences, require_file
 from data.files import load_examples
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,8 @@ def songci(
 ) -> Corpus:
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem."""
     poems = load_songci(root, download)
-    return Corpus("songci", *split_share(poems, attrgetter("group"), held_out_fraction, seed), (), synthetic=False)
+    parts = split_share(poems, attrgetter("group"), held_out_fraction, seed)
+    return Corpus("songci", *parts, (), synthetic=False, licence=join_licences(["songci/"]))
 
 
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:

@@ -21,7 +21,8 @@ from cdm import discriminative, negatives
 from cdm.concepts import check_exchangeable, exchange_concepts, find_known
 from cdm.discriminative import POOLINGS, ClassifierPooler, DiscriminativeCDM, MomentumPooling, Steps, find_steps
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
-from cdm.negatives import Negatives, sample_negatives
+from cdm.negatives import Negatives, NegativeSampler, sample_negatives
+from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from core.errors import SettingError
@@ -95,8 +96,9 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             "pooler": plan.pooler.negatives,
         },
         folders={"pooler": pooler},
+        metrics_of=list_metrics(discriminators),
         figures=tables.list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
-        synthetic=data.synthetic,
+        data=data,
     )
 
 
@@ -185,12 +187,14 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: Negati
             known = find_known(spell(get_turns(data.train), pair.spelling))
             found = exchange_concepts(pair, chosen, known, settings.sampling, run.seed)
         else:
+            sampler = NegativeSampler.prepare(
+                pair, chosen, settings.strategy, settings.sampling, seed=run.seed, graphs=graphs
+            )
             with run.progress("sampling negatives", len(chosen)) as advance:
-                found = sample_negatives(
-                    pair, chosen, settings.strategy, settings.sampling, run.seed, advance=advance, graphs=graphs
-                )
+                found = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(found, f"model.negatives.strategy is {settings.strategy}", chosen, run.seed, pair.given)
-        (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
+        if run.stages.first:
+            (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
 
     depends = {
         **trained.identity,
@@ -202,7 +206,7 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: Negati
         "seed": run.seed,
     }
     with run.timed("sampling negatives"):
-        folder = run.stages.get("negatives", depends, build)
+        folder = run.stages.get("negatives", depends, build, together=True)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
 
 
@@ -307,6 +311,13 @@ def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[
     }
 
 
+def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[str]]:
+    """The rows of agreement that each trained model scores; the pair and its pooler score those of the momentum."""
+    momentum = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
+    rows: dict[str, Sequence[str]] = {judge.name: [row] for row, judge in discriminators.items()}
+    return {**rows, "amateur": momentum, "expert": momentum, "pooler": ["cdm_discriminative_classifier"]}
+
+
 class ReadDialogues(NamedTuple):
     """Rated dialogues as the pair read them, which all poolings share."""
 
@@ -318,11 +329,13 @@ def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> 
     """The steps of rated dialogues, a stage."""
 
     def build(folder: Path) -> None:
-        discriminative.save_steps(folder / "steps.npz", find_steps(trained.pair, tokenised))
+        steps = find_steps_on_all(trained.pair, tokenised, folder, run.trainer)
+        if run.stages.first:
+            discriminative.save_steps(folder / "steps.npz", steps)
 
     depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
     with run.timed("momentum"):
-        folder = run.stages.get("momentum", depends, build)
+        folder = run.stages.get("momentum", depends, build, together=True)
         return ReadDialogues(tokenised, discriminative.load_steps(folder / "steps.npz"))
 
 

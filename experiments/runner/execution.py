@@ -30,7 +30,7 @@ from experiments.runner.journal import quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_allowed, check_trusted, leaves
-from judge.report import page, results
+from judge.report import model_cards, page, results
 from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -221,6 +221,7 @@ def _deliver(outcome: Outcome, about: Mapping[str, Any], config: DictConfig, fol
     found = results.results(outcome, about)
     results.write_plots(outcome, folder, config.plots)
     results.write_models(outcome, folder)
+    model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
     results.write_tables(outcome, folder)
     page.write_report(outcome, found, OmegaConf.to_yaml(config), folder)

@@ -282,6 +282,7 @@ def test_three_aspects_come_from_two_discriminators(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found.values[aspect], expected.values["quality"])
     assert [bool(reason) for reason in found.reasons] == [False, False, True]
     assert found.signature == metric.signature == f"{quality.signature} + {label.signature}"
+    (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="must be the folder of a trained discriminator"):
         DisScore.from_pretrained(tmp_path / "none", tmp_path / "label")
 

@@ -171,9 +171,11 @@ def test_the_pooler_learns_negatives_of_a_rule(
     assert not set(scored[3]) & {*scored[2], *scored[1]}
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
 def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
     kept: Run, trained: TrainedPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kept = replace(kept, trainer=QUIET)
     pooler = get_pooler(kept, trained, CORPUS, PoolerPlan(6))
     fitted = replace(ClassifierPooler.load(pooler / "pooler.json"), auc=0.51)
     rows = make_discriminative(trained.pair, fitted)

@@ -23,6 +23,7 @@ from judge.tables import Table
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from tests.experiments.conftest import show_nothing
+from tests.experiments.runner.wandb_service import sync
 
 pytestmark = pytest.mark.filterwarnings("default")
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -117,16 +118,20 @@ def find_file(folder: Path) -> Path:
     return file
 
 
-def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
+def make_outcome() -> Outcome:
+    """Agreement of one metric over all texts and within systems."""
     estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
     estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
     about: dict[str, Any] = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False}
     row = Agreement(metric="cdm_generative_bert", set="fed", aspect="coherence", **about, **estimates)
     within = replace(row, grouping="per_system", spearman=Estimate(0.9, 0.8, 1.0))
-    outcome = Outcome(signature="", tables=[tabulate_agreement([row, within])], figures={"loss": 2.5})
+    return Outcome(signature="", tables=[tabulate_agreement([row, within])], figures={"loss": 2.5})
+
+
+def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
     tracking = WandbTracking("test", None, "offline", [])
     tracking.open(tmp_path, "test", {"model": {"gamma": 0.5}})
-    tracking.publish(outcome, tmp_path)
+    tracking.publish(make_outcome(), tmp_path)
     tracking.close(0)
     summary = read_summary(find_file(tmp_path))
     place = "agreement/fed/coherence/cdm_generative_bert"
@@ -140,6 +145,17 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
         f"{place}/kendall": 0.1,
         "figures/loss": 2.5,
     }
+
+
+def test_wandb_itself_reads_agreements_with_their_ends_and_the_settings(tmp_path: Path) -> None:
+    tracking = WandbTracking("test", None, "offline", [])
+    tracking.open(tmp_path, "test", {"model": {"negatives": {"gamma": 0.5}}})
+    tracking.publish(make_outcome(), tmp_path)
+    tracking.close(0)
+    summary, config = sync(find_file(tmp_path).parent, tmp_path)
+    place = "agreement/fed/coherence/cdm_generative_bert/spearman"
+    assert [summary[f"{place}{ending}"] for ending in ("", "_low", "_high")] == [0.6, 0.4, 0.8]
+    assert config == {"model": {"negatives": {"gamma": 0.5}}}
 
 
 def test_the_jobs_of_a_sweep_are_one_group_and_named_by_what_varies(run_here: Callable[..., int], tmp_path: Path):
