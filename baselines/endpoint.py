@@ -23,7 +23,7 @@ from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandl
 
 from pydantic import Field, ValidationError
 
-from baselines.verdicts import IS_YES, SCHEMAS, Form
+from baselines.verdicts import IS_YES, Form
 from core.errors import SettingError, broken_rules, check_names, printable
 from core.hosts import is_this_machine
 from core.settings import Count, NonNegative, Positive, Seed, Size, Text, check, checked_dataclass
@@ -39,6 +39,17 @@ AGAIN = {408, 409, 429}  # statuses after which a question is asked again; those
 SHORTEST_SECRET = 4  # characters
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
 TOP = 20  # alternatives asked for; the most that hosted endpoints give
+
+
+def _schema(name: str, **kind: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+
+
+SCHEMAS: dict[Form, dict[str, Any]] = {  # of answers that are a verdict alone, where an endpoint takes them
+    "number": _schema("rating", type="integer"),  # not every endpoint takes its limits; beyond them it is unread
+    "letter": _schema("choice", type="string", enum=["A", "B", "C"]),
+    "word": _schema("answer", type="string", enum=["yes", "no"]),
+}
 
 
 class ChatFault(Exception):  # noqa: N818, a reason why there is no score
