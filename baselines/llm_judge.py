@@ -254,6 +254,11 @@ class LLMJudge(BaseMetric):
         pool, before = ThreadPoolExecutor(self.parallel), len(self.failed)
         try:
             found = list(pool.map(lambda each: self._ask(*each), asked))
+        except BaseException:  # Ctrl-C, or a fault of the endpoint: nobody waits for what is being asked
+            pool.shutdown(wait=False, cancel_futures=True)
+            for chat in self.chats:
+                chat.stop()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
         failed = self.failed[before:]

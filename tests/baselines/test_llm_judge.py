@@ -56,6 +56,9 @@ class Scripted:
     depends: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
+    def stop(self) -> None:
+        pass
+
     def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
         del form
         self.asked.append(f"{question}#{repeat}" if repeat else question)
