@@ -712,3 +712,14 @@ def test_columns_of_chosen_answers_must_exist(tmp_path: Path) -> None:
         read_preferences(path, {"chosen": "good", "rejected": "bad", "winner": "good"})
     with pytest.raises(InputError, match=r"found good, bad: .*data.columns.chosen"):
         read_preferences(path)
+
+
+def test_an_empty_output_is_an_empty_answer_and_a_missing_one_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.json"
+    rows = [{"instruction": f"Do {i}.", "output": text, "generator": "new"} for i, text in enumerate(["Done.", ""])]
+    path.write_text(json.dumps(rows))
+    assert [(each.text, each.is_empty) for each in read_scored(path).examples] == [("Done.", False), ("", True)]
+    path.write_text(json.dumps([rows[0], {**rows[1], "output": None}]))
+    found = read_scored(path)
+    assert len(found) == 1
+    assert found.notes[0].endswith("1 without a text left out")
