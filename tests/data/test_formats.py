@@ -708,7 +708,7 @@ def test_columns_of_chosen_answers_must_exist(tmp_path: Path) -> None:
     path.write_text('{"good": "a", "bad": "b"}\n')
     with pytest.raises(InputError, match='columns needs the column "worse" for rejected, found only good, bad'):
         read_preferences(path, {"chosen": "good", "rejected": "worse"})
-    with pytest.raises(SettingError, match="^winner is not a setting of data.columns of chosen"):
+    with pytest.raises(SettingError, match=r"^winner is not a setting of data.columns of chosen"):
         read_preferences(path, {"chosen": "good", "rejected": "bad", "winner": "good"})
     with pytest.raises(InputError, match=r"found good, bad: .*data.columns.chosen"):
         read_preferences(path)
