@@ -254,17 +254,17 @@ class LLMJudge(BaseMetric):
         asked = list(product(self.chats, range(self.repeats), questions))
         pool, before = ThreadPoolExecutor(self.parallel), len(self.failed)
         found: list[Answer] = []
-        is_interrupted = False
         try:
             with step("asking", len(asked)) as advance:
                 for answer in pool.map(lambda each: self._ask(*each), asked):
                     found.append(answer)
                     advance(1)
-        except KeyboardInterrupt:
-            is_interrupted = True
+        except BaseException:  # Ctrl-C, or a fault of the endpoint: nobody waits for what is being asked
+            pool.shutdown(wait=False, cancel_futures=True)
+            for chat in self.chats:
+                chat.stop()
             raise
-        finally:
-            pool.shutdown(wait=not is_interrupted, cancel_futures=True)  # an endpoint may take minutes to answer
+        pool.shutdown()
         failed = self.failed[before:]
         if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
             raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")

@@ -32,7 +32,7 @@ from data.columns import (
     list_ratings,
 )
 from data.formats.found import Found, iterate_objects
-from data.formats.recognition import recognise
+from data.formats.recognition import recognise, recognise_chosen
 from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, has_words, order_words
 from data.records import are_of_several, check_example, check_id, name_number, require_none
 from data.table_files import DELIMITERS, LISTS
@@ -112,10 +112,18 @@ class InputFile:
 
     @cached_property
     def found(self) -> Found | None:
-        """What a file of another tool holds; None for one of ours, and where `columns` say how it is read."""
-        if self.columns or self.aligned or self.records is not None:
+        """What a file of another tool holds; None for one of ours, and where `columns` say how it is read.
+
+        Columns may name chosen and rejected answers, which are then read as those of other tools are.
+        """
+        if self.aligned or self.records is not None:
+            return None
+        is_of_pairs = {"chosen", "rejected"} <= {name for name, _ in self.columns}
+        if self.columns and not is_of_pairs:
             return None
         self.check_unchanged()
+        if is_of_pairs:
+            return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns)
         return recognise(self.path, self.split)
 
     @cached_property
@@ -307,26 +315,27 @@ def _name_records(
 ) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
     """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
     is_table, is_typed = file.form in DELIMITERS, file.form in TYPED
+    columns = file.columns if file.found is None else ()  # chosen and rejected answers are named already
     seen: dict[str, None] = {}
     for line, record in read_objects(file, faults):
-        if record.keys() <= PLAIN and not (file.columns or is_table or is_typed):
+        if record.keys() <= PLAIN and not (columns or is_table or is_typed):
             yield line, record, {}, []
             continue
-        if not (seen or file.columns) and {"system_a", "system_b"} <= record.keys():
+        if not (seen or columns) and {"system_a", "system_b"} <= record.keys():
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
-            header, is_readable = check_header(file.columns, list(record))
+            header, is_readable = check_header(columns, list(record))
             faults += [fault(file.path, 1, problem) for problem in header]
             if not is_readable:
                 return  # every row would have the same fault
-        record = add_nested(record, file.columns)
+        record = add_nested(record, columns)
         if not seen.keys() >= record.keys():
             seen.update(dict.fromkeys(record))
             if problems := count_columns(seen):
                 raise InputError([*faults, fault(file.path, line, problems[0])])
-        yield line, *read_cells(record, file.columns, is_table, is_typed)
+        yield line, *read_cells(record, columns, is_table, is_typed)
     if seen and not is_table:
-        faults += [fault(file.path, 0, problem) for problem in find_absent(file.columns, list(seen))]
+        faults += [fault(file.path, 0, problem) for problem in find_absent(columns, list(seen))]
 
 
 def _repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
@@ -337,10 +346,14 @@ def _repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
         return []
     faults: list[str] = []
     first_line: dict[str, int] = {}
+    first_text: dict[str, object] = {}
     for line, record, _, _ in _name_records(file, []):
         name = name_number(record.get("id")) or str(line)
         if isinstance(name, str) and hash(name) in repeated:
-            faults += [fault(file.path, line, problem) for problem in check_id(name, line, first_line)]
+            text = record.get("text") or record.get("turns")
+            is_same = first_text.setdefault(name, text) == text and "id" in record
+            hint = ": rows by rater, with one text, are for judge agree, which joins and scores them" if is_same else ""
+            faults += [fault(file.path, line, f"{problem}{hint}") for problem in check_id(name, line, first_line)]
     return faults
 
 

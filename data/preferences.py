@@ -124,8 +124,10 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
     """
     file = InputFile.of(path, columns=columns)
     faults: list[str] = []
-    check_names((name for name, _ in file.columns if not name.startswith(JUDGE)), FIELDS, "data.columns of judgements")
-    if file.found is not None:
+    if file.found is None:
+        names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
+        check_names(names, FIELDS, "data.columns of judgements")
+    else:
         if not file.found.pairs:
             raise InputError([fault(file.path, 0, f"judgements of two systems are needed, found {file.found}")])
         given = check_preferences(file.path, file.found.pairs, faults)
@@ -212,7 +214,8 @@ def _check_first(path: Path, rows: Sequence[Mapping[str, Any]], keys: Sequence[s
         hint = "give data.outputs=FILE beside judgements, or metric=llm_judge to judge the texts"
         raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
     known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}"
-    raise InputError([fault(path, 0, f"{rule} {known}: data.columns.system_a=COLUMN names a column")])
+    hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
+    raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 
 def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[str]:

@@ -11,6 +11,7 @@ PAIRS = layout({"chosen": Any, "rejected": Any}, chosen_model=str, rejected_mode
 MESSAGES = layout({"chosen_messages": Any, "rejected_messages": Any}, chosen_model=str, rejected_model=str)
 LABELLED, COMPLETIONS = (layout({key: str | list[Any], "label": bool}) for key in ("messages", "completion"))
 PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
+REFERENCES = ("references", "reference")
 TURN = "\n\nAssistant:"
 
 
@@ -25,6 +26,8 @@ def read_pairs(rows: Located, path: Path) -> Rows:
     for line, row in rows:
         a, b = [*(PAIRS if "chosen" in row else MESSAGES).model_fields][:2]
         context = next((text for key in PROMPTS if (text := _read_messages(row.get(key)))), None)
+        references = next((row[key] for key in REFERENCES if row.get(key)), None)
+        of_input = {"group": groups[line], "context": context, "references": references}
         named = [row.get("chosen_model") or "chosen", row.get("rejected_model") or "rejected"]
         if named[0] == named[1]:
             named = ["chosen", "rejected"]
@@ -36,7 +39,7 @@ def read_pairs(rows: Located, path: Path) -> Rows:
                 raise refuse(path, line, f'"{key}" must hold an answer, found {describe(row[key])}')
             sides.append({name if len(texts) == 1 else f"{name} {i}": each for i, each in enumerate(answers, 1)})
         for system, answer in {**sides[0], **sides[1]}.items():
-            yield line, {"system": system, "group": groups[line], "context": context, **answer}
+            yield line, {"system": system, **of_input, **answer}
         for better, worse in product(*sides):
             yield line, {"group": groups[line], "system_a": better, "system_b": worse, "winner": "a"}
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core.errors import InputError, SettingError, check_names, fault
 from core.example import hint_column
 from core.signature import join_settings
@@ -151,6 +153,8 @@ def agree(
     scored = add_scores(examples, planned, kept)
     if cues and CHEAP_CUES in scored.scores:
         raise SettingError(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
+    order = order_by_name(scored)
+    scored = scored.take(order)
     split = negate(scored, comparison.lower_is_better).split_aspects()
     labels = study_labels(split, labelling, resampling)
     shown = add_cheap_cues(split, resampling.seed) if cues else split
@@ -175,13 +179,27 @@ def agree(
     notes = (*said, *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *labels.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
-        scored=shown,
+        scored=shown.take(np.argsort(order)),
         rows=tuple(rows),
         rankings=tuple(rankings),
         raters=rater_tables(scored, split, comparison, resampling),
         labels=labels,
         notes=(*notes, *bound_answer(answer_question(rankings, rows))),
     )
+
+
+def order_by_name(scored: ScoredSet) -> list[int]:
+    """The places of the examples by input, system and id, since random draws number rows: their order decides nothing.
+
+    Shorter names come first, so that 10 follows 9.
+    """
+
+    def name_example(place: int) -> list[tuple[int, str]]:
+        example = scored.examples[place]
+        names = (example.group or example.id, example.system or "", example.id)
+        return [(len(name), name) for name in names]
+
+    return sorted(range(len(scored)), key=name_example)
 
 
 def check_rated(scored: ScoredSet) -> None:
