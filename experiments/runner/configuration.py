@@ -1,7 +1,7 @@
 """Configuration: what the runner checks in the settings that Hydra composed, and how it names them in messages."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hydra.errors import InstantiationException
@@ -82,16 +82,15 @@ def find_setting(place: str, unresolved: Mapping[str, Any]) -> str | None:
             return None
         node = node[key]
         keys.append(key)
-        reference = REFERENCE.fullmatch(node) if isinstance(node, str) else None
-        if reference:
+        while isinstance(node, str) and (reference := REFERENCE.fullmatch(node)):
             keys = reference[1].split(".")
-            node = _select(reference[1], unresolved)
+            node = _select(keys, unresolved)
     return ".".join(keys)
 
 
-def _select(place: str, unresolved: Mapping[str, Any]) -> Any:
+def _select(keys: Sequence[str], unresolved: Mapping[str, Any]) -> Any:
     node: Any = unresolved
-    for key in place.split("."):
+    for key in keys:
         node = node[key] if isinstance(node, Mapping) and key in node else None
     return node
 

@@ -130,6 +130,10 @@ def test_a_fault_of_a_common_setting_names_it(settings: list[str], message: str)
         ),
         (["+exp=guided_text", "data=builtin_reviews", "ks=[0]"], "ks[0] must be greater than or equal to 1, but is 0"),
         (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
+        (
+            ["+exp=guided_text", "data=builtin_reviews", "model.generator.schedule.epochs=0"],
+            "model.generator.schedule.epochs must be greater than or equal to 1, but is 0",
+        ),
     ],
 )
 def test_a_fault_of_an_argument_names_the_setting_that_is_typed(settings: list[str], message: str) -> None:
