@@ -24,7 +24,7 @@ def cards(run: Run, data: Corpus, metrics: Mapping[str, Metric], settings: Audit
     if not place.is_dir():
         raise SettingError(f"folder must be an existing folder, but there is no {folder}")
     with run.timed("audit"):
-        found = audit(data.rated, metrics, cues=run.cues, stages=run.stages, **asdict(settings))
+        found = audit(data.rated, metrics, cues=run.cues, stages=run.stages.root, **asdict(settings))
     write_cards(place, found)
     synthetic = any(audited.rated.synthetic for audited in found.metrics.values())
     files = [place / "README.md"]

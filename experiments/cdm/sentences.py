@@ -27,5 +27,5 @@ def cdm_sentences(run: Run, data: Corpus) -> Outcome:
         signature=f"cdm_sentences|data={data.name}",
         figures={"dialogues": len(data.train), "turns": len(turns), "sentences": len(sentences)},
         files=[path],
-        data=data,
+        synthetic=data.synthetic,
     )

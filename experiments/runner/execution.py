@@ -24,12 +24,13 @@ from core.errors import InputError, MissingModelError, SettingError
 from core.extras import named_extras
 from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
-from experiments.runner import hardware, terminal
+from experiments.runner import hardware
 from experiments.runner.configuration import build_experiment, name_settings, resolve
 from experiments.runner.journal import quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_allowed, check_trusted, leaves
+from judge import terminal
 from judge.report import model_cards, page, results
 from judge.tables import Table, literal
 
@@ -89,7 +90,7 @@ def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Pat
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
         return BAD_INPUT
     log.error("%s", trace, extra={"unseen": True})  # on the terminal
-    terminal.say_failure(error, f"the traceback is in {_short(folder)}/run.log")
+    terminal.say(terminal.describe_failure(error, f"the traceback is in {_short(folder)}/run.log"))
     return FAILED
 
 

@@ -17,8 +17,9 @@ from omegaconf import DictConfig, OmegaConf
 from core.errors import InputError, SettingError, causes
 from data.corpus import Corpus
 from data.download import PUBLIC_FILES
-from experiments.runner import hardware, terminal
+from experiments.runner import hardware
 from experiments.runner.configuration import name_settings
+from judge import terminal
 from judge.tables import Table
 from models.devices import count_weights
 from models.encoders import encoder_source

@@ -56,7 +56,9 @@ def test_momentum_by_a_trainer_is_that_of_a_plain_call(pair: Pair, dialogues: Di
 class KilledInPart(Callback):
     """Stops a prediction in a part, as a kill would."""
 
-    def on_predict_batch_start(self, trainer: Trainer, pl_module: Any, batch: Any, *_: int) -> None:
+    def on_predict_batch_start(
+        self, trainer: Trainer, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
         if batch.number == 1:
             raise RuntimeError("killed")
 
@@ -67,7 +69,9 @@ class Watcher(Callback):
     def __init__(self) -> None:
         self.read: list[int] = []
 
-    def on_predict_batch_start(self, trainer: Trainer, pl_module: Any, batch: Any, *_: int) -> None:
+    def on_predict_batch_start(
+        self, trainer: Trainer, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
         self.read.append(batch.number)
 
 
@@ -90,7 +94,7 @@ def test_the_processes_share_the_parts_whatever_their_number(tmp_path: Path) -> 
     data = PartDataModule(parts, tmp_path)
     read: list[int] = []
     for process in range(3):
-        data.trainer = Process(process)
+        data.trainer = Process(process)  # pyright: ignore[reportAttributeAccessIssue]
         read += [part.number for part in data.predict_dataloader()]
     assert read == [0, 3, 1, 2]
     assert split_into_parts(0) == []

@@ -13,13 +13,11 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from core.configs import CONFIGS
 from core.errors import check_names
-from experiments.runner.configuration import compose_run, expand_sweep
-from experiments.runner.words import as_settings, descriptions
 from judge.cli import VERBS, list_flags, name_metrics
 from judge.flags import Words
 from judge.metrics import read_config
+from tests.composing import compose_run, expand_sweep, list_misfits
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -82,21 +80,22 @@ def test_names_of_the_paper_maps_exist(name: str):
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The config folder, and one with the files that docs/extend.md adds."""
+def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config folder with the files that docs/extend.md adds."""
     folder = tmp_path_factory.mktemp("extended")
     for name, content in re.findall(r"^File `configs/([^`]+)`:\n\n```yaml\n(.*?)```", EXTEND, re.DOTALL | re.MULTILINE):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
-    return CONFIGS, folder
+    return folder
 
 
 @pytest.mark.parametrize("command", commands())
-def test_commands_compose(command: str, folders: tuple[Path, Path]):
-    words = [word for word in shlex.split(command) if word != "-m"]
-    settings = as_settings(words, descriptions(folders), "-m " in command)
-    job = expand_sweep(settings, folders)[0] if "-m " in command else settings
-    assert compose_run(job, folders, allow=OF_THE_EXAMPLES).experiment._target_
+def test_commands_compose(command: str, extension: Path) -> None:
+    settings = [word for word in shlex.split(command) if word != "-m"]
+    job = expand_sweep(settings, extension)[0] if "-m " in command else settings
+    config = compose_run(job, extension)
+    assert config.experiment._target_
+    assert not list_misfits(OmegaConf.to_container(config))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("command", verb_commands())

@@ -33,8 +33,10 @@ model.guided.judge.training.epochs=1
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `+exp=models` on few texts: its models know next to nothing."""
     folder = tmp_path_factory.mktemp("tiny")
-    with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
-        assert main(["+exp=models", f"outputs={folder}", *SMALL.split()]) == 0
+    words = ["experiments/run.py", "+exp=models", f"outputs={folder}", *SMALL.split()]
+    with patch.dict(os.environ), patch.object(sys, "argv", words), pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 0
     return folder / "tiny"
 
 
