@@ -69,7 +69,7 @@ def build_page(models: DemoModels, settings: DemoSettings) -> Any:
     with gr.Blocks(title="Judging generated text", analytics_enabled=False) as page:
         gr.Markdown("# Judging generated text")
         warning = f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>." if models.notes else ""
-        gr.HTML(f"<p>{INTRODUCTION}{warning}</p>", padding=False)
+        gr.HTML(f"<p>{INTRODUCTION}{warning}</p>")
         for name, build_tab in (("Steer", build_steer_tab), ("Judge", build_judge_tab), ("Compare", build_compare_tab)):
             with gr.Tab(name):
                 build_tab(models, settings)
@@ -133,7 +133,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
             for side in SIDES
         ]
     gr.Markdown("Click on a token to see its candidates. A colour says whether guidance made it likelier.")
-    shown, state = gr.HTML(elem_classes="result", padding=False), gr.State(opening)
+    shown, state = gr.HTML(elem_classes="result"), gr.State(opening)
 
     def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
         try:
@@ -201,7 +201,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     if len(models.metrics) <= 3:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
     score = gr.Button("Score", variant="primary")
-    shown = gr.HTML(elem_classes="result", padding=False)
+    shown = gr.HTML(elem_classes="result")
 
     def on_score(
         text: str, is_dialogue: bool, prefix: str, label: str, references: str, context: str, chosen: list[str]
@@ -245,7 +245,7 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     gr.Examples([[[str(EXAMPLES / "summaries.jsonl")]]], files, example_labels=named, label="an example to click")
     metric = gr.Dropdown(list(models.metrics), value="word count", label="metric")
     button = gr.Button("Compare", variant="primary")
-    shown = gr.HTML(elem_classes="result", padding=False)
+    shown = gr.HTML(elem_classes="result")
 
     def on_compare(files: list[str] | None, metric: str) -> str:
         def show() -> str:
