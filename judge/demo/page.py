@@ -238,7 +238,7 @@ def name_example(source: str, example: Example) -> str:
 def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Compares the systems of one file, or of a file for each."""
     gr.Markdown(COMPARED)
-    gr.Markdown(FILES, elem_classes="hint")
+    gr.Markdown(FILES)
     types = [".jsonl", ".csv", ".tsv"]
     files = gr.File(label="one file, or one for each system", file_count="multiple", file_types=types, height=140)
     named = ["summaries of ten articles by two systems"]
