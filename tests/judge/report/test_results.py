@@ -85,7 +85,7 @@ def test_a_folder_of_other_things_is_not_written_into(tmp_path: Path) -> None:
     results.check_run_folder(tmp_path)
     (tmp_path / "thesis.tex").touch()
     for path in (tmp_path, tmp_path / "thesis.tex"):
-        with pytest.raises(SettingError, match="hydra.run.dir must be a "):
+        with pytest.raises(SettingError, match=r"hydra\.run\.dir must be a "):
             results.check_run_folder(path)
     (tmp_path / "link").symlink_to(tmp_path / "thesis.tex")
     (tmp_path / results.MARK).symlink_to(tmp_path / "thesis.tex")
