@@ -363,7 +363,8 @@ class EndpointChat:
             after = None
             try:
                 left = max(deadline - time.monotonic(), 1e-3)
-                status, after, answer = post(self.url, body, self.headers, left, self.is_reached, self._watch)
+                sent = (self.url, body, self.headers, left)
+                status, after, answer = post(*sent, is_reached=self.is_reached, watch=self._watch)
             except ConnectionError as error:  # cut, or never made
                 fault = ChatFault(f"the endpoint failed: {self._shown(str(error))}", "connection", passes=True)
             else:
