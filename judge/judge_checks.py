@@ -11,9 +11,9 @@ import numpy as np
 from core.errors import SettingError, check_names
 from core.example import SHOWN
 from judge.agreement_tables import describe_enough
-from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled
+from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled, weigh_texts
 from judge.tables import Row, Table, format_cell, format_number, join_names, pick, tabulate
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.gates import Condition, GateResult, decide, find_confidence, read_conditions
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling
@@ -120,12 +120,20 @@ class JudgeChecks:
 
 
 def check_judges(
-    scored: ScoredSet, labelling: Labelling, settings: CheckSettings, resampling: Resampling
+    scored: ScoredSet,
+    labelling: Labelling,
+    settings: CheckSettings,
+    resampling: Resampling,
+    probabilities: Mapping[str, float] | None = None,
 ) -> JudgeChecks:
     """The checks of the judges of each labelled aspect.
 
+    `probabilities` are those with which labelled texts were drawn, by id: where they differ, judges side by side
+    and the gate count each text by its inverse, slices do not.
+
     Raises SettingError for an unknown column, baseline or condition, and for a gate where no judge gives labels.
     """
+    drawn = probabilities or {}
     judged = [each for each in list_labelled(scored, labelling) if each.judged]
     conditions = read_conditions(settings.fail_if) if settings.fail_if else []
     if conditions and not judged:
@@ -141,16 +149,18 @@ def check_judges(
     slices: dict[tuple[str, str], Sequence[tuple[SliceAgreement, Row]]] = {}
     for each in judged:
         if len(each.judged) > 1:
-            pairs[each.aspect] = _compare(each, settings, resampling)
+            pairs[each.aspect] = _compare(each, settings, resampling, drawn)
         if len(each.people) > 1:
             unity[each.aspect] = measure_by_unity(each.people, each.consensus, each.judged, each.rated.layout)
         for name in each.judged if settings.by is not None else ():
-            slices[each.aspect, name] = _slice(scored, each, name, labelling, settings.by or "", resampling)
-    gate = hold_gate(judged, conditions, settings)
+            slices[each.aspect, name] = _slice(scored, each, name, labelling, settings.by or "", resampling, drawn)
+    gate = hold_gate(judged, conditions, settings, drawn)
     return JudgeChecks(settings, pairs, unity, slices, gate)
 
 
-def _compare(of: LabelledAspect, settings: CheckSettings, resampling: Resampling) -> list[JudgeDifference]:
+def _compare(
+    of: LabelledAspect, settings: CheckSettings, resampling: Resampling, drawn: Mapping[str, float]
+) -> list[JudgeDifference]:
     lengths = np.array([len(each.full_text) for each in of.rated.examples], dtype=np.float64)
     return compare_judges(
         of.consensus,
@@ -158,6 +168,7 @@ def _compare(of: LabelledAspect, settings: CheckSettings, resampling: Resampling
         of.labels,
         of.rated.layout,
         lengths=lengths if lengths.any() else None,
+        weights=weigh_texts(of, drawn),
         margin=settings.margin,
         level=settings.level,
         seed=resampling.seed,
@@ -181,7 +192,13 @@ def list_slices(scored: ScoredSet, by: str) -> list[str]:
 
 
 def _slice(
-    scored: ScoredSet, of: LabelledAspect, name: str, labelling: Labelling, by: str, resampling: Resampling
+    scored: ScoredSet,
+    of: LabelledAspect,
+    name: str,
+    labelling: Labelling,
+    by: str,
+    resampling: Resampling,
+    drawn: Mapping[str, float],
 ) -> list[tuple[SliceAgreement, Row]]:
     """The agreement of a judge by slice, with the rates of all texts of a slice."""
     names = np.array(list_slices(scored, by))
@@ -192,7 +209,7 @@ def _slice(
     rows: list[tuple[SliceAgreement, Row]] = []
     for each in found:
         part = scored.take(np.flatnonzero(names == each.slice))
-        rates = correct_mean(part, name, of, labelling)
+        rates = correct_mean(part, name, of, labelling, drawn)
         shown = {"rate_by_judge": rates["by_judge"], "rate_by_people": rates["by_people"]}
         if len(of.rated) < len(scored):
             shown["corrected"] = rates["corrected"]
@@ -201,7 +218,10 @@ def _slice(
 
 
 def hold_gate(
-    judged: Sequence[LabelledAspect], conditions: Sequence[Condition], settings: CheckSettings
+    judged: Sequence[LabelledAspect],
+    conditions: Sequence[Condition],
+    settings: CheckSettings,
+    drawn: Mapping[str, float],
 ) -> list[GateResult]:
     """The outcome of each condition for each judge of each aspect; drops are those of judges beside the baseline."""
     wanted = [
@@ -215,7 +235,7 @@ def hold_gate(
     for of, name, condition in wanted:
         is_two_sided = condition.quantity == "harshness"
         confidence = find_confidence(settings.level, len(wanted), is_two_sided=is_two_sided)
-        quantity, kept = _measure(of, name, condition, settings.baseline)
+        quantity, kept = _measure(of, name, condition, settings.baseline, weigh_texts(of, drawn))
         layout = restrict(of.rated.layout, kept)
         estimate = quantity.estimate(layout, confidence)
         inputs = layout.input_count
@@ -224,21 +244,22 @@ def hold_gate(
 
 
 def _measure(
-    of: LabelledAspect, name: str, condition: Condition, baseline: str | None
+    of: LabelledAspect, name: str, condition: Condition, baseline: str | None, weights: Floats | None
 ) -> tuple[Linearised, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
     """The quantity of a condition, and the texts it rests on."""
     judge = of.judged[name]
     other = of.judged[str(baseline)] if condition.is_drop else judge
     kept = ~np.isnan(of.consensus + judge + other)
     people, labels = of.consensus[kept], judge[kept]
+    own = None if weights is None else weights[kept]
     if condition.is_drop:
-        differences = linearise_differences(people, labels, other[kept], of.labels)
+        differences = linearise_differences(people, labels, other[kept], of.labels, weights=own)
         return differences[condition.quantity.removesuffix(" drop")], kept
     if condition.quantity == "kappa":
-        return linearise_kappa(people, labels, of.labels, is_weighted=len(of.labels) > 2), kept
+        return linearise_kappa(people, labels, of.labels, is_weighted=len(of.labels) > 2, weights=own), kept
     if condition.quantity == "accuracy":
-        return linearise_mean((labels == people).astype(np.float64)), kept
-    return linearise_mean(labels - people), kept
+        return linearise_mean((labels == people).astype(np.float64), own), kept
+    return linearise_mean(labels - people, own), kept
 
 
 def _list_cells(aspect: str, found: JudgeDifference) -> Row:

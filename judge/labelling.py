@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from judge.correcting import note_sample
 from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest, compare_with_people
 from meta_eval.bootstrap import FEWEST_UNITS, Floats
+from meta_eval.designs import are_unequal, bound_mean, estimate_drawn
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
 from meta_eval.judge_pairs import find_constant
@@ -31,6 +32,7 @@ from meta_eval.labels import (
     find_consensus,
     find_labels,
 )
+from meta_eval.linearised import linearise_kappa, linearise_mean
 from meta_eval.prediction_powered import powered_mean, powered_rate
 from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
@@ -182,8 +184,17 @@ class LabelledAspect:
         return find_consensus(self.people, self.labels)
 
 
-def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling) -> LabelStudy:
-    """The agreement on labels of each judge that `list_labelled` finds; raises as it."""
+def study_labels(
+    scored: ScoredSet,
+    labelling: Labelling,
+    resampling: Resampling,
+    probabilities: Mapping[str, float] | None = None,
+) -> LabelStudy:
+    """The agreement on labels of each judge that `list_labelled` finds; raises as it.
+
+    `probabilities` are those with which labelled texts were drawn, by id: figures are then of all texts.
+    """
+    drawn = probabilities or {}
     agreement: dict[tuple[str, str], LabelAgreement] = {}
     single: dict[str, Sequence[SingleAgreement]] = {}
     corrected: list[Row] = []
@@ -195,14 +206,15 @@ def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling
         if not each.judged:
             continue
         if len(each.rated) < len(scored):
-            unlike |= check_samples(scored, each.aspect, [*each.judged])
+            unlike |= {} if drawn else check_samples(scored, each.aspect, [*each.judged])
             for system, part in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
                 for name in each.judged:
                     cells = {"aspect": each.aspect, "judge": name, "system": system}
-                    corrected.append({**cells, **correct_mean(part, name, each, labelling)})
+                    corrected.append({**cells, **correct_mean(part, name, each, labelling, drawn)})
         layout = each.rated.layout
         for name, found in each.judged.items():
-            agreement[each.aspect, name] = agree_on_labels(each.consensus, found, each.labels, layout, resampling)
+            own = agree_on_labels(each.consensus, found, each.labels, layout, resampling)
+            agreement[each.aspect, name] = weigh_by_design(own, each, name, drawn) if are_unequal(drawn) else own
             disagreements += _list_disagreements(each, name)
         constants[each.aspect] = _agree_by_constant(each, resampling)
         if len(each.people) > 1:
@@ -242,11 +254,58 @@ def check_samples(
     return found
 
 
-def correct_mean(texts: ScoredSet, name: str, of: LabelledAspect, labelling: Labelling) -> Row:
-    """The mean label of all texts by the judge, and by people, who labelled some."""
+def weigh_by_design(
+    found: LabelAgreement, of: LabelledAspect, name: str, probabilities: Mapping[str, float]
+) -> LabelAgreement:
+    """The agreement of a judge with each text counted by the inverse of its probability: that of all texts.
+
+    Counts, shares of single labels and the test against chance are those of the drawn texts.
+    """
+    judged = of.judged[name]
+    kept = ~np.isnan(of.consensus + judged)
+    people, labels, layout = of.consensus[kept], judged[kept], restrict(of.rated.layout, kept)
+    weights = (1 / _list_probabilities(of.rated, probabilities))[kept]
+    right = linearise_mean((people == labels).astype(np.float64), weights)
+    kappa = linearise_kappa(people, labels, of.labels, weights=weights)
+    weighted = linearise_kappa(people, labels, of.labels, is_weighted=True, weights=weights)
+    return replace(
+        found,
+        accuracy=bound_mean(right.value, right.variance(layout), layout, is_rate=True),
+        kappa=kappa.estimate(layout),
+        weighted_kappa=weighted.estimate(layout),
+        harshness=linearise_mean(labels - people, weights).estimate(layout),
+    )
+
+
+def weigh_texts(of: LabelledAspect, probabilities: Mapping[str, float]) -> Floats | None:
+    """The weight of each rated text of a drawn sample; None where all have the same chance."""
+    return 1 / _list_probabilities(of.rated, probabilities) if are_unequal(probabilities) else None
+
+
+def _list_probabilities(texts: ScoredSet, probabilities: Mapping[str, float]) -> Floats:
+    """The probability with which each text was drawn; raises SettingError for a labelled one without."""
+    if lost := [each.id for each in texts.examples if each.ratings and each.id not in probabilities]:
+        raise SettingError(f"every label needs the probability of its text, but {lost[0]} has none in the design")
+    return np.array([probabilities.get(each.id, np.nan) for each in texts.examples])
+
+
+def correct_mean(
+    texts: ScoredSet,
+    name: str,
+    of: LabelledAspect,
+    labelling: Labelling,
+    probabilities: Mapping[str, float] | None = None,
+) -> Row:
+    """The mean label of all texts by the judge, and by people, who labelled some, drawn with `probabilities`."""
     ratings, scores = texts.ratings(of.aspect), texts.values(name, of.aspect)
     judged, _ = assign_labels(scores, of.labels, (labelling.thresholds or {}).get(name))
     there, is_rate = ~np.isnan(judged), not np.setdiff1d(of.labels, (0, 1)).size
+    if probabilities:
+        chances = _list_probabilities(texts, probabilities)
+        drawn = estimate_drawn(ratings, scores, chances, texts.layout, is_rate=is_rate)
+        kept = restrict(texts.layout, there)
+        by_judge = share_interval(judged[there], kept) if is_rate else mean_over_inputs(judged[there], kept)
+        return {"texts": len(texts), "by_judge": by_judge, **drawn.cells}
     if is_rate:
         by_judge = share_interval(judged[there], restrict(texts.layout, there))
         by_people = powered_rate(ratings, scores, texts.layout)

@@ -12,19 +12,21 @@ from core.errors import InputError, SettingError, fault
 from data.cells import list_items, to_value
 from data.columns import RATING, SCORE, name_fields
 from data.files import InputFile, read_objects
-from data.numeric import to_number
+from data.numeric import is_missing, to_number
+from data.rater_rows import USUAL_RATERS
 from data.rating_words import GivenLevels
 from data.roles import Roles, find_roles, gather_judges, holds_texts
-from data.scored import ScoredFile, read_scored
+from data.scored import ScoredFile, add_outputs, read_scored
 from judge.inputs import GIVEN, RULE, Columns, Frame, Source, read
 from judge.label_joins import GivenLabels, add_epochs, choose_people, join_labels, name_source
+from judge.label_sheets import ITEM, LABEL, PROBABILITY, read_design
+from judge.label_sheets import SHOWN as SHEET_TEXTS
 from meta_eval.scored_set import ScoredSet
 
 Names: TypeAlias = str | Sequence[str]
-Labels: TypeAlias = Path | str | Sequence[Mapping[str, Any]] | Frame
+Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
 Rows: TypeAlias = list[dict[str, Any]]
 LABELS = Path("labels")  # names labels in memory in messages
-PROBABILITY = "probability"  # the column of a sheet with which each of its rows was drawn
 TEXT_FIELDS = ("text", "turns")
 PEEK = 100  # rows whose keys say what a file has
 
@@ -37,7 +39,8 @@ def read_verdicts(
     people: Names = (),
     judges: Names = (),
     labels: Labels | None = None,
-    has_metrics: bool = False,
+    scores: Mapping[str, Path | str] | None = None,
+    needs: Collection[str] = ("people", "judges"),
 ) -> tuple[ScoredSet, dict[str, float]]:
     """The examples of a source with the ratings of people and the scores of judges, and probabilities of a sheet.
 
@@ -46,29 +49,52 @@ def read_verdicts(
         columns, levels: as in `judge.read`.
         people: columns, scorers or raters that are people; by default columns are recognised by name and values.
         judges: columns that hold verdicts of judges.
-        labels: a file, rows or a DataFrame with the labels of people, joined by id. Its column `probability`, which
-            `judge label` writes, is returned by id.
-        has_metrics: whether metrics run on the texts, so that no column needs to hold verdicts.
+        labels: a file or several, rows or a DataFrame with the labels of people, joined by id. The probabilities of
+            a sheet that `judge label` drew, or of a column `probability`, are returned by id.
+        scores: by name, files that `judge score` wrote for the same texts.
+        needs: what columns must hold; labels that are given stand for those of people.
 
     Raises SettingError where the columns have two readings, InputError for faults of the files.
     """
     of_people = _list_names(people)
     of_judges = _list_names(judges)
-    needs = [*(["people"] if labels is None else []), *(["judges"] if not has_metrics else [])]
+    needs = [role for role in needs if role != "people" or labels is None]
     opened = None if isinstance(source, ScoredSet) else _open_rows(source, columns, levels)
     if opened is None or opened.found is not None:
-        found = read(source, columns=columns, levels=levels)
+        found = _read_whole(source, columns, levels, scores)
         found = choose_people(found, of_people)
         if of_judges:
             kept = {name: each for name, each in found.scores.items() if name in of_judges}
             found = replace(found, scores=kept)
     else:
-        found, others = _read_rows(opened, levels, of_people, of_judges, needs)
+        rows_need = [role for role in needs if role != "judges" or not scores]
+        found, others = _read_rows(opened, levels, of_people, of_judges, rows_need)
+        found = add_outputs(found, scores) if scores else found
         found = choose_people(found, others)
     if labels is None:
         return found, {}
-    given = read_labels(labels, levels)
+    given = read_labels(labels, levels, _list_folders(source))
     return join_labels(found, given), dict(given.probabilities)
+
+
+def _read_whole(
+    source: Any, columns: Columns | None, levels: GivenLevels | None, scores: Mapping[str, Path | str] | None
+) -> ScoredSet:
+    """A source that is no table of ours, as `judge.read` has it."""
+    if isinstance(source, InputFile):
+        return read_scored(source, scores)
+    return read(source, scores, columns=columns, levels=levels)
+
+
+def _list_folders(*sources: Any) -> list[Path]:
+    """The folders of files, where the design of a sheet may lie."""
+    paths = [source.path if isinstance(source, InputFile) else source for source in sources]
+    return [Path(path).parent for path in paths if isinstance(path, str | Path)]
+
+
+def _list_sources(source: Any) -> Sequence[Any]:
+    """The files of labels, of which there may be several."""
+    return source if isinstance(source, list | tuple) else [source]
 
 
 def _list_names(names: Names) -> list[str]:
@@ -158,11 +184,52 @@ def _read_cells_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def read_labels(source: Labels, levels: GivenLevels | None = None) -> GivenLabels:
+def read_labels(source: Labels, levels: GivenLevels | None = None, folders: Sequence[Path] = ()) -> GivenLabels:
     """Labels of people in a file, rows or a DataFrame of their own: an id, and one column or row for each person.
+
+    Several files are read as one, with an annotator for each where no column names any. Rows of a sheet that
+    `judge label` wrote get the ids of its design, which lies beside the labels or in one of the `folders`.
 
     Raises SettingError where its columns have two readings, InputError for faults of the file.
     """
+    name, path, rows = _open_labels(source, levels)
+    rows = add_epochs(rows) if any("epoch" in row for row in rows) else rows
+    rows = [_read_cells_of(row) for row in rows]
+    probabilities = {str(row.get("id")): float(row[PROBABILITY]) for row in rows if _has_number(row, PROBABILITY)}
+    rows = [{key: cell for key, cell in row.items() if key != PROBABILITY} for row in rows]
+    if all(row.get(ITEM) for row in rows) and not any("id" in row for row in rows):
+        if all(is_missing(row.get(LABEL)) for row in rows):
+            raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
+        design = read_design([str(row[ITEM]) for row in rows], [*_list_folders(*_list_sources(source)), *folders])
+        probabilities = dict(design.probabilities)
+        kept = [ITEM, *SHEET_TEXTS]
+        rows = [{"id": design.ids[str(row[ITEM])], **_leave_out(row, kept)} for row in rows]
+    roles = _find_label_roles(rows, levels, name)
+    columns = tuple((key, tuple(keys)) for key, keys in roles.columns.items())
+    file = InputFile.of(path, levels=levels)
+    labelled = read_scored(replace(file, records=rows, columns=columns, needs_text=False))
+    rated = [i for i, example in enumerate(labelled.examples) if example.ratings]
+    if not rated:
+        raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
+    described = f"{name}: {roles.describe()}"
+    labelled = replace(labelled.take(rated), scores={}, notes=(described, *labelled.notes))
+    return GivenLabels(name, labelled, probabilities)
+
+
+def _open_labels(source: Any, levels: GivenLevels | None) -> tuple[str, Path, Rows]:
+    """The name and path of labels for messages, and their rows."""
+    if isinstance(source, Sequence) and source and all(isinstance(each, str | Path) for each in source):
+        several = [source] if isinstance(source, str) else [*source]
+        parts = [_open_labels(Path(each), levels) for each in several]
+        names = ", ".join(name for name, _, _ in parts)
+        if len(parts) == 1:
+            return parts[0]
+        rows = [
+            row if any(rater in row for rater in USUAL_RATERS) else {**row, USUAL_RATERS[0]: Path(name).stem}
+            for name, _, rows in parts
+            for row in rows
+        ]
+        return names, parts[0][1], rows
     file = _open_rows(source, None, levels)
     name = name_source(source, LABELS)
     if file is None or file.found is not None:
@@ -171,17 +238,13 @@ def read_labels(source: Labels, levels: GivenLevels | None = None) -> GivenLabel
     rows = [row for _, row in read_objects(file, faults)]
     if faults:
         raise InputError(faults)
-    rows = add_epochs(rows) if any("epoch" in row for row in rows) else rows
-    rows = [_read_cells_of(row) for row in rows]
-    probabilities = {str(row.get("id")): float(row[PROBABILITY]) for row in rows if _has_number(row, PROBABILITY)}
-    rows = [{key: cell for key, cell in row.items() if key != PROBABILITY} for row in rows]
-    roles = _find_label_roles(rows, levels, name)
-    columns = tuple((key, tuple(keys)) for key, keys in roles.columns.items())
-    labelled = read_scored(replace(file, records=rows, columns=columns, needs_text=False))
-    kept = [i for i, example in enumerate(labelled.examples) if example.ratings]
-    described = f"{name}: {roles.describe()}"
-    labelled = replace(labelled.take(kept), scores={}, notes=(described, *labelled.notes))
-    return GivenLabels(name, labelled, probabilities)
+    if not rows:
+        raise InputError([fault(name, 0, "labels need at least one row, found none")])
+    return name, file.path if isinstance(source, str | Path) else LABELS, rows
+
+
+def _leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {key: cell for key, cell in row.items() if key not in names}
 
 
 def _has_number(row: Mapping[str, Any], name: str) -> bool:

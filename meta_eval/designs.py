@@ -104,8 +104,8 @@ def estimate_drawn(
     of_people = (
         _vary_within(y, probabilities[known], shares, own) + _vary_between(y, probabilities[known], shares) / total
     )
-    classical = _bound(alone.value, of_people, own, is_rate=is_rate)
-    estimate = _bound(value, variance, own, is_rate=is_rate)
+    classical = bound_mean(alone.value, of_people, own, is_rate=is_rate)
+    estimate = bound_mean(value, variance, own, is_rate=is_rate)
     worth = n * of_people / variance if variance > 0 else math.inf
     return PoweredEstimate(n, total - n, estimate, classical, worth)
 
@@ -139,7 +139,8 @@ def _tune_factor(labels: Floats, verdicts: Floats, shares: Floats) -> float:
     return float(shares @ (labels * above)) / spread if spread > 0 else 0.0
 
 
-def _bound(value: float, variance: float, layout: Layout, *, is_rate: bool) -> Estimate:
+def bound_mean(value: float, variance: float, layout: Layout, *, is_rate: bool) -> Estimate:
+    """A mean of labelled texts with its interval: Student's, or of a rate, which lies in [0, 1], a score interval."""
     inputs = layout.input_count
     if inputs < FEWEST_UNITS:
         return Estimate.undefined(explain_few("labelled inputs", inputs), value)

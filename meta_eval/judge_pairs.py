@@ -72,14 +72,16 @@ def compare_judges(
     layout: Layout,
     *,
     lengths: Floats | None = None,
+    weights: Floats | None = None,
     margin: float = 0.1,
     level: float = 0.05,
     seed: int = 0,
 ) -> list[JudgeDifference]:
     """The differences of each pair of judges; labels and lengths have the shape (n,), with NaN for no label.
 
-    Of more than two labels kappa is the weighted one. `margin` is a difference of kappas that does not matter: two
-    one-sided tests at `level` over the number of pairs decide whether a judge is as good as another.
+    Of more than two labels kappa is the weighted one. `weights`, of shape (n,), count texts of a drawn sample. `margin`
+    is a difference of kappas that does not matter: two one-sided tests at `level` over the number of pairs decide
+    whether a judge is as good as another.
     """
     pairs = [*combinations(judges, 2)]
     columns: list[Floats] = []
@@ -90,9 +92,10 @@ def compare_judges(
         kept = ~np.isnan(people + judges[a] + judges[b])
         own = restrict(layout, kept)
         y, first, second = people[kept], judges[a][kept], judges[b][kept]
-        statistics = linearise_differences(y, first, second, labels, lengths=None if lengths is None else lengths[kept])
+        of_texts = {"lengths": _take(lengths, kept), "weights": _take(weights, kept)}
+        statistics = linearise_differences(y, first, second, labels, **of_texts)
         estimates = {name: each.estimate(own) for name, each in statistics.items()}
-        estimates |= _bound_shares(y, first, second, labels, own)
+        estimates |= {} if weights is not None else _bound_shares(y, first, second, labels, own)
         found.append(
             JudgeDifference(
                 judge_a=a,
@@ -119,20 +122,33 @@ def compare_judges(
 
 
 def linearise_differences(
-    people: Floats, a: Floats, b: Floats, labels: Floats, *, lengths: Floats | None = None
+    people: Floats,
+    a: Floats,
+    b: Floats,
+    labels: Floats,
+    *,
+    lengths: Floats | None = None,
+    weights: Floats | None = None,
 ) -> dict[str, Linearised]:
-    """The statistics of judge b minus those of judge a, from labels of shape (n,) without gaps."""
+    """The statistics of judge b minus those of judge a, from labels of shape (n,) without gaps.
+
+    Length effects are only known where texts count alike, without `weights`.
+    """
     is_weighted = len(labels) > 2
-    kappas = [linearise_kappa(people, judge, labels, is_weighted=is_weighted) for judge in (b, a)]
-    right = [linearise_mean((judge == people).astype(np.float64)) for judge in (b, a)]
+    kappas = [linearise_kappa(people, judge, labels, is_weighted=is_weighted, weights=weights) for judge in (b, a)]
+    right = [linearise_mean((judge == people).astype(np.float64), weights) for judge in (b, a)]
     found = {
         "kappa": kappas[0] - kappas[1],
         "accuracy": right[0] - right[1],
-        "harshness": linearise_mean(b - a),
+        "harshness": linearise_mean(b - a, weights),
     }
-    if lengths is not None and len(lengths):
+    if lengths is not None and len(lengths) and weights is None:
         found["length_effect"] = linearise_length_effect(b - a, find_long(lengths))
     return found
+
+
+def _take(values: Floats | None, kept: NDArray[np.bool_]) -> Floats | None:
+    return None if values is None else values[kept]
 
 
 def _bound_shares(people: Floats, a: Floats, b: Floats, labels: Floats, layout: Layout) -> dict[str, Estimate]:

@@ -142,14 +142,14 @@ def agree(
     own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in kinds}
     comparison, resampling = Comparison(**own[Comparison]), Resampling(**own[Resampling])
     labelling = Labelling(**own[Labelling])
-    examples, _ = read_verdicts(
+    examples, probabilities = read_verdicts(
         source,
         columns=columns,
         levels=labelling.levels,
         people=people,
         judges=judges,
         labels=labels,
-        has_metrics=bool(metrics),
+        needs=("people",) if metrics else ("people", "judges"),
     )
     check_rated(examples)
     has_texts = have_texts(examples)
@@ -160,9 +160,9 @@ def agree(
     if cues and CHEAP_CUES in scored.scores:
         raise SettingError(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
     split = negate(scored, comparison.lower_is_better).split_aspects()
-    studied = study_labels(split, labelling, resampling)
+    studied = study_labels(split, labelling, resampling, probabilities)
     asked = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
-    checks = check_judges(split, labelling, asked, resampling)
+    checks = check_judges(split, labelling, asked, resampling, probabilities)
     shown = add_cheap_cues(split, resampling.seed) if cues else split
     rows, rankings = [], []
     for aspect in split.aspects:

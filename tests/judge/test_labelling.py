@@ -33,7 +33,7 @@ def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     if words:
         assert f"examples: ratings in words: {words[0]} 0, {words[1]} 1" in found.notes
     row, constant = tables[LABELS].rows
-    assert (constant["judge"], constant["kappa"]) == ("always 1 (a constant)", 0)
+    assert (constant["judge"], constant["kappa"]) == ("always 0 (a constant)", 0)
     assert (row["n"], row["accuracy"].value, row["kappa"].value) == (50, 0.7, pytest.approx(0.4))
     assert row["harshness"].value == pytest.approx(0.1)
     cells = [(each["people"], each["judged 0"], each["judged 1"]) for each in tables[CONFUSION].rows]

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from meta_eval.designs import are_unequal, draw_texts, estimate_drawn, share_out
+from meta_eval.designs import are_unequal, bound_mean, draw_texts, estimate_drawn, share_out
 from meta_eval.grouping import lay_out
+from meta_eval.linearised import linearise_kappa, linearise_mean
 
 
 def test_a_random_draw() -> None:
@@ -96,3 +97,30 @@ def test_a_few_studies_hold_the_true_rate() -> None:
 def test_intervals_hold_the_true_rate(texts: int, n: int, rate: float, accuracy: float, is_stratified: bool) -> None:
     for held in cover(texts, n, rate, accuracy, is_stratified=is_stratified, studies=1000):
         assert 0.93 <= held <= 0.975
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "rate", "accuracy"), [(60, 0.5, 0.85), (100, 0.8, 0.9), (200, 0.3, 0.8)])
+def test_weighted_agreement_holds_that_of_all_texts(n: int, rate: float, accuracy: float) -> None:
+    """Kappa, accuracy and harshness of a stratified sheet, each text counted by the inverse of its chance."""
+    said = rate * accuracy + (1 - rate) * (1 - accuracy)
+    chance = rate * said + (1 - rate) * (1 - said)
+    truths = {"kappa": (accuracy - chance) / (1 - chance), "accuracy": accuracy, "harshness": said - rate}
+    held = dict.fromkeys(truths, 0)
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random(1000) < rate).astype(float)
+        verdicts = np.where(rng.random(1000) < accuracy, truth, 1 - truth)
+        drawn = draw_texts(n, 1000, [str(each) for each in verdicts], seed)
+        people, judge, weights = truth[drawn.places], verdicts[drawn.places], 1 / drawn.probabilities
+        layout = lay_out(n)
+        right = linearise_mean((people == judge).astype(float), weights)
+        found = {
+            "kappa": linearise_kappa(people, judge, np.array([0.0, 1.0]), weights=weights).estimate(layout),
+            "accuracy": bound_mean(right.value, right.variance(layout), layout, is_rate=True),
+            "harshness": linearise_mean(judge - people, weights).estimate(layout),
+        }
+        for name, each in found.items():
+            held[name] += each.low <= truths[name] <= each.high
+    for name, times in held.items():
+        assert 0.925 <= times / 1000 <= 0.975, (name, times / 1000)
