@@ -204,8 +204,8 @@ def _to_column(rows: Iterable[Mapping[str, Any]], name: str) -> Floats:
 
 
 def _explain_missing(values: Mapping[str, Floats]) -> list[str | None]:
-    missing = np.isnan([*values.values()]).any(axis=0)
-    return [NO_TEXT if each else None for each in missing]
+    missing = np.any([np.isnan(column) for column in values.values()], axis=0)
+    return [NO_TEXT if each else None for each in missing.tolist()]
 
 
 def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

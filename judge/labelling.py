@@ -18,7 +18,7 @@ from judge.correcting import note_sample
 from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest, compare_with_people
 from meta_eval.bootstrap import FEWEST_UNITS, Floats
-from meta_eval.designs import are_unequal, bound_mean, estimate_drawn
+from meta_eval.designs import are_unequal, bound_by_design, estimate_drawn
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
 from meta_eval.judge_pairs import find_constant
@@ -264,16 +264,17 @@ def weigh_by_design(
     judged = of.judged[name]
     kept = ~np.isnan(of.consensus + judged)
     people, labels, layout = of.consensus[kept], judged[kept], restrict(of.rated.layout, kept)
-    weights = (1 / _list_probabilities(of.rated, probabilities))[kept]
+    chances = _list_probabilities(of.rated, probabilities)[kept]
+    weights = 1 / chances
     right = linearise_mean((people == labels).astype(np.float64), weights)
     kappa = linearise_kappa(people, labels, of.labels, weights=weights)
     weighted = linearise_kappa(people, labels, of.labels, is_weighted=True, weights=weights)
     return replace(
         found,
-        accuracy=bound_mean(right.value, right.variance(layout), layout, is_rate=True),
-        kappa=kappa.estimate(layout),
-        weighted_kappa=weighted.estimate(layout),
-        harshness=linearise_mean(labels - people, weights).estimate(layout),
+        accuracy=bound_by_design(right, chances, layout, is_rate=True),
+        kappa=bound_by_design(kappa, chances, layout),
+        weighted_kappa=bound_by_design(weighted, chances, layout),
+        harshness=bound_by_design(linearise_mean(labels - people, weights), chances, layout),
     )
 
 
@@ -300,7 +301,7 @@ def correct_mean(
     ratings, scores = texts.ratings(of.aspect), texts.values(name, of.aspect)
     judged, _ = assign_labels(scores, of.labels, (labelling.thresholds or {}).get(name))
     there, is_rate = ~np.isnan(judged), not np.setdiff1d(of.labels, (0, 1)).size
-    if probabilities:
+    if probabilities and are_unequal(probabilities):
         chances = _list_probabilities(texts, probabilities)
         drawn = estimate_drawn(ratings, scores, chances, texts.layout, is_rate=is_rate)
         kept = restrict(texts.layout, there)

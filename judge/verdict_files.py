@@ -68,9 +68,8 @@ def read_verdicts(
             found = replace(found, scores=kept)
     else:
         rows_need = [role for role in needs if role != "judges" or not scores]
-        found, others = _read_rows(opened, levels, of_people, of_judges, rows_need)
-        found = add_outputs(found, scores) if scores else found
-        found = choose_people(found, others)
+        rows, others = _read_rows(opened, levels, of_people, of_judges, rows_need)
+        found = choose_people(add_outputs(rows, scores or {}), others)
     if labels is None:
         return found, {}
     given = read_labels(labels, levels, _list_folders(source))
@@ -117,7 +116,7 @@ def _open_rows(source: Any, columns: Columns | None, levels: GivenLevels | None)
 
 def _read_rows(
     file: InputFile, levels: GivenLevels | None, people: Sequence[str], judges: Sequence[str], needs: Collection[str]
-) -> tuple[ScoredSet, list[str]]:
+) -> tuple[ScoredFile, list[str]]:
     """The examples of rows, and the names of people that are no columns."""
     faults: list[str] = []
     first = [row for _, row in islice(read_objects(file, faults), PEEK)]

@@ -139,6 +139,22 @@ def _tune_factor(labels: Floats, verdicts: Floats, shares: Floats) -> float:
     return float(shares @ (labels * above)) / spread if spread > 0 else 0.0
 
 
+def bound_by_design(statistic: Linearised, probabilities: Floats, layout: Layout, *, is_rate: bool = False) -> Estimate:
+    """A statistic of drawn texts, each counted by the inverse of its probability, with its interval.
+
+    Its variance is that of the draw within strata, and of the strata among all texts. `probabilities` have the shape
+    (n,), and texts with the same one are a stratum.
+    """
+    if math.isnan(statistic.value):
+        return Estimate.undefined(statistic.reason or "it is undefined")
+    shares = (1 / probabilities) / float((1 / probabilities).sum())
+    influences = statistic.parts / shares
+    total = float((1 / probabilities).sum())
+    variance = _vary_within(influences, probabilities, shares, layout)
+    variance += _vary_between(influences, probabilities, shares) / total
+    return bound_mean(statistic.value, variance, layout, is_rate=is_rate)
+
+
 def bound_mean(value: float, variance: float, layout: Layout, *, is_rate: bool) -> Estimate:
     """A mean of labelled texts with its interval: Student's, or of a rate, which lies in [0, 1], a score interval."""
     inputs = layout.input_count

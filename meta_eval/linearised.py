@@ -37,7 +37,7 @@ class Linearised:
 
     def over_inputs(self, layout: Layout) -> Floats:
         """The sums of the parts of each input, of shape (inputs,)."""
-        return np.bincount(layout.inputs, self.parts, minlength=layout.input_count)
+        return np.bincount(layout.inputs, self.parts, minlength=layout.input_count).astype(np.float64)
 
     def estimate(self, layout: Layout, confidence: float = 0.95) -> Estimate:
         """The value with Student's interval by its variance over inputs; it needs `FEWEST_UNITS` of them."""
