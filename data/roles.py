@@ -20,6 +20,7 @@ from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
 KEYS += ("sample", "idx", "index", "key", "testIdx")
+NO_LABELS = frozenset(("id", "ids", "count", "time", "date"))  # words in names of numbers that are no labels
 NAMED_JUDGES = ("judge", "judge_model", "judge_name", "grader", "autorater")  # of rows with one verdict each
 TOLD = 12  # columns in a message
 LABEL = "label"  # the aspect of columns whose names say nothing of it
@@ -149,7 +150,8 @@ def find_roles(
     given = {*people, *judges}
     open_ = [name for name in header if name != key and name not in given]
     labels = [name for name in open_ if can_be_labels(values[name], levels)]
-    rater = _find_rater(open_, labels)
+    rater = _find_rater(open_, labels, is_repeated=key is not None and len({*map(str, values[key])}) < len(rows))
+    labels = [name for name in labels if name != rater and not {*split_name(name)} & NO_LABELS]
     named_by = next((name for name in NAMED_JUDGES if name in open_ and name not in labels), None)
     of_people = [*people] or _choose(labels, PEOPLE, PERHAPS_PEOPLE, JUDGES)
     rest = [name for name in labels if name not in of_people]
@@ -183,11 +185,11 @@ def _check_given(header: Sequence[str], given: Sequence[str]) -> None:
         raise SettingError(f"a column is of people or of a judge, but {twice[0]} is given twice")
 
 
-def _find_rater(names: Sequence[str], labels: Sequence[str]) -> str | None:
-    """The column that names who rated: a usual name, whose values are names, or numbers beside another label."""
+def _find_rater(names: Sequence[str], labels: Sequence[str], *, is_repeated: bool) -> str | None:
+    """The column that names who rated: a usual name, whose values are names, or numbers where ids are repeated."""
     for name in names:
         is_usual = name in USUAL_RATERS or name.lower() in ("person", "coder", "reviewer")
-        if is_usual and (name not in labels or name.lower().endswith("id")):
+        if is_usual and (name not in labels or name.lower().endswith("id") or is_repeated):
             return name
     return None
 

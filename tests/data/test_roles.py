@@ -113,3 +113,13 @@ def test_names_that_are_no_columns() -> None:
 
 def test_words_of_names() -> None:
     assert split_name("GroundTruth_v2") == ["ground", "truth", "v", "2"]
+
+
+def test_numbers_of_raters_are_no_labels() -> None:
+    """Two rows of each id: the column says who rated. With one row of each id it holds the annotator's labels."""
+    rows = [{"id": f"q{i // 2}", "annotator": i % 2, "llm": i // 2 % 2, "label": i // 3 % 2} for i in range(24)]
+    rows = [{**row, "annotation_id": i} for i, row in enumerate(rows)]
+    roles = find_roles(rows)
+    assert (roles.rater, roles.people) == ("annotator", {"label": ["label"]})
+    alone = find_roles([{"id": f"q{i}", "annotator": i % 2, "llm": i // 2 % 2} for i in range(24)])
+    assert (alone.rater, alone.people) == (None, {"annotator": ["annotator"]})
