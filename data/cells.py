@@ -29,11 +29,11 @@ def json_line(record: Mapping[str, Any]) -> str:
     return ENCODER.encode(record) + "\n"
 
 
-def check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
+def check_header(columns: Columns, header: list[str], *, needs_text: bool = True) -> tuple[list[str], bool]:
     """The problems of the header of a table of examples, and whether its rows can be read."""
     naming = name_fields(tuple(header), columns)
     problems = [*naming.problems, *find_absent(columns, header)]
-    has_text = bool({"text", "turns"} & {name for _, name in naming.fields})
+    has_text = bool({"text", "turns"} & {name for _, name in naming.fields}) or not needs_text
     if not has_text:
         where = "(data.columns.text=NAME names another)"
         known = f"{', '.join(header[:SHOWN])}{', …' if header[SHOWN:] else ''}"

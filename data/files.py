@@ -65,6 +65,8 @@ class InputFile:
     levels: Levels = ()
     # files of other systems, whose words have the same numbers
     beside: "tuple[InputFile, ...]" = field(default=(), repr=False, compare=False)
+    # whether each line needs a text; verdicts and labels alone are compared without
+    needs_text: bool = True
     # objects in memory in place of a file; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
 
@@ -240,7 +242,7 @@ def iterate_rows(
             record.pop(name, None)
         if file.levels or has_words(record):
             record = file.words.replace(record)
-        values, found = check_example(record, requires, extra)
+        values, found = check_example(record, requires, extra, needs_text=file.needs_text)
         problems += found
         if "id" not in values:
             values["id"] = str(line)
@@ -262,7 +264,7 @@ def iterate_rows(
     file.check_unchanged()
     if faults:
         raise InputError(faults)
-    if says_nothing and not is_empty:
+    if says_nothing and file.needs_text and not is_empty:
         rule = "at least one text must say something, but all are empty"
         raise InputError([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
     if is_empty:
@@ -324,7 +326,7 @@ def _name_records(
         if not (seen or columns) and {"system_a", "system_b"} <= record.keys():
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
-            header, is_readable = check_header(columns, list(record))
+            header, is_readable = check_header(columns, list(record), needs_text=file.needs_text)
             faults += [fault(file.path, 1, problem) for problem in header]
             if not is_readable:
                 return  # every row would have the same fault

@@ -20,8 +20,8 @@ Row: TypeAlias = tuple[int, Example, Scores]  # with its line
 def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     """The texts of rows with the ratings of each person, and a sentence if there are fewer texts than rows.
 
-    Rows are joined by ids that repeat. Otherwise they are joined by what they hold (`PARTS`) where they name a rater,
-    or all have ratings and a system but no ids. A rater who rates a text again counts once, with the later rating.
+    Rows are joined by ids that repeat. Otherwise rows with texts are joined by what they hold (`PARTS`) where they name
+    a rater, or all have ratings and a system but no ids. Of a rater who rates a text again the later rating counts.
 
     Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """
@@ -30,7 +30,9 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
     by_id = _group(rows, _name_id)
     by_content = _group(rows, _list_parts)
     has_ids = len(by_id) < len(rows)
-    groups = by_id if has_ids else by_content if rater or _are_rated_outputs(rows) else []
+    has_texts = any(not each.is_empty for _, each, _ in rows)
+    are_alike = has_texts and (rater is not None or _are_rated_outputs(rows))
+    groups = by_id if has_ids else by_content if are_alike else []
     if not groups or len(groups) == len(rows):
         return tuple(rows), ()
     if not (rater or any(each.ratings for _, each, _ in rows)):

@@ -166,11 +166,12 @@ def are_of_several(ratings: Mapping[str, Any]) -> bool:
 
 
 def check_example(
-    record: Mapping[str, Any], requires: Collection[str], others: Collection[str] = ()
+    record: Mapping[str, Any], requires: Collection[str], others: Collection[str] = (), *, needs_text: bool = True
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record.
 
     A text that is there and says nothing, also null, is an empty answer. `others` are the keys that are no fields.
+    A record without a text is a problem unless `needs_text` is False.
     """
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
         return dict(record), []
@@ -195,7 +196,7 @@ def check_example(
         known = {aspect: [n for n in by.values() if n is not None] for aspect, by in values["ratings"].items()}
         values["ratings"] = {aspect: sum(each) / len(each) for aspect, each in known.items() if each}
     missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
-    is_there = "text" in record or _says_something(values.get("turns"))
+    is_there = "text" in record or _says_something(values.get("turns")) or not needs_text
     if not is_there and not {"text", "turns"} & at_fault:
         keys = [*record, *others]
         known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}" or "nothing"
