@@ -29,11 +29,11 @@ models: .venv/running
 	$(BIN)/python experiments/run.py +exp=models
 
 cards: models # docs/metrics; 120 texts, because 14 cheap cues need 112
-	$(BIN)/python experiments/run.py +exp=audit data=builtin_sets texts=120 cards=docs/metrics metrics=[$(AUDITED)] \
-		metrics.perplexity.model=$(TINY)/generator metrics.perplexity_seq2seq.model=$(TINY)/infiller \
-		metrics.ctrleval.model=$(TINY)/infiller metrics.ctrleval.iwf=$(TINY)/iwf/iwf.json \
-		metrics.mars.language_model=$(TINY)/language_model metrics.cdm_generative.folder=$(TINY)/discriminator_bert \
-		metrics.cdm_discriminative.models=$(TINY) metrics.discriminator.folder=$(TINY)/judge_positive
+	$(BIN)/judge audit --data builtin_sets --texts 120 --cards docs/metrics --metrics $(AUDITED) \
+		--metrics.perplexity.model $(TINY)/generator --metrics.perplexity_seq2seq.model $(TINY)/infiller \
+		--metrics.ctrleval.model $(TINY)/infiller --metrics.ctrleval.iwf $(TINY)/iwf/iwf.json \
+		--metrics.mars.language_model $(TINY)/language_model --metrics.cdm_generative.folder $(TINY)/discriminator_bert \
+		--metrics.cdm_discriminative.models $(TINY) --metrics.discriminator.folder $(TINY)/judge_positive
 
 docs: setup
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict --quiet
