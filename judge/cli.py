@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
 from core.extras import named_extras
+from core.objects import find_object
 from core.signature import PACKAGE, version
 from judge.flags import SELF, Flag, Words, list_fields, list_parameters
 from judge.terminal import describe_failure, open_streams, say
@@ -198,7 +198,7 @@ def main(words: Sequence[str]) -> int:
         say(refuse_verb(first))
         return BAD_INPUT
     try:
-        with named_extras():
+        with named_extras("demo" if first == "demo" else None):
             return run_verb(first, [*words[1:]])
     except (SettingError, InputError) as error:
         say(write_flags(describe_missing(error, words) if isinstance(error, MissingModelError) else str(error)))
@@ -260,13 +260,13 @@ def check_file(verb: Verb, words: Sequence[str]) -> None:
 
 def list_flags(verb: Verb) -> list[Flag]:
     """The flags of a verb: parameters of its function, fields of its settings, and those of every verb."""
-    function = resolve_name(verb.function)
+    function = find_object(verb.function)
     found = [each for each in list_parameters(function) if each.name not in (verb.file, *verb.hidden)]
     for kind, parameter in (verb.settings or {}).items():
         if parameter == "ray":
             found.append(Flag("ray", None, "Ray", RAY))
         else:
-            found += list_fields(resolve_name(kind))
+            found += list_fields(find_object(kind))
     found += list_fields(TextFiles) if verb.reads_texts else []
     found += list_fields(SystemFiles) if verb.reads_texts or verb.file == "source" else []
     found += list_fields(SetFiles) if verb.reads_sets else []
@@ -323,7 +323,7 @@ def call_verb(verb: Verb, given: Words) -> Any:
         with show_steps() as progress:
             before = shown.set(progress)
             try:
-                return resolve_name(verb.function)(**settings)
+                return find_object(verb.function)(**settings)
             finally:
                 shown.reset(before)
     finally:
@@ -349,7 +349,7 @@ def collect_settings(verb: Verb, given: Words) -> dict[str, Any]:
         settings |= plan_named(verb, given, network, stages)
     for kind, parameter in (verb.settings or {}).items():
         if parameter:
-            take_whole(settings, resolve_name(kind), parameter)
+            take_whole(settings, find_object(kind), parameter)
     if verb.file:
         settings |= find_source(verb, given)
     elif given.others:
