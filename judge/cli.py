@@ -30,7 +30,7 @@ from judge.terminal import describe_failure, open_streams, say
 if TYPE_CHECKING:
     from judge.report.outcome import Outcome
 
-FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition of --fail_if failed
 STANDARD = "-"
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 WIDTH = 100  # characters of help
@@ -109,6 +109,11 @@ VERBS = {
         settings={"judge.label_plans.PlanSettings": ""},
         reads_sets=True,
     ),
+    "label": Verb(
+        "Draw texts for people to label, and write a blind sheet that judge agree --labels reads back",
+        "judge.verbs.label.label",
+        file="source",
+    ),
     "steer": Verb(
         "Continue prompts with a guide and without, with the candidates of each step", "judge.verbs.steer.steer"
     ),
@@ -183,7 +188,10 @@ def console() -> int:
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs a command; returns the exit code: 0 success, 1 failure, 2 bad input or settings, 130 interrupted."""
+    """Runs a command; returns the exit code.
+
+    0 success, 1 failure, 2 bad input or settings, 3 a condition of `--fail_if` failed, 130 interrupted.
+    """
     first = words[0] if words else ""
     if first == "--version":
         print(version(PACKAGE))
@@ -246,9 +254,10 @@ def run_verb(name: str, words: Sequence[str]) -> int:
 
             check_report(given)
         found = call_verb(verb, given)
-        if found is not None:
-            deliver(found, name, words, given, time.perf_counter() - began)
-    return FINE
+        if found is None:
+            return FINE
+        deliver(found, name, words, given, time.perf_counter() - began)
+    return FOUND if found.findings else FINE
 
 
 def check_file(verb: Verb, words: Sequence[str]) -> None:

@@ -1,5 +1,7 @@
 """Which columns of a table are labels of people and which verdicts of judges, and when a table is refused."""
 
+from typing import Any
+
 import pytest
 
 from core.errors import SettingError
@@ -62,7 +64,7 @@ def test_two_readings_are_refused_with_commands_that_work(names: tuple[str, ...]
     assert shown == [f"judge agree f.csv {call}" for call in calls]
     for call in shown:
         words = call.split()[3:]
-        given = {words[i].removeprefix("--"): words[i + 1].split(",") for i in range(0, len(words), 2)}
+        given: dict[str, Any] = {words[i].removeprefix("--"): words[i + 1].split(",") for i in range(0, len(words), 2)}
         assert find_roles(rows, **given).people
 
 

@@ -62,7 +62,7 @@ def test_the_sheet_is_blind(tmp_path: Path) -> None:
 def test_the_design_is_kept(tmp_path: Path) -> None:
     sheet = judge.label(TEXTS, n=50, stratify="grader", output=tmp_path / "sheet")
     design = read_csv(tmp_path / "sheet.design.csv")
-    counts = {verdict: int((verdict == JUDGE).sum()) for verdict in (0, 1)}
+    counts = {verdict: int(np.sum(verdict == JUDGE)) for verdict in (0, 1)}
     for row in design:
         verdict = JUDGE[int(row["id"].removeprefix("gpt-"))]
         assert float(row["probability"]) == pytest.approx(25 / counts[verdict])

@@ -1,6 +1,7 @@
 """The alternative annotator test beside a slow, plain version of the paper's procedure, and its interval's coverage."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ def plain_test(table: np.ndarray, judge: np.ndarray, epsilon: float, *, is_order
             judge_wins.append(float(nearness[0] >= nearness[1]))
             person_wins.append(float(nearness[1] >= nearness[0]))
         differences = np.subtract(person_wins, judge_wins)
-        p_values.append(ttest_1samp(differences, epsilon, alternative="less").pvalue)
+        tested: Any = ttest_1samp(differences, epsilon, alternative="less")
+        p_values.append(tested.pvalue)
         advantages.append(np.mean(judge_wins))
     return float((false_discovery_control(p_values, method="by") <= 0.05).mean()), float(np.mean(advantages))
 
