@@ -340,7 +340,7 @@ class Pair:
         These are the closing token and, where the separator of turns is text, all tokens that hold it. Vocabularies
         have tokens such as a full stop with a line break, and what follows a separator is another turn.
         """
-        ends: dict[int, Ids] = {token: () for token in self.infilling.closing}
+        ends: dict[int, Ids] = dict.fromkeys(self.infilling.closing, ())
         separator = find_separator(self.amateur)
         if getattr(self.amateur.model.config, "turn_separator", None) is None or not separator:
             return ends
