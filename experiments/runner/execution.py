@@ -29,7 +29,7 @@ from experiments.runner.configuration import check_targets, complete_experiment
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.tracking import NoTracking
-from experiments.runner.trust import COPIES, check_trusted, leaves
+from experiments.runner.trust import COPIES, check_trusted, leaves, walk
 from experiments.runner.words import find_verb, name_extra
 from judge.metrics import importable
 from judge.report import page, results
@@ -37,6 +37,7 @@ from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 CUES = ("ridge", "none")
+PRETRAINED = "experiments.training.Pretrained"  # the target of a model that is not trained
 REDACTED = (
     "signature",
     "title",
@@ -106,10 +107,29 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
 
 
 def _missing_model(fault: MissingModelError, config: DictConfig) -> str:
-    """The message for a missing model: the settings that name it, and the setting that fetches it."""
-    asked = " and ".join(f"{key}={fault.name}" for key in name_settings(OmegaConf.to_container(config), fault.name))
-    fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
-    return f"{asked or fault.name}: {fault.what}{fetch}"
+    """The message for a missing model: the settings that name it, what fetches it, and which settings take a folder."""
+    plain = OmegaConf.to_container(config)
+    places = name_settings(plain, fault.name)
+    asked = " and ".join(f"{place}={fault.name}" for place in places)
+    message = f"{asked or fault.name}: {fault.what}"
+    if not fault.fetchable:
+        return message
+    remedies = [] if config.network else ["network=true fetches it"]
+    folders = [f"{place}=FOLDER" for place in dict.fromkeys([*places, *list_missing(plain)])]
+    if folders:
+        remedies.append(f"name folders instead: {' '.join(folders)}")
+    return "; ".join([message, ", or ".join(remedies)]) if remedies else message
+
+
+def list_missing(config: Any) -> list[str]:
+    """The settings of pretrained models that are not on this machine."""
+    from models.folders import find_folder
+
+    return [
+        f"{place}.name"
+        for place, node in walk(config)
+        if isinstance(node, Mapping) and node.get("_target_") == PRETRAINED and find_folder(node["name"]) is None
+    ]
 
 
 def name_settings(config: Any, value: str) -> list[str]:
