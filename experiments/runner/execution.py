@@ -37,7 +37,8 @@ from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 CUES = ("ridge", "none")
-PRETRAINED = "experiments.training.Pretrained"  # the target of a model that is not trained
+# targets whose `name` is a model of the hub or a folder
+PRETRAINED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
 REDACTED = (
     "signature",
     "title",
@@ -128,7 +129,7 @@ def list_missing(config: Any) -> list[str]:
     return [
         f"{place}.name"
         for place, node in walk(config)
-        if isinstance(node, Mapping) and node.get("_target_") == PRETRAINED and find_folder(node["name"]) is None
+        if isinstance(node, Mapping) and node.get("_target_") in PRETRAINED and find_folder(node["name"]) is None
     ]
 
 
