@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from data.words import Spelling, spell
 from models.batching import Task
 from models.conditional import load_conditional
 from models.families import LEFT_TO_RIGHT, SMALL, Order, find_family
-from models.infilling import Infilling, find_token, make_infilling
+from models.infilling import Ids, Infilling, find_token, make_infilling
 from models.model import ConditionalLM, count_positions, plain_token_ids, special_frame
 from models.windows import pack_turns
 
@@ -332,16 +333,35 @@ class Pair:
         """The number of logits that stand for tokens. A model may have more (T5: 32128; Pythia: 50304 or 50432)."""
         return 1 + max(self.amateur.tokenizer.get_vocab().values())
 
+    @cached_property
+    def ends(self) -> dict[int, Ids]:
+        """Every token that ends a segment, with the tokens of what it spells before the end.
+
+        These are the closing token and, where the separator of turns is text, all tokens that hold it. Vocabularies
+        have tokens such as a full stop with a line break, and what follows a separator is another turn.
+        """
+        ends: dict[int, Ids] = dict.fromkeys(self.infilling.closing, ())
+        separator = find_separator(self.amateur)
+        if getattr(self.amateur.model.config, "turn_separator", None) is None or not separator:
+            return ends
+        tokenizer = self.amateur.tokenizer
+        spelled = "".join(tokenizer.convert_ids_to_tokens(list(separator)))
+        for piece, token in tokenizer.get_vocab().items():
+            if spelled in piece and token not in ends:
+                before = tokenizer.convert_tokens_to_string([piece.partition(spelled)[0]])
+                ends[token] = tuple(plain_token_ids(tokenizer, [before])[0])
+        return ends
+
     @property
     def never_drawn(self) -> list[int]:
-        """Tokens that no segment may hold: marks but the one that ends it, and ids that stand for no token.
+        """Tokens that no segment may hold and that do not end it: marks, and ids that stand for no token.
 
         Marks are the separator and all tokens that were added to the vocabulary: some of Qwen's are not called special.
         """
         tokenizer = self.amateur.tokenizer
         marks = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder, *find_separator(self.amateur)}
         empty = set(range(self.vocabulary)) - set(tokenizer.get_vocab().values())
-        return sorted((marks | empty) - set(self.infilling.closing))
+        return sorted((marks | empty) - set(self.ends))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
         return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.given)

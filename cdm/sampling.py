@@ -68,9 +68,10 @@ def sample_segments(
     """One segment for every source from the degraded distribution, without the tokens that frame it.
 
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
-    token. One with as many tokens as `uniforms` has columns did not close: the models never wrote its end. `ranks`
-    receives, for every token drawn, ends included, how many of the tokens that may be drawn the amateur finds likelier;
-    nothing where the amateur is not evaluated.
+    token, and ends where the models close it or begin another turn (`Pair.ends`). One with as many tokens as `uniforms`
+    has columns is cut: it has not ended before the last of them. `ranks` receives, for every token drawn, ends
+    included, how many of the tokens that may be drawn the amateur finds likelier; nothing where the amateur is not
+    evaluated.
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
@@ -94,7 +95,7 @@ def _sample_batch(
     forbidden: list[int],
     ranks: list[int],
 ) -> list[list[int]]:
-    (end,) = pair.infilling.closing
+    ends = pair.ends
     device, vocabulary = pair.amateur.device, pair.vocabulary
     # At gamma = 0 the distribution is the amateur's and at -1 the expert's: the other model is not evaluated.
     readers = {
@@ -108,7 +109,7 @@ def _sample_batch(
     alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
     for step in range(uniforms.shape[1]):
         read = {name: reader.next_log_probabilities(chosen)[:, :vocabulary] for name, reader in readers.items()}
-        never = [*forbidden, end] if step == 0 else forbidden
+        never = [*forbidden, *ends] if step == 0 else forbidden
         amateur = read.get("amateur")
         if amateur is not None and len(read) == 2:
             log_p = degraded_log_probabilities(**read, gamma=sampling.gamma)
@@ -120,9 +121,11 @@ def _sample_batch(
         chosen = draw(warp_probabilities(log_p, sampling), draws[alive, step])
         if amateur is not None:
             ranks += (amateur > amateur.gather(-1, chosen[:, None])).sum(-1).tolist()
-        going = [r for r, token in enumerate(chosen.tolist()) if token != end]
-        for r in going:
-            segments[alive[r]].append(int(chosen[r]))
+        going: list[int] = []
+        for row, token in enumerate(chosen.tolist()):
+            if token not in ends:
+                going.append(row)
+            segments[alive[row]] += ends.get(token, (token,))
         if not going:
             break
         if len(going) < len(alive):
@@ -131,4 +134,4 @@ def _sample_batch(
                 reader.keep(rows)
             chosen = chosen[rows]
             alive = [alive[r] for r in going]
-    return segments
+    return [segment[: uniforms.shape[1]] for segment in segments]

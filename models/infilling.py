@@ -81,7 +81,8 @@ def make_infilling(family: Family, tokenizer: PreTrainedTokenizerBase) -> Infill
 def find_token(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
     """The id of a token. Raises SettingError for a tokenizer that does not know it."""
     index = tokenizer.convert_tokens_to_ids(token)
-    if not isinstance(index, int) or index == tokenizer.unk_token_id:
+    is_unknown = index == tokenizer.unk_token_id and token != tokenizer.unk_token
+    if not isinstance(index, int) or is_unknown:
         raise SettingError(
             f"infilling needs {token!r} as one token, but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} "
             "does not know it"

@@ -29,6 +29,13 @@ SETS: Mapping[str, Callable[[str], ScoredSet]] = {
     "fed": load_fed,
     "dstc9": load_dstc9,
 }
+OF_DIALOGUES = [
+    ("contrast_average", "expert_likelihood"),
+    ("contrast_sum", "expert_likelihood"),
+    ("generative_contrast", "generative_amateur"),
+    ("generative_contrast", "deam_like"),
+    ("generative_contrast", "expert_likelihood"),
+]
 PAIRS = {  # (metric, metric that it is compared with) by set
     "ctrleval_sentiment": [
         ("fill_in_the_middle", "fill_in_the_middle_unweighted"),
@@ -36,24 +43,31 @@ PAIRS = {  # (metric, metric that it is compared with) by set
         ("fill_in_the_middle", "left_to_right"),
         ("fill_in_the_middle", "perplexity"),
     ],
-    "fed": [("contrast_average", "expert_likelihood"), ("contrast_sum", "expert_likelihood")],
-    "dstc9": [("contrast_average", "expert_likelihood"), ("contrast_sum", "expert_likelihood")],
+    "fed": OF_DIALOGUES,
+    "dstc9": OF_DIALOGUES,
 }
 DRAWN = {  # metric: its name in the picture, and its colour
     "fill_in_the_middle": ("CTRLEval, Qwen2.5-Coder 0.5B", "C0"),
     "perplexity": ("perplexity, the same model", "C2"),
     "contrast_average": ("Discriminative CDM, average, 0.5B and 1.5B", "C0"),
     "contrast_sum": ("Discriminative CDM, sum", "C0"),
+    "generative_contrast": ("Generative CDM, contrast", "C0"),
+    "generative_amateur": ("Generative CDM, amateur alone", "C4"),
+    "deam_like": ("negatives like DEAM's", "C1"),
     "expert_likelihood": ("likelihood, 1.5B alone", "C2"),
     CHEAP_CUES: ("cheap cues alone", "C7"),
 }
-PUBLISHED = {  # CTRLEval's Table 3 (PEGASUS-large), and average pooling of CDM's Table 3 (T5)
+PUBLISHED = {  # CTRLEval's Table 3 (PEGASUS-large), and of CDM's Table 3 (T5) average pooling and Mixed-Single
     ("ctrleval_sentiment", "coherence", "fill_in_the_middle"): 0.42,
     ("ctrleval_sentiment", "consistency", "fill_in_the_middle"): 0.31,
     ("fed", "coherence", "contrast_average"): 0.31,
     ("fed", "overall", "contrast_average"): 0.32,
     ("dstc9", "coherence", "contrast_average"): 0.12,
     ("dstc9", "overall", "contrast_average"): 0.13,
+    ("fed", "coherence", "generative_contrast"): 0.32,
+    ("fed", "overall", "generative_contrast"): 0.35,
+    ("dstc9", "coherence", "generative_contrast"): 0.14,
+    ("dstc9", "overall", "generative_contrast"): 0.12,
 }
 PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
 

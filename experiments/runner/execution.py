@@ -29,13 +29,15 @@ from experiments.runner.configuration import build_experiment, name_settings, re
 from experiments.runner.journal import quiet_libraries
 from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
-from experiments.runner.trust import check_allowed, check_trusted, leaves
+from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
 from judge import terminal
 from judge.report import model_cards, page, results
 from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 EXTRA = "papers"  # of the installation, which brings what experiments need
+# targets whose `name` is a model of the hub or a folder
+PRETRAINED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
 
 log = logging.getLogger(__name__)
 
@@ -95,10 +97,36 @@ def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Pat
 
 
 def _missing_model(fault: MissingModelError, unresolved: Mapping[str, Any]) -> str:
-    """The message for a missing model: the settings that name it, and the setting that fetches it."""
-    asked = " and ".join(f"{key}={fault.name}" for key in name_settings(unresolved, fault.name))
-    fetch = "; network=true fetches it" if fault.fetchable and not unresolved["network"] else ""
-    return f"{asked or fault.name}: {fault.what}{fetch}"
+    """The message for a missing model: the settings that name it, what fetches it, and which settings take a folder."""
+    places = name_settings(unresolved, fault.name)
+    asked = " and ".join(f"{place}={fault.name}" for place in places)
+    message = f"{asked or fault.name}: {fault.what}"
+    if not fault.fetchable:
+        return message
+    remedies = [] if unresolved["network"] else ["network=true fetches it"]
+    folders = [f"{place}=FOLDER" for place in dict.fromkeys([*places, *list_missing(unresolved)])]
+    if folders:
+        remedies.append(f"name folders instead: {' '.join(folders)}")
+    return "; ".join([message, ", or ".join(remedies)]) if remedies else message
+
+
+def list_missing(settings: Mapping[str, Any]) -> list[str]:
+    """The settings of pretrained models that are not on this machine."""
+    from models.folders import find_folder
+
+    return [
+        f"{place}.name"
+        for place, node in walk(settings)
+        if isinstance(node, Mapping)
+        and node.get("_target_") in PRETRAINED
+        and not is_reference(node["name"])
+        and find_folder(node["name"]) is None
+    ]
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value of a setting refers to another setting."""
+    return value.startswith("${")
 
 
 def set_library_defaults(network: bool) -> None:

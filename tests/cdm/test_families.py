@@ -1,5 +1,7 @@
 """Pairs of every family: sampling against the plain way, batches, steps and negatives."""
 
+import json
+import shutil
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
@@ -96,11 +98,11 @@ def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: 
         log_p = (amateur - sampling.gamma * (expert - amateur)).log_softmax(-1)
         log_p[:, pair.never_drawn] = -torch.inf
         if step == 0:
-            log_p[:, pair.infilling.closing[0]] = -torch.inf
+            log_p[:, list(pair.ends)] = -torch.inf
         p = warp_probabilities(log_p, sampling)[0].double()
         token = int((p.cumsum(0) <= uniforms[step] * p.sum()).sum())
-        if token == pair.infilling.closing[0]:
-            break
+        if token in pair.ends:
+            return [*segment, *pair.ends[token]]
         segment.append(token)
     return segment
 
@@ -304,12 +306,44 @@ def test_a_pretrained_pair_needs_no_training(pretrained: tuple[str, str], dialog
     assert task.source == (begin, 300, line_break, 301, suffix, 303, line_break, 304, middle)
     assert pair.infilling.target(task.segment) == [302, ids[PRETRAINED_TEXT]]
     assert pair.infilling.family.name == "qwen"
-    assert {begin, suffix, middle, line_break} <= set(pair.never_drawn)
+    assert {begin, suffix, middle} <= set(pair.never_drawn)
+    assert pair.ends == {ids[PRETRAINED_TEXT]: (), line_break: ()}
     sources = [list(task.source) for task in pair.tokenise(dialogues[:3]).tasks(seed=4)]
     uniforms = np.random.default_rng(1).random((len(sources), 6))
     sampling = Sampling(gamma=0.8)
     drawn = sample_segments(pair, sources, sampling, uniforms)
     assert drawn == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
+
+
+@pytest.mark.parametrize(("order", "closing"), [(None, PRETRAINED_TEXT), ("left-to-right", "Ċ")])
+def test_a_drawn_segment_ends_where_a_token_holds_the_separator(
+    pretrained: tuple[str, str], order: Any, closing: str, tmp_path: Path
+) -> None:
+    """A token such as a full stop with a line break writes the full stop and ends the turn, in both orders."""
+    folder = tmp_path / "model"
+    shutil.copytree(pretrained[0], folder)
+    vocabulary = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    stop, last = vocabulary["model"]["vocab"]["."], max(vocabulary["model"]["vocab"].values())
+    replaced = next(piece for piece, token in vocabulary["model"]["vocab"].items() if token == last)
+    vocabulary["model"]["merges"] = [pair for pair in vocabulary["model"]["merges"] if "".join(pair) != replaced]
+    del vocabulary["model"]["vocab"][replaced]
+    vocabulary["model"]["vocab"][".ĊĊ"] = last
+    (folder / "tokenizer.json").write_text(json.dumps(vocabulary), "utf-8")
+    pair = Pair.from_pretrained(folder, folder, untrained=Untrained(order=order, max_length=100))
+    ids = pair.amateur.tokenizer.get_vocab()
+    assert pair.ends == {ids[closing]: (), ids["Ċ"]: (), ids[".ĊĊ"]: (stop,)}
+    head = pair.amateur.model.get_output_embeddings()
+    states = iter([300, 301, ids[".ĊĊ"]])
+
+    def say_next(_module: Any, _given: Any, logits: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(logits, -1e4).index_fill(-1, torch.tensor([next(states)]), 0.0)
+
+    hook = head.register_forward_hook(say_next)
+    try:
+        drawn = sample_segments(pair, [[300]], Sampling(gamma=0.0), np.full((1, 5), 0.5))
+    finally:
+        hook.remove()
+    assert drawn == [[300, 301, stop]]
 
 
 def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(

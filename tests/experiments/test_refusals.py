@@ -53,6 +53,11 @@ LATER = [  # known once the run has begun, and before anything is trained
         "guided_text data.path=mine.jsonl scale=paper model.device=cpu",
         f"model.generator.name=openai-community/gpt2-medium: {HUB}",
     ),
+    (
+        f"cdm_dialogue {FEW} scale=pretrained",
+        f"model.amateur.name=Qwen/Qwen2.5-Coder-0.5B: {HUB}, or name folders instead: "
+        "model.amateur.name=FOLDER model.expert.name=FOLDER",
+    ),
 ]
 HARDWARE = [
     ("toy trainer.accelerator=gpu trainer.devices=2", "trainer: No supported gpu backend found"),

@@ -146,6 +146,15 @@ def test_models_that_cannot_fill_gaps_are_refused() -> None:
         find_family(MarianConfig(), tokenizer)
 
 
+def test_a_token_that_stands_for_unknown_text_is_known_itself() -> None:
+    """Qwen's tokenizers have one token that ends a text and stands for unknown text."""
+    tokenizer = train_tokenizer(SENTENCES, 300, ("<|endoftext|>",), sentinels=())
+    tokenizer.unk_token = "<|endoftext|>"
+    assert find_token(tokenizer, "<|endoftext|>") == tokenizer.unk_token_id
+    with pytest.raises(SettingError, match="does not know it"):
+        find_token(tokenizer, "<|fim_prefix|>")
+
+
 @pytest.mark.parametrize("name", ["pegasus", "t5", "bart"])
 def test_encoder_decoders_read_and_write_the_same_ids_as_ever(vocabularies: Path, name: str) -> None:
     """The ids of source and target, and where the segment begins, as they were before families had one table."""
