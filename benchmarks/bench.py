@@ -132,7 +132,11 @@ def steps(chosen: argparse.Namespace) -> None:
 
 
 @torch.inference_mode()
-def score_in_batches(infiller: Infiller, patterns: Sequence[Pattern], closed: bool) -> list[float]:
+def score_in_batches(
+    infiller: Infiller,
+    patterns: Sequence[Pattern],
+    closed: bool,
+) -> list[float]:
     """Mean log-probability of each target, in batches of 8 in the order given, as the released program does it."""
     infills = infiller.encode([(pattern.before, pattern.target, pattern.after) for pattern in patterns], closed)
     model, found, pad = infiller.lm.model, list[float](), infiller.lm.model.config.pad_token_id
@@ -147,7 +151,11 @@ def score_in_batches(infiller: Infiller, patterns: Sequence[Pattern], closed: bo
     return found
 
 
-def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) -> np.ndarray:
+def score_as_released(
+    infiller: Infiller,
+    aspect: str,
+    rows: Sequence[Example],
+) -> np.ndarray:
     """The scores of an aspect with equal weights for all evaluators of a text."""
     if aspect != "attribute_relevance":
         if aspect == "coherence":
@@ -183,7 +191,11 @@ def ctrl_eval(chosen: argparse.Namespace) -> None:
             some = texts[: max(1, len(texts) // 4)] if aspect == "attribute_relevance" else texts  # 24 prompts for each
             released = partial(score_as_released, infiller, aspect, some)
 
-            def here(metric: Any = metric, aspect: Any = aspect, some: Any = some) -> np.ndarray:
+            def here(
+                metric: Any = metric,
+                aspect: Any = aspect,
+                some: Any = some,
+            ) -> np.ndarray:
                 return replace(metric, aspects=(aspect,)).score(some).values[aspect]
 
             turns = [(*timed(released, chosen.device), *timed(here, chosen.device)) for _ in range(chosen.runs)]
@@ -265,7 +277,11 @@ def pretrained(chosen: argparse.Namespace) -> None:
             print_row(name, path, tokens, tokens / seconds, tokens / ours, seconds / ours, difference)
 
 
-def list_gaps(lm: CausalLM, dialogues: Sequence[Sequence[str]], order: Any) -> list[tuple[Sequence[int], list[int]]]:
+def list_gaps(
+    lm: CausalLM,
+    dialogues: Sequence[Sequence[str]],
+    order: Any,
+) -> list[tuple[Sequence[int], list[int]]]:
     """Each turn of each dialogue in view of what the order reads of the others."""
     Untrained(order=order).apply(lm)
     tokenised = tokenise(lm, dialogues, READ)
@@ -284,8 +300,18 @@ def main() -> None:
         "--models", nargs="*", help="names of tests/random_models.py, or folders; default: all of the case"
     )
     parser.add_argument("--layers", type=int, help="of every model of `steps`; default: all")
-    parser.add_argument("--rows", type=int, default=8, help="rows of a batch, texts, or dialogues")
-    parser.add_argument("--runs", type=int, default=3, help="of each way; the median is shown")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=8,
+        help="rows of a batch, texts, or dialogues",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=3,
+        help="of each way; the median is shown",
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
     chosen = parser.parse_args()

@@ -108,7 +108,12 @@ class Graphs:
         return places
 
 
-def draw_amr_gap(turns: Pieces, graphs: Graphs, rng: random.Random, given: int = 0) -> Gap | None:
+def draw_amr_gap(
+    turns: Pieces,
+    graphs: Graphs,
+    rng: random.Random,
+    given: int = 0,
+) -> Gap | None:
     """A random position of at most `LONGEST_SEGMENT` tokens that a graph of a sentence names; None without one.
 
     The first `given` turns have no gap.

@@ -89,7 +89,11 @@ def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention
     return list(found.values())
 
 
-def exchange(words: Words, first: Mention, second: Mention) -> Words:
+def exchange(
+    words: Words,
+    first: Mention,
+    second: Mention,
+) -> Words:
     """Both concepts in each other's place, each with the ending and the punctuation of that place.
 
     >>> exchange(("the", "dog", "catches", "balls."), Mention("dog", 1, ""), Mention("ball", 3, "s"))
@@ -100,7 +104,11 @@ def exchange(words: Words, first: Mention, second: Mention) -> Words:
     return words
 
 
-def put(word: str, concept: str, ending: str) -> str:
+def put(
+    word: str,
+    concept: str,
+    ending: str,
+) -> str:
     """The word with a concept in place of its letters."""
     return LETTERS.sub(inflect(concept, ending), word, count=1)
 
@@ -151,7 +159,11 @@ def check_exchangeable(texts: Sequence[Sequence[str]], known: Container[str]) ->
 
 
 def exchange_concepts(
-    pair: Pair, texts: Sequence[Sequence[str]], known: Container[str], sampling: Sampling, seed: int
+    pair: Pair,
+    texts: Sequence[Sequence[str]],
+    known: Container[str],
+    sampling: Sampling,
+    seed: int,
 ) -> Negatives:
     """A negative of every sentence that mentions two of its concepts: the degraded distribution draws which exchange.
 
@@ -177,7 +189,9 @@ def exchange_concepts(
 
 
 def weigh(
-    pair: Pair, questions: Sequence[Question], sampling: Sampling
+    pair: Pair,
+    questions: Sequence[Question],
+    sampling: Sampling,
 ) -> list[Float[NDArray[np.float64], " candidates"]]:
     """The shares of the candidates of every question, by Eq. 4 over them alone; they sum to 1."""
     tokenised = pair.tokenise([(asked.concepts, " ".join(asked.words)) for asked in questions])

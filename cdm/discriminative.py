@@ -46,7 +46,11 @@ class Steps:
         return contrastive_momentum(self.expert, self.amateur)
 
 
-def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
+def find_steps(
+    pair: Pair,
+    tokenised: TokenisedDialogues,
+    token_budget: int = 16_384,
+) -> list[Steps]:
     """Masks every utterance in turn and scores it, with the token that ends it, under both models."""
     infilling, dialogues = tokenised.infilling, tokenised.dialogues
     places = [(d, t) for d, turns in enumerate(dialogues) for t in range(tokenised.given, len(turns)) if turns[t]]
@@ -68,7 +72,12 @@ def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16
 def save_steps(path: Path, steps: Sequence[Steps]) -> None:
     """Writes the steps of some dialogues as one .npz file."""
     columns: Any = {name: np.concatenate([getattr(s, name) for s in steps]) for name in ("amateur", "expert", "turn")}
-    np.savez(path, **columns, lengths=[len(s.turn) for s in steps], dropped=[s.dropped for s in steps])
+    np.savez(
+        path,
+        **columns,
+        lengths=[len(s.turn) for s in steps],
+        dropped=[s.dropped for s in steps],
+    )
 
 
 def load_steps(path: Path) -> list[Steps]:
@@ -79,7 +88,11 @@ def load_steps(path: Path) -> list[Steps]:
         return [Steps(*parts) for parts in zip(*columns, stored["dropped"].tolist(), strict=True)]
 
 
-def explain_steps(pair: Pair, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> list[dict[str, Any]]:
+def explain_steps(
+    pair: Pair,
+    tokenised: TokenisedDialogues,
+    steps: Sequence[Steps],
+) -> list[dict[str, Any]]:
     """What made the scores of dialogues low: the momentum of their turns and tokens (nats, higher is better).
 
     `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The text of
@@ -87,7 +100,11 @@ def explain_steps(pair: Pair, tokenised: TokenisedDialogues, steps: Sequence[Ste
     """
     decode = cache(pair.amateur.tokenizer.decode)
 
-    def explain_turn(ids: Sequence[int], t: int, momentum: NDArray[np.float64]) -> dict[str, Any]:
+    def explain_turn(
+        ids: Sequence[int],
+        t: int,
+        momentum: NDArray[np.float64],
+    ) -> dict[str, Any]:
         texts = [*map(decode, ids), ""]
         tokens = [[text, round(float(m), 2)] for text, m in zip(texts, momentum, strict=True)]
         return {"turn": t, "momentum": round(float(momentum.mean()), 3), "tokens": tokens}
@@ -141,7 +158,12 @@ class ClassifierPooler:
                 raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight")
 
     @classmethod
-    def fit(cls, good: Sequence[Steps], damaged: Sequence[Steps], strength: float = 0.1) -> "ClassifierPooler":
+    def fit(
+        cls,
+        good: Sequence[Steps],
+        damaged: Sequence[Steps],
+        strength: float = 0.1,
+    ) -> "ClassifierPooler":
         """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
 
         Raises ValueError where one of the two is empty.
@@ -191,7 +213,12 @@ class ClassifierPooler:
         return cls(**read_settings(path, cls))
 
 
-def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None, beta: float = 1.0) -> float:
+def pool(
+    steps: Steps,
+    pooling: MomentumPooling,
+    pooler: ClassifierPooler | None = None,
+    beta: float = 1.0,
+) -> float:
     """One score from the momentum of all steps; higher is better. Sum-pooling follows length.
 
     `beta` weighs the amateur (`contrastive_momentum`); a pooler has learned the momentum of Eq. 1, with 1.

@@ -74,7 +74,12 @@ class TokenisedDialogues:
             parts = pack_turns(lengths, room, first=rng.randint(1, room), separator=between)
         return [part for part in parts if any(turns[t] for t in part if t >= self.given)]
 
-    def _part_task(self, turns: Turns, part: range, rng: random.Random) -> InfillingTask:
+    def _part_task(
+        self,
+        turns: Turns,
+        part: range,
+        rng: random.Random,
+    ) -> InfillingTask:
         inside, given = turns[part.start : part.stop], max(0, self.given - part.start)
         if self.infilling.reads_after:
             gap = training_gap(self.to_pieces(inside), rng, given)
@@ -146,7 +151,10 @@ def _find_end(lm: ConditionalLM) -> tuple[int, ...]:
 
 
 def tokenise(
-    lm: ConditionalLM, dialogues: Sequence[Sequence[str]], max_length: int, given: int = 0
+    lm: ConditionalLM,
+    dialogues: Sequence[Sequence[str]],
+    max_length: int,
+    given: int = 0,
 ) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own.
 
@@ -168,7 +176,11 @@ def tokenise(
     return TokenisedDialogues(tokenised, infilling, find_separator(lm), max_length, given, pieces)
 
 
-def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
+def held_out_nll(
+    lm: ConditionalLM,
+    infilling: Infilling,
+    tasks: Sequence[InfillingTask],
+) -> float:
     """Mean negative log-likelihood of the missing tokens and the closing one, in nats per token; lower is better."""
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
     scores = lm.log_probabilities(pairs, given=len(infilling.opening))
@@ -194,7 +206,12 @@ class Gaps:
     # the text between turns; None for a token that is added and learned
     separator: str | None = None
 
-    def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> ConditionalLM:
+    def build(
+        self,
+        model: Any,
+        dialogues: Sequence[Sequence[str]],
+        seed: int,
+    ) -> ConditionalLM:
         """The model before training; its tokenizer knows the turns and their separator.
 
         Raises SettingError for an order that does not suit the model.

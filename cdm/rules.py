@@ -43,7 +43,12 @@ OTHER_PRONOUN = {
 }
 
 
-def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, given: int = 0) -> Negatives:
+def make_rule_negatives(
+    dialogues: Sequence[Sequence[str]],
+    rule: Rule,
+    seed: int,
+    given: int = 0,
+) -> Negatives:
     """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
 
     The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).
@@ -71,7 +76,11 @@ def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: in
     return Negatives.of(positives, found)
 
 
-def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+def _mesgar(
+    turns: Dialogue,
+    other: Dialogue,
+    rng: random.Random,
+) -> Dialogue:
     """All utterances or those of one speaker in another order, one moved, or one of another dialogue."""
     match rng.choice(("order", "order of a speaker", "insertion", "replacement")):
         case "order":
@@ -86,7 +95,11 @@ def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
             return replace_unit(turns, rng.randrange(len(turns)), rng.choice(other))
 
 
-def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+def _vakulenko(
+    turns: Dialogue,
+    other: Dialogue,
+    rng: random.Random,
+) -> Dialogue:
     """The utterances in another order, or one speaker or the second half of another conversation."""
     lent = [other[i % len(other)] for i in range(len(turns))]
     match rng.choice(("sequence", "vertical", "horizontal")):
@@ -98,7 +111,12 @@ def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue
             return replace_ending(turns, len(turns) // 2, tuple(lent))
 
 
-def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random, known: Container[str]) -> Dialogue:
+def _deam_like(
+    turns: Dialogue,
+    other: Dialogue,
+    rng: random.Random,
+    known: Container[str],
+) -> Dialogue:
     """One to four turns with a contradiction, another pronoun, foreign words, or most of what they say said elsewhere.
 
     Final punctuation, capitals and nearly the number of words of the dialogue stay, and no word comes in that is not
@@ -144,7 +162,11 @@ def _split(turn: str) -> tuple[list[str], str, str]:
     return body.split(), " ", ending
 
 
-def _like(word: str, words: Sequence[str], at: int) -> str:
+def _like(
+    word: str,
+    words: Sequence[str],
+    at: int,
+) -> str:
     """The word with the capitals of the place `at`, where it stands now: of "I" inside a sentence only "I" has some.
 
     >>> [_like("he", ["I", "know"], 0), _like("they", ["so", "I"], 1), _like("i", ["She", "hums"], 0)]

@@ -50,7 +50,12 @@ class InfillingTask:
     dropped: int = 0
 
 
-def draw_gap(turns: Pieces, rng: random.Random, utterance: bool, given: int = 0) -> Gap:
+def draw_gap(
+    turns: Pieces,
+    rng: random.Random,
+    utterance: bool,
+    given: int = 0,
+) -> Gap:
     """A whole random utterance, or a random segment of at most `LONGEST_SEGMENT` tokens inside one.
 
     A segment cuts no word but those longer than that. The first `given` turns have no gap. Raises ValueError where no
@@ -72,7 +77,11 @@ def draw_gap(turns: Pieces, rng: random.Random, utterance: bool, given: int = 0)
     return Gap(turn, start, stop)
 
 
-def draw_content_gap(turns: Pieces, rng: random.Random, given: int = 0) -> Gap | None:
+def draw_content_gap(
+    turns: Pieces,
+    rng: random.Random,
+    given: int = 0,
+) -> Gap | None:
     """A random content word with up to two words on each side; None without a content word.
 
     The first `given` turns have no gap.
@@ -130,14 +139,24 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
     return [cast(Place, place)] * times
 
 
-def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
+def fill(
+    turns: Turns,
+    gap: Gap,
+    segment: Sequence[int],
+) -> list[list[int]]:
     """The dialogue with `segment` in place of the gap."""
     filled = [list(turn) for turn in turns]
     filled[gap.turn][gap.start : gap.stop] = segment
     return filled
 
 
-def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: Sequence[int], max_length: int) -> InfillingTask:
+def make_task(
+    turns: Turns,
+    gap: Gap,
+    infilling: Infilling,
+    separator: Sequence[int],
+    max_length: int,
+) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
@@ -161,6 +180,10 @@ def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: Sequence[
     return InfillingTask(tuple(source), tuple(segment), read, dropped)
 
 
-def training_gap(turns: Pieces, rng: random.Random, given: int = 0) -> Gap:
+def training_gap(
+    turns: Pieces,
+    rng: random.Random,
+    given: int = 0,
+) -> Gap:
     """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
     return draw_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given)

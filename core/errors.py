@@ -54,7 +54,12 @@ class ExampleError(InputError):
 class MissingModelError(InputError):
     """A model to load does not exist here; `fetchable`: the model hub might have it, but was not asked."""
 
-    def __init__(self, name: str, what: str, fetchable: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        what: str,
+        fetchable: bool = False,
+    ) -> None:
         self.name, self.what, self.fetchable = name, what, fetchable
         super().__init__([f"{name}: {what}"])
 
@@ -68,7 +73,11 @@ def printable(text: str) -> str:
     return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def fault(path: Path | str, line: int, what: str) -> str:
+def fault(
+    path: Path | str,
+    line: int,
+    what: str,
+) -> str:
     """One fault as `file:line: what`, printable everywhere; line 0 stands for the file as a whole.
 
     >>> fault("in.jsonl", 3, "text is empty"), fault("none.jsonl", 0, "no such file")
@@ -90,7 +99,11 @@ def suggest_similar(name: str, allowed: Collection[str]) -> str:
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 
-def check_names(given: Iterable[str], allowed: Collection[str], of: str) -> None:
+def check_names(
+    given: Iterable[str],
+    allowed: Collection[str],
+    of: str,
+) -> None:
     """Raises SettingError for the first given name that is no setting `of` this."""
     for name in given:
         if name not in allowed:

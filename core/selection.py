@@ -19,7 +19,10 @@ def has_field(example: Example, field: Field) -> bool:
 
 
 def describe_missing_fields(
-    example: Example, requires: Sequence[Field], metric: str, scores_empty: bool = False
+    example: Example,
+    requires: Sequence[Field],
+    metric: str,
+    scores_empty: bool = False,
 ) -> str | None:
     """A sentence about the required fields that the example lacks, or that its text is empty; else None."""
     if example.is_empty and not scores_empty:
@@ -36,7 +39,10 @@ def hint_field(example: Example, requires: Sequence[Field]) -> str:
 
 
 def check_complete(
-    examples: Sequence[Example], requires: Sequence[Field], metric: str, scores_empty: bool = False
+    examples: Sequence[Example],
+    requires: Sequence[Field],
+    metric: str,
+    scores_empty: bool = False,
 ) -> list[str | None]:
     """For each example the reason why the metric cannot score it, None if it has all fields.
 

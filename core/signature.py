@@ -13,7 +13,12 @@ Setting = str | int | float | bool | None
 version = cache(importlib.metadata.version)  # a long file has a signature for each chunk
 
 
-def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting) -> str:
+def signature(
+    name: str,
+    *,
+    libraries: tuple[str, ...] = (),
+    **settings: Setting,
+) -> str:
     """`name|setting=value|...|v=version`, with the settings sorted by name, so that equal settings give equal lines.
 
     The installed versions of `libraries` follow as `library=version`. A text may hold `=`: the first one ends the name.
@@ -33,7 +38,11 @@ def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting
     return "|".join([_shown("name", name), *(f"{key}={value}" for key, value in fields.items())])
 
 
-def join_settings(name: str, settings: Any, **further: Setting) -> str:
+def join_settings(
+    name: str,
+    settings: Any,
+    **further: Setting,
+) -> str:
     """`name|setting=value|...`: the further values, then every field of the dataclass `settings`."""
     given = {field.name: getattr(settings, field.name) for field in fields(settings)}
     shown = {

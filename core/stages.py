@@ -72,7 +72,14 @@ def _hash(text: str) -> str:
 
 
 def _json(depends: Any, indent: int | None = None) -> str:
-    return json.dumps(depends, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_parts)
+    return json.dumps(
+        depends,
+        indent=indent,
+        sort_keys=True,
+        ensure_ascii=False,
+        allow_nan=False,
+        default=_parts,
+    )
 
 
 def _parts(value: Any) -> dict[str, Any]:
@@ -263,7 +270,14 @@ class Stages:
                 build(unfinished)
         return [final for final, _ in places]
 
-    def reopen(self, name: str, depends: Depends, *, code: Iterable[Code], mark: str) -> None:
+    def reopen(
+        self,
+        name: str,
+        depends: Depends,
+        *,
+        code: Iterable[Code],
+        mark: str,
+    ) -> None:
         """Makes a kept stage with a file `mark` unfinished, so that the next `get` continues it in its folder."""
         final, _ = self._place(name, depends, code)
         if not self.first or not (final / mark).is_file():
@@ -272,7 +286,12 @@ class Stages:
             if (final / mark).is_file():  # no other run was faster
                 final.rename(final.with_name(f"{final.name}.partial"))
 
-    def _place(self, name: str, depends: Depends, code: Iterable[Code]) -> tuple[Path, Depends]:
+    def _place(
+        self,
+        name: str,
+        depends: Depends,
+        code: Iterable[Code],
+    ) -> tuple[Path, Depends]:
         plain: dict[str, Any] = json.loads(_json(depends))
         plain[CODE] = hash_sources([*code, *_list_types(depends)])
         return Path(self.root) / f"{name}-{fingerprint(plain)}", plain
@@ -305,7 +324,13 @@ class Stages:
             (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
             unfinished.rename(final)
 
-    def open_cache(self, name: str, depends: Depends, *, code: Iterable[Code]) -> "Cache":
+    def open_cache(
+        self,
+        name: str,
+        depends: Depends,
+        *,
+        code: Iterable[Code],
+    ) -> "Cache":
         """The cache `name` under `depends`, of values that `code` makes."""
         return Cache(*self._place(name, depends, code))
 

@@ -28,7 +28,11 @@ def ensemble(scores: OfTexts, weights: OfTexts) -> Float[NDArray[np.float64], "*
     return np.asarray((shares(weights) * scores).sum(axis=-1))
 
 
-def aggregate(scores: OfTexts, weights: OfTexts, how: Weights = "paper") -> float:
+def aggregate(
+    scores: OfTexts,
+    weights: OfTexts,
+    how: Weights = "paper",
+) -> float:
     """Eq. 1, or the mean, the highest or the lowest score of all evaluators (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))

@@ -36,7 +36,12 @@ class TextGaps:
         default_factory=lambda: {"sentence": 3.0, "beginning": 2.0, "rest": 1.0, "words": 1.0}
     )
 
-    def build(self, model: Any, texts: Sequence[str], seed: int) -> Seq2SeqLM:
+    def build(
+        self,
+        model: Any,
+        texts: Sequence[str],
+        seed: int,
+    ) -> Seq2SeqLM:
         return model.build(texts, (), seed)
 
     def tasks(self, lm: Seq2SeqLM, texts: Sequence[str]) -> Callable[[int], list[Task]]:

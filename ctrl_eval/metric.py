@@ -128,7 +128,15 @@ class CTRLEval(BaseMetric):
             counted = load_tokenizer(iwf_tokenizer)
         frequencies = load_frequencies(iwf, counted) if iwf is not None else None
         described = {"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]}
-        return cls(infiller, frequencies, known, tuple(aspects), split, described=described, **settings)
+        return cls(
+            infiller,
+            frequencies,
+            known,
+            tuple(aspects),
+            split,
+            described=described,
+            **settings,
+        )
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One score per example and aspect, with the evaluators behind it as explanations.

@@ -14,7 +14,10 @@ from core.example import Example
 NAME = "google/pegasus-large"
 SHAPE = {"model_type": "pegasus", "d_model": 1024, "encoder_layers": 16, "vocab_size": 96103}
 EXAMPLE = Example(
-    "released", text="The book is about NLP. It depicts fancy models.", prefix="The book", label="positive"
+    "released",
+    text="The book is about NLP. It depicts fancy models.",
+    prefix="The book",
+    label="positive",
 )
 VALUES = {"coherence": -4.723990, "consistency": -7.385560, "attribute_relevance": 0.891626}
 TOLERANCE = 1e-3
@@ -50,7 +53,11 @@ FIGURES = (
 )
 
 
-def is_released(name: str | None, config: Any, dtype: str) -> bool:
+def is_released(
+    name: str | None,
+    config: Any,
+    dtype: str,
+) -> bool:
     """Whether a model of this name should have the published values: it has the published shape, in float32."""
     return name == NAME and dtype == "float32" and all(getattr(config, key, None) == SHAPE[key] for key in SHAPE)
 

@@ -42,7 +42,10 @@ def check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
 
 
 def read_cells(
-    record: Mapping[str, Any], columns: Columns, is_table: bool = False, is_typed: bool = False
+    record: Mapping[str, Any],
+    columns: Columns,
+    is_table: bool = False,
+    is_typed: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """A line as values by field, what is passed on, and the problems; those of names only where it is no table's row.
 
@@ -113,7 +116,11 @@ def _parse_references(cell: str, problems: list[str]) -> list[Any]:
     return [cell] if listed is None else listed
 
 
-def _gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:
+def _gather_columns(
+    record: dict[str, Any],
+    prefix: str,
+    whole: str,
+) -> list[str]:
     """Moves the values of columns such as `rating:ASPECT` into one object, here `ratings`; returns the problems.
 
     Columns such as `rating:ASPECT:PERSON` become an object from person to rating.

@@ -20,5 +20,12 @@ def clean_examples(examples: Sequence[Example]) -> tuple[Example, ...]:
     for example in examples:
         context = None if example.context is None else clean(example.context)
         references = tuple(map(clean, example.references))
-        found.append(replace(example, text=clean(example.text), context=context, references=references))
+        found.append(
+            replace(
+                example,
+                text=clean(example.text),
+                context=context,
+                references=references,
+            )
+        )
     return tuple(found)

@@ -108,7 +108,11 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
     return ColumnMapping(tuple(found), tuple(extra), tuple(_list_problems(found, extra, chosen)))
 
 
-def _name_field(name: str, key: str, columns: int) -> str:
+def _name_field(
+    name: str,
+    key: str,
+    columns: int,
+) -> str:
     """The field of a column: with several columns for an aspect, the column is a person."""
     if not name.startswith((RATINGS, RATING)):
         return name
@@ -117,7 +121,9 @@ def _name_field(name: str, key: str, columns: int) -> str:
 
 
 def _list_problems(
-    found: Sequence[tuple[str, str]], extra: Sequence[tuple[str, str]], chosen: Mapping[str, Sequence[str]]
+    found: Sequence[tuple[str, str]],
+    extra: Sequence[tuple[str, str]],
+    chosen: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
     giving: dict[str, list[str]] = {}
     for key, name in found:

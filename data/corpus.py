@@ -53,7 +53,9 @@ class Corpus:
 
 
 def score_published(
-    name: str, examples: Sequence[Example], published: Mapping[str, Mapping[str, float]]
+    name: str,
+    examples: Sequence[Example],
+    published: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Scores]:
     """The scores published beside the set `name`, from `published[metric][id]`; one that is lacking is NaN."""
     found: dict[str, Scores] = {}
@@ -75,7 +77,11 @@ def fold_text(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iterable[Hashable]) -> None:
+def refuse_shared(
+    rule: str,
+    named: Iterable[tuple[str, Hashable]],
+    others: Iterable[Hashable],
+) -> None:
     """Raises SettingError where a content of `named` (name, content) is among the others.
 
     `rule` is the message, with {} for at most five names.
@@ -85,7 +91,12 @@ def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iter
         raise SettingError(rule.format(", ".join(both[:5])))
 
 
-def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) -> Parts:
+def split_by(
+    examples: Sequence[Example],
+    key: Key,
+    held_out: int,
+    seed: int,
+) -> Parts:
     """The training and the held-out part; the `held_out` keys with the smallest hashes of seed and key are held out.
 
     Examples with the same key (a text, turns, a context, an input) are on the same side, for any order of the examples.
@@ -105,7 +116,12 @@ def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) ->
     )
 
 
-def split_share(examples: Sequence[Example], key: Key, fraction: float, seed: int) -> Parts:
+def split_share(
+    examples: Sequence[Example],
+    key: Key,
+    fraction: float,
+    seed: int,
+) -> Parts:
     """Like `split_by`, with a fraction (in [0, 1)) of all different keys held out, rounded up."""
     check(Share, held_out_fraction=fraction)
     return split_by(examples, key, math.ceil(fraction * len({key(example) for example in examples})), seed)

@@ -32,12 +32,21 @@ CONTRACTIONS = {
 }
 
 
-def choose_share(items: Sequence[T], share: float, rng: random.Random, at_least: int = 1) -> list[T]:
+def choose_share(
+    items: Sequence[T],
+    share: float,
+    rng: random.Random,
+    at_least: int = 1,
+) -> list[T]:
     """A random share of the items, but `at_least` items if the share is smaller (or all, if there are fewer)."""
     return rng.sample(list(items), min(len(items), max(at_least, round(share * len(items)))))
 
 
-def permute(units: Units, places: Sequence[int], rng: random.Random) -> Units:
+def permute(
+    units: Units,
+    places: Sequence[int],
+    rng: random.Random,
+) -> Units:
     """The units with those at `places` in a random order, which may be the same one."""
     moved = list(units)
     for place, source in zip(places, rng.sample(places, len(places)), strict=True):
@@ -45,19 +54,31 @@ def permute(units: Units, places: Sequence[int], rng: random.Random) -> Units:
     return tuple(moved)
 
 
-def permute_anew(units: Units, places: Sequence[int], rng: random.Random) -> Units:
+def permute_anew(
+    units: Units,
+    places: Sequence[int],
+    rng: random.Random,
+) -> Units:
     """The units with those at `places`, of which two differ, in a random other order."""
     while (moved := permute(units, places, rng)) == units:
         pass
     return moved
 
 
-def replace_unit(units: Units, i: int, unit: str) -> Units:
+def replace_unit(
+    units: Units,
+    i: int,
+    unit: str,
+) -> Units:
     """The units with another one at place `i`."""
     return (*units[:i], unit, *units[i + 1 :])
 
 
-def replace_ending(units: Units, start: int, other: Units) -> Units:
+def replace_ending(
+    units: Units,
+    start: int,
+    other: Units,
+) -> Units:
     """The units before `start`, then the last units of `other`, as many as are replaced if it has so many."""
     return units[:start] + other[start - len(units) :]
 
@@ -79,7 +100,12 @@ def replace_places(units: Units, replacements: Iterable[tuple[Place, str]]) -> U
     return tuple(changed)
 
 
-def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def reorder(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Exchanges a share of the units among themselves."""
     if len(set(units)) < 2:
         return units
@@ -90,25 +116,45 @@ def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> 
     return permute_anew(units, places, rng)
 
 
-def retrieve(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def retrieve(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Replaces the last units by units of another example."""
     return replace_ending(units, len(units) - len(choose_share(units, strength, rng)), other)
 
 
-def drop(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def drop(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Removes a share of the units, but keeps one, or two of more than two, so that a dialogue remains one."""
     kept = 2 if len(units) > 2 else 1
     gone = set(choose_share(range(len(units)), strength, rng)[: max(0, len(units) - kept)])
     return tuple(unit for i, unit in enumerate(units) if i not in gone)
 
 
-def repeat(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def repeat(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Repeats a share of the units."""
     twice = set(choose_share(range(len(units)), strength, rng))
     return tuple(unit for i, unit in enumerate(units) for _ in range(2 if i in twice else 1))
 
 
-def negate(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def negate(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Adds "not" after a share of the auxiliary verbs.
 
     >>> negate(("He is here.", "She was not."), (), 1.0, random.Random(0))
@@ -118,7 +164,12 @@ def negate(units: Units, other: Units, strength: float, rng: random.Random) -> U
     return replace_places(units, [(place, f"{place[1][0]} not") for place in chosen])
 
 
-def swap_entities(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def swap_entities(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Replaces a share of the names and numbers by names and numbers of another example.
 
     >>> swap_entities(("I met Ann in 1999.",), ("I saw Bob.",), 1.0, random.Random(0))
@@ -132,13 +183,23 @@ def swap_entities(units: Units, other: Units, strength: float, rng: random.Rando
     return replace_places(units, [(place, rng.choice(theirs)) for place in in_order])
 
 
-def insert_foreign(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def insert_foreign(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Inserts units of another example after a share of the units."""
     behind = set(choose_share(range(len(units)), strength, rng))
     return tuple(u for i, unit in enumerate(units) for u in ((unit, rng.choice(other)) if i in behind else (unit,)))
 
 
-def swap_speakers(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def swap_speakers(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Exchanges a share of the turns with the next turn, so that each is said by the other speaker."""
     swapped = list(units)
     for i in choose_share(range(0, len(units) - 1, 2), strength, rng):
@@ -178,7 +239,13 @@ def split_units(example: Example) -> Units:
     return example.turns or tuple(split_at_marks(example.text))
 
 
-def damage_example(example: Example, other: Example, name: str, strength: float, seed: int) -> Example:
+def damage_example(
+    example: Example,
+    other: Example,
+    name: str,
+    strength: float,
+    seed: int,
+) -> Example:
     """The example with the damage `name` of `DAMAGES`; itself if it cannot be damaged like this.
 
     The sentences that hold its prefix stay, because they were given and not generated. Foreign units come from `other`.
@@ -220,7 +287,16 @@ def edit_example(example: Example, name: str) -> Example:
     edit = EDITS[name]
     prefix = None if example.prefix is None else edit(example.prefix)
     text, turns = edit(example.text), tuple(map(edit, example.turns))
-    return replace(example, text=text, turns=turns, prefix=prefix) if text.strip() or turns else example
+    return (
+        replace(
+            example,
+            text=text,
+            turns=turns,
+            prefix=prefix,
+        )
+        if text.strip() or turns
+        else example
+    )
 
 
 def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:

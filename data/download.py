@@ -97,7 +97,11 @@ def _make(path: Path, file: PublicFile | None) -> bool:
     return True
 
 
-def require_file(root: Path | str, name: str, download: bool = False) -> Path:
+def require_file(
+    root: Path | str,
+    name: str,
+    download: bool = False,
+) -> Path:
     """The path of a file in PUBLIC_FILES, fetched if `download` is true; raises InputError with instructions."""
     if (found := find_file(root, name)) is not None:
         return found
@@ -107,7 +111,11 @@ def require_file(root: Path | str, name: str, download: bool = False) -> Path:
     raise InputError([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
 
 
-def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) -> Path:
+def fetch(
+    file: PublicFile,
+    root: Path | str,
+    timeout: float = TIMEOUT_SECONDS,
+) -> Path:
     """The file under `root`, downloaded from its address; it gets its name only if its checksum is right.
 
     Raises InputError for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
@@ -128,7 +136,11 @@ def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) 
     return target
 
 
-def _download(url: str, path: Path, timeout: float) -> None:
+def _download(
+    url: str,
+    path: Path,
+    timeout: float,
+) -> None:
     """Writes what an address answers to a file, but not more than MOST_BYTES, whatever it says about its length."""
     import requests
 

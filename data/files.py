@@ -185,7 +185,11 @@ ToRecords: TypeAlias = Callable[[Any], Iterable[Mapping[str, Any]]]  # the examp
 ReadLines: TypeAlias = Callable[[Path, list[str]], Iterable[tuple[int, Any]]]  # adds to the faults
 
 
-def read_examples(path: Source | None = None, requires: Collection[str] = (), **settings: Any) -> tuple[Example, ...]:
+def read_examples(
+    path: Source | None = None,
+    requires: Collection[str] = (),
+    **settings: Any,
+) -> tuple[Example, ...]:
     """The examples of a file, in its order.
 
     CSV and TSV: `turns` and `references` are JSON arrays (`turns` may also be utterances joined by `</UTT>`,
@@ -206,7 +210,10 @@ def read_examples(path: Source | None = None, requires: Collection[str] = (), **
 
 
 def iterate_examples(
-    path: Source | None = None, requires: Collection[str] = (), refuse_scores: bool = False, **settings: Any
+    path: Source | None = None,
+    requires: Collection[str] = (),
+    refuse_scores: bool = False,
+    **settings: Any,
 ) -> Iterator[tuple[int, Example]]:
     """Like read_examples, but yields one example at a time, with its line, in little memory; faults come at the end.
 
@@ -218,7 +225,10 @@ def iterate_examples(
 
 
 def iterate_rows(
-    file: InputFile, requires: Collection[str] = (), refuse_scores: bool = False, may_repeat: bool = False
+    file: InputFile,
+    requires: Collection[str] = (),
+    refuse_scores: bool = False,
+    may_repeat: bool = False,
 ) -> Iterator[tuple[int, Example, Mapping[str, float | None]]]:
     """Like iterate_examples, with the scores of each line by metric; `may_repeat` is for lines that share an id."""
     file.check_unchanged()
@@ -268,7 +278,10 @@ def _refuse(name: str) -> str:
 
 
 def load_examples(
-    path: Path, to_records: ToRecords, read: ReadLines = read_json_lines, requires: Collection[str] = ()
+    path: Path,
+    to_records: ToRecords,
+    read: ReadLines = read_json_lines,
+    requires: Collection[str] = (),
 ) -> tuple[Example, ...]:
     """The examples of a file in the format of one data set: JSONL, or what `read` finds, with numbers of lines.
 
@@ -281,7 +294,10 @@ def load_examples(
 
 
 def locate_examples(
-    path: Path, to_records: ToRecords, read: ReadLines, requires: Collection[str] = ()
+    path: Path,
+    to_records: ToRecords,
+    read: ReadLines,
+    requires: Collection[str] = (),
 ) -> Sequence[tuple[int, Example]]:
     """Like load_examples, with the lines of the examples."""
     faults: list[str] = []

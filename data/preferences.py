@@ -149,7 +149,10 @@ def _note_repeated(given: Preferences) -> list[str]:
 
 
 def check_preferences(
-    path: Path, rows: Iterable[tuple[int, Mapping[str, Any]]], faults: list[str], columns: Columns = ()
+    path: Path,
+    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    faults: list[str],
+    columns: Columns = (),
 ) -> Preferences:
     """The judgements of numbered rows; raises InputError for `faults` and all that are found here."""
     seen: dict[str, None] = {}
@@ -198,12 +201,20 @@ def check_preferences(
     )
 
 
-def _read_judge(name: str, records: Iterable[PreferenceRecord], reader: WinnerReader) -> NDArray[np.float64]:
+def _read_judge(
+    name: str,
+    records: Iterable[PreferenceRecord],
+    reader: WinnerReader,
+) -> NDArray[np.float64]:
     """The outcomes by one judge."""
     return _numbers(reader.read(record, record.judges.get(name)) for record in records)
 
 
-def _check_first(path: Path, rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
+def _check_first(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    keys: Sequence[str],
+) -> None:
     """Raises InputError where the first row is no judgement."""
     if not rows or names_pair(rows[0]):
         return
@@ -246,7 +257,9 @@ def _numbers(values: Iterable[float | None]) -> NDArray[np.float64]:
 
 
 def _rename_rows(
-    rows: Iterable[tuple[int, Mapping[str, Any]]], columns: Columns, seen: dict[str, None]
+    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    columns: Columns,
+    seen: dict[str, None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered rows with their values by field; `seen` gets the keys of the file."""
     for line, row in rows:
@@ -314,7 +327,9 @@ def has_outputs(file: InputFile) -> bool:
 
 
 def _read_outputs(
-    path: Source | None, scores: Mapping[str, Any] | None, systems: Sequence[str] | None = None
+    path: Source | None,
+    scores: Mapping[str, Any] | None,
+    systems: Sequence[str] | None = None,
 ) -> ScoredFile:
     found = read_scored(path, scores, systems=systems)
     place_outputs(found)

@@ -84,7 +84,11 @@ def _name_raters(group: Sequence[Row], rater: str | None) -> dict[str, Row]:
     return dict(zip(names, group, strict=True))
 
 
-def _find_conflicts(path: Path, group: Sequence[Row], rater: str | None) -> Iterator[str]:
+def _find_conflicts(
+    path: Path,
+    group: Sequence[Row],
+    rater: str | None,
+) -> Iterator[str]:
     """Faults of rows of one text: another content or score than in the first row, a rater or a rating of no use."""
     first_line, first, first_scores = group[0]
     for line, each, scores in group:

@@ -201,7 +201,9 @@ def _share_word(some: Sequence[Level], others: Sequence[Level]) -> bool:
 
 
 def _find_given(
-    names: Sequence[Column], words: Sequence[Level], given: Mapping[str, Sequence[Level]]
+    names: Sequence[Column],
+    words: Sequence[Level],
+    given: Mapping[str, Sequence[Level]],
 ) -> Sequence[Level] | None:
     """The scale that `levels` names for one of the columns, else a scale of words there that has all these words."""
     named = [given[name] for _, name in names if name in given]
@@ -216,7 +218,11 @@ def _find_usual(words: Sequence[Level]) -> Sequence[Level] | None:
     return next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
 
 
-def _find_problem(names: Sequence[Column], words: Sequence[Level], scale: Sequence[Level] | None) -> str | None:
+def _find_problem(
+    names: Sequence[Column],
+    words: Sequence[Level],
+    scale: Sequence[Level] | None,
+) -> str | None:
     """The problem of words without a known order; none where a line with a word is at fault itself."""
     where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
     if scale is not None:

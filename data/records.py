@@ -65,11 +65,19 @@ def layout(needs: Mapping[str, Any], **may: Any) -> type[Record]:
     """
     needed: dict[str, Any] = {key: (kind, ...) for key, kind in needs.items()}
     others: dict[str, Any] = {key: (kind | None, None) for key, kind in may.items()}
-    return create_model("Row", __base__=Record, **needed, **others)
+    return create_model(
+        "Row",
+        __base__=Record,
+        **needed,
+        **others,
+    )
 
 
 def check_records(
-    path: Path, located: Iterable[tuple[int, Mapping[str, Any]]], kind: type[R], faults: list[str]
+    path: Path,
+    located: Iterable[tuple[int, Mapping[str, Any]]],
+    kind: type[R],
+    faults: list[str],
 ) -> list[tuple[int, R]]:
     """The valid records among the objects of a file, with their lines; adds a fault for every broken rule."""
     records: list[tuple[int, R]] = []
@@ -81,7 +89,11 @@ def check_records(
     return records
 
 
-def check_rows(rows: Iterable[tuple[int, Any]], path: Path, kind: type[Record]) -> Located:
+def check_rows(
+    rows: Iterable[tuple[int, Any]],
+    path: Path,
+    kind: type[Record],
+) -> Located:
     """The rows; raises InputError for what is no object, lacks a key, or has a value of another type."""
     checked, faults = list(rows), list[str]()
     other = [(line, row) for line, row in checked if not isinstance(row, dict)]
@@ -90,7 +102,11 @@ def check_rows(rows: Iterable[tuple[int, Any]], path: Path, kind: type[Record]) 
     return require_none(checked, faults)
 
 
-def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
+def check_id(
+    name: str,
+    line: int,
+    first_line: dict[str, int],
+) -> list[str]:
     """The problem of an id that an earlier line already has; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
     return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too"] if earlier != line else []
@@ -166,7 +182,9 @@ def are_of_several(ratings: Mapping[str, Any]) -> bool:
 
 
 def check_example(
-    record: Mapping[str, Any], requires: Collection[str], others: Collection[str] = ()
+    record: Mapping[str, Any],
+    requires: Collection[str],
+    others: Collection[str] = (),
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record.
 

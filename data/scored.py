@@ -92,12 +92,23 @@ def read_scored(
     raters = _list_raters(places, examples)
     notes = (*file.notes, *joined)
     source = replace(file, records=[to_record(example) for example in examples]) if joined else file
-    read = ScoredFile(file.path.name, examples, found, places=places, raters=raters, notes=notes, source=source)
+    read = ScoredFile(
+        file.path.name,
+        examples,
+        found,
+        places=places,
+        raters=raters,
+        notes=notes,
+        source=source,
+    )
     return add_outputs(read, scores or {})
 
 
 def read_systems(
-    systems: Sequence[str], path: Source | None = None, text: Path | str | None = None, **settings: Any
+    systems: Sequence[str],
+    path: Source | None = None,
+    text: Path | str | None = None,
+    **settings: Any,
 ) -> ScoredFile:
     """The outputs of several systems, each in a file of its own, as `NAME=FILE`; the groups, else the ids, are inputs.
 
@@ -116,7 +127,12 @@ def read_systems(
     if several := next((part for part in parts if part.raters), None):
         raise InputError([fault(several.source.path, 0, "ratings of several people need one file with all systems")])
     examples = tuple(
-        replace(example, id=f"{name}-{example.id}", system=name, group=example.group or example.id)
+        replace(
+            example,
+            id=f"{name}-{example.id}",
+            system=name,
+            group=example.group or example.id,
+        )
         for (name, _), part in zip(pairs, parts, strict=True)
         for example in part.examples
     )
@@ -129,10 +145,22 @@ def read_systems(
     places = tuple(place for part in parts for place in part.places)
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     name = " ".join(part.name for part in parts)
-    return ScoredFile(name, examples, found, places=places, notes=notes, source=source)
+    return ScoredFile(
+        name,
+        examples,
+        found,
+        places=places,
+        notes=notes,
+        source=source,
+    )
 
 
-def _check_count(path: Path, what: str, n: int, most: int) -> None:
+def _check_count(
+    path: Path,
+    what: str,
+    n: int,
+    most: int,
+) -> None:
     if n > most:
         raise InputError([fault(path, 0, f"a file must have at most {most:,} {what}, found {n:,}")])
 
@@ -183,7 +211,11 @@ def _list_raters(places: Sequence[tuple[Path, int]], examples: Sequence[Example]
     return tables
 
 
-def _read_outputs(file: Path, place: Mapping[str, int], of: Path) -> tuple[dict[str, NDArray[np.float64]], str]:
+def _read_outputs(
+    file: Path,
+    place: Mapping[str, int],
+    of: Path,
+) -> tuple[dict[str, NDArray[np.float64]], str]:
     """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
     values: dict[str, NDArray[np.float64]] = {}
@@ -258,7 +290,11 @@ def join_rows(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     return joined
 
 
-def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
+def join_name(
+    metric: str,
+    aspect: str,
+    aspects: Collection[str],
+) -> str:
     """The name of one of the aspects of a metric, among the scores of several metrics."""
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 
@@ -278,7 +314,10 @@ def decode_scores(line: str) -> Scores:
 
 
 def write_score_rows(
-    records: Iterable[Mapping[str, Any]], path: Path, aspects: Sequence[str], extra: Sequence[str]
+    records: Iterable[Mapping[str, Any]],
+    path: Path,
+    aspects: Sequence[str],
+    extra: Sequence[str],
 ) -> None:
     """Writes records to `path` in the form of its suffix, one of `WRITTEN`, under a temporary name until it is whole.
 

@@ -24,7 +24,11 @@ COLUMN = (2**24, 100)  # bytes of a column, uncompressed, likewise
 TEXTS = (2**26, 1_000)  # characters of all rows
 
 
-def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def read_rows(
+    path: Path,
+    delimiter: str,
+    faults: list[str],
+) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputError.
 
     A header without the delimiter has another of `SEPARATORS`, as spreadsheets write it where a comma is decimal. Rows
@@ -70,7 +74,12 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
 def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
     """A function that writes one row of cells."""
     minimal = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    quoted = csv.writer(
+        file,
+        delimiter=delimiter,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL,
+    )
 
     def write(row: Sequence[Any]) -> None:
         # Python before 3.11.8 leaves a lone carriage return unquoted, and then cannot read it back
@@ -112,7 +121,11 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, _without_nulls(row)
 
 
-def _check_size(path: Path, size: int, metadata: Any) -> None:
+def _check_size(
+    path: Path,
+    size: int,
+    metadata: Any,
+) -> None:
     """Raises InputError for a file with too many columns, or with too many values or bytes for its size."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     problems = count_columns(range(metadata.num_columns))

@@ -104,7 +104,10 @@ def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
 
 
 def iterate_lines(
-    path: Path, faults: list[str], keep_end: bool = False, keep_cr: bool = False
+    path: Path,
+    faults: list[str],
+    keep_end: bool = False,
+    keep_cr: bool = False,
 ) -> Iterator[tuple[int, str]]:
     """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
@@ -149,7 +152,12 @@ def iterate_lines(
         yield from blank
 
 
-def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:
+def _decode(
+    line: bytes,
+    path: Path,
+    number: int,
+    faults: list[str],
+) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -245,7 +253,11 @@ def decode_json(text: str) -> Any:
     return value
 
 
-def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
+def parse_json(
+    path: Path,
+    content: str | bytes,
+    line: int = 0,
+) -> Any:
     """The document, or the line of this number, that a text or UTF-8 holds; raises InputError as `decode_json`."""
     try:
         return decode_json(content if isinstance(content, str) else content.decode("utf-8-sig"))

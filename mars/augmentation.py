@@ -64,7 +64,13 @@ class SelfPlanningAugmenter:
         together = [i for group in groups.values() for i in group]  # jobs of one context stay side by side
         costs = [max(token_jobs[i].capacity for i in group) for group in groups.values() for _ in group]
         batches = batches_by_budget(costs, self.token_budget)
-        for batch in tqdm(batches, desc="augmented references", delay=3, leave=False, disable=None):
+        for batch in tqdm(
+            batches,
+            desc="augmented references",
+            delay=3,
+            leave=False,
+            disable=None,
+        ):
             chosen = [together[i] for i in batch]
             rows = halve_when_out_of_memory(
                 lambda part: fill_in_lockstep(filler, [token_jobs[i] for i in part]), chosen
@@ -87,7 +93,11 @@ def _join_text(template: Template, fills: Sequence[Fill]) -> str:
     return text if isinstance(template[0], Kept) else text.lstrip()
 
 
-def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) -> list[TokenJob]:
+def _tokenize_jobs(
+    filler: Filler,
+    jobs: Sequence[Job],
+    indices: Sequence[int],
+) -> list[TokenJob]:
     """The jobs in tokens. Raises ExampleError, with their indices, for jobs that are too long."""
     lm, settings = filler.lm, filler.settings
     contexts = [job.context.rstrip() if settings.use_context else "" for job in jobs]

@@ -62,7 +62,12 @@ def tag_words(words: Sequence[str]) -> list[PartOfSpeech]:
 class _Place:
     """A word and what stands beside it: `left` and `right`, "" beyond the ends, and the classes of those before it."""
 
-    def __init__(self, words: list[str], i: int, tags: list[PartOfSpeech]) -> None:
+    def __init__(
+        self,
+        words: list[str],
+        i: int,
+        tags: list[PartOfSpeech],
+    ) -> None:
         self.words, self.i, self.tags = words, i, tags
         self.word = words[i]
         self.left = words[i - 1] if i else ""

@@ -44,7 +44,13 @@ def is_close_call(perplexities: Sequence[float]) -> bool:
     return any(abs(math.log(value) - lowest - TIE) < DOUBT for value in perplexities if math.isfinite(value))
 
 
-def lay_out_branches(last: int, after: Sequence[int], length: int, filled: int, lengths: Sequence[int]) -> Reading:
+def lay_out_branches(
+    last: int,
+    after: Sequence[int],
+    length: int,
+    filled: int,
+    lengths: Sequence[int],
+) -> Reading:
     """One pass over the last token of a fill and a copy of `after` behind each of the fill's first `lengths` tokens.
 
     The row already holds the `length` tokens before the fill and the fill's `filled` tokens except the last.
@@ -61,20 +67,30 @@ def lay_out_branches(last: int, after: Sequence[int], length: int, filled: int, 
     return [*read_on([last], length + filled - 1), *copies]
 
 
-def score_tokens(embeddings: Embeddings, hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]) -> list[float]:
+def score_tokens(
+    embeddings: Embeddings,
+    hidden: Float[Tensor, "tokens dim"],
+    tokens: Sequence[int],
+) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
     return token_log_probabilities(OutputHead(embeddings), hidden, tokens).tolist()
 
 
 def gather_following_states(
-    fill: Float[Tensor, "lengths dim"], copies: Float[Tensor, "read dim"], words: int
+    fill: Float[Tensor, "lengths dim"],
+    copies: Float[Tensor, "read dim"],
+    words: int,
 ) -> Float[Tensor, "lengths words dim"]:
     """The states that predict the `words` tokens of T after each length: the fill's last state, then those of T."""
     within = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])[:, : max(0, words - 1)]
     return torch.cat([fill[:, None], within], dim=1)[:, :words]
 
 
-def judge_lengths(fill: Sequence[float], following: Sequence[float], lengths: Sequence[int]) -> list[float]:
+def judge_lengths(
+    fill: Sequence[float],
+    following: Sequence[float],
+    lengths: Sequence[int],
+) -> list[float]:
     """PPL of each judged length of a fill, from log P of its tokens and of T after each length; infinite for others.
 
     >>> [round(value, 4) for value in judge_lengths([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]

@@ -99,7 +99,12 @@ class Filling:
             return tokens.ends_in_word(self.text)
         return not self.pending and is_clitic(tokens.text(self.fill))
 
-    def keep(self, length: int, perplexities: Sequence[float], tokens: WritableTokens) -> None:
+    def keep(
+        self,
+        length: int,
+        perplexities: Sequence[float],
+        tokens: WritableTokens,
+    ) -> None:
         """Keeps the first tokens of the fill and the kept text after the blank, and goes on to the next blank."""
         kept = self.fill[:length]
         self.fills.append(Fill(tokens.text(kept), tuple(kept), tuple(perplexities)))
@@ -186,7 +191,10 @@ class _Batch:
                 row.whole.append(len(row.fill))
 
     def _next(
-        self, rows: Sequence[Filling], hidden: Hidden, allowed: Bool[Tensor, "rows vocabulary"]
+        self,
+        rows: Sequence[Filling],
+        hidden: Hidden,
+        allowed: Bool[Tensor, "rows vocabulary"],
     ) -> tuple[list[int], list[float], dict[int, float], list[bool]]:
         """The tokens, their log P under the plain model, KL from it of planned rows, and which are a close call."""
         filler, s = self.filler, self.filler.settings

@@ -59,7 +59,11 @@ def load_documents(path: Path | str) -> DocumentFrequencies:
     return count_corpus(read_documents(path))
 
 
-def priorities(reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies) -> Values:
+def priorities(
+    reference: Sequence[str],
+    classes: Sequence[PartOfSpeech],
+    documents: DocumentFrequencies,
+) -> Values:
     """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1); words of high priority are masked first.
 
     Punctuation has priority 0 and is never masked.
@@ -124,7 +128,11 @@ def budget(ratio: float, count: int) -> int:
     return math.ceil(round(ratio * count, 9))
 
 
-def knapsack_table(values: Values, costs: Costs, budget: int) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
+def knapsack_table(
+    values: Values,
+    costs: Costs,
+    budget: int,
+) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
     """phi[i, w]: the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
 
     Costs are positive integers. One table serves every budget up to the given one.
@@ -137,7 +145,11 @@ def knapsack_table(values: Values, costs: Costs, budget: int) -> Float[NDArray[n
     return best
 
 
-def choose_words(best: Float[NDArray[np.float64], "words_and_none budgets"], costs: Costs, budget: int) -> Chosen:
+def choose_words(
+    best: Float[NDArray[np.float64], "words_and_none budgets"],
+    costs: Costs,
+    budget: int,
+) -> Chosen:
     """The words that make up phi[n, budget] of `knapsack_table` (Eq. 2): phi_i.
 
     From the last word back, a word is taken only if the value is strictly higher with it. Algorithm 1 as printed
@@ -151,7 +163,11 @@ def choose_words(best: Float[NDArray[np.float64], "words_and_none budgets"], cos
     return chosen
 
 
-def make_template(text: str, reference: Sequence[Word], masked: Sequence[bool] | Chosen) -> Template:
+def make_template(
+    text: str,
+    reference: Sequence[Word],
+    masked: Sequence[bool] | Chosen,
+) -> Template:
     """The reference with its masked words as blanks (section 2.1); without masked words, one kept run.
 
     >>> found = split_words("A red  kite flew.")
@@ -172,7 +188,10 @@ def make_template(text: str, reference: Sequence[Word], masked: Sequence[bool] |
 
 
 def make_templates(
-    reference: str, context: str, ratios: Sequence[float], documents: DocumentFrequencies
+    reference: str,
+    context: str,
+    ratios: Sequence[float],
+    documents: DocumentFrequencies,
 ) -> list[Template]:
     """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
 

@@ -51,7 +51,12 @@ class NaiveAugmenter:
     def _encode(self, text: str) -> list[int]:
         return plain_token_ids(self.lm.tokenizer, [text])[0]
 
-    def _fill(self, job: Job, tokens: Sequence[int], dropped: int) -> Augmented:
+    def _fill(
+        self,
+        job: Job,
+        tokens: Sequence[int],
+        dropped: int,
+    ) -> Augmented:
         text, fills, at = "", [], 0
         for part in job.template:
             if isinstance(part, Kept):

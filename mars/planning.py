@@ -38,7 +38,11 @@ def project(hidden: Hidden, embeddings: Embeddings) -> Logits:
     return (embeddings @ hidden.T).T.contiguous()
 
 
-def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: float) -> Tensor:
+def is_settled(
+    plain: Logits,
+    allowed: Bool[Tensor, "rows vocabulary"],
+    kl: float,
+) -> Tensor:
     """For each row, whether no distribution within `kl` nats of the plain one prefers another allowed token.
 
     Then planning cannot change the greedy choice. Let p be the plain distribution and q one in which the second allowed
@@ -56,7 +60,10 @@ def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: floa
 
 
 def reward_gradient(
-    logits: Logits, embeddings: Embeddings, words: Int[Tensor, "rows words"], xi: float = 1.3
+    logits: Logits,
+    embeddings: Embeddings,
+    words: Int[Tensor, "rows words"],
+    xi: float = 1.3,
 ) -> Hidden:
     """xi times the gradient by h of the reward at the logits h E^T.
 
@@ -110,7 +117,10 @@ def plan_states(
 
 
 def choose_step(
-    plain: Logits, shift: Logits, kl: float, limit: float
+    plain: Logits,
+    shift: Logits,
+    kl: float,
+    limit: float,
 ) -> tuple[Float[Tensor, "rows 1"], Float[Tensor, " rows"]]:
     """eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl, and that divergence.
 

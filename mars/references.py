@@ -179,7 +179,11 @@ def augment_references(
     return found
 
 
-def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None) -> list[Augmented | str]:
+def load_or_augment(
+    augmenter: Augmenter,
+    jobs: Sequence[Job],
+    kept: Path | None,
+) -> list[Augmented | str]:
     """The filled reference of every job, or the reason why it cannot be filled. Equal jobs are done once.
 
     Those in a cache of the folder of stages `kept` are read, so that a killed run continues where it stopped.
@@ -204,7 +208,9 @@ def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None
 
 
 def _augment(
-    augmenter: Augmenter, keys: Sequence[str], jobs: Mapping[str, Job]
+    augmenter: Augmenter,
+    keys: Sequence[str],
+    jobs: Mapping[str, Job],
 ) -> tuple[dict[str, Augmented], dict[str, str]]:
     """The filled references by key, and by key the reasons of jobs that the augmenter refuses."""
     try:

@@ -91,7 +91,13 @@ class _Layer(CacheLayerMixin):
             self.stored.append(states.new_zeros(self.owner.rows, self.owner.capacity + 1, heads, dim))
         self.is_initialized = True
 
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def update(
+        self,
+        key_states: Tensor,
+        value_states: Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         owner = self.owner
@@ -118,7 +124,12 @@ class Slots:
     slots: Tensor  # of their tokens
     width: int  # how many slots they may see
 
-    def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
+    def __init__(
+        self,
+        lm: CausalLM,
+        rows: int,
+        capacity: int,
+    ) -> None:
         self.lm, self.rows, self.capacity = lm, rows, capacity
         self.lines = [Branch(row) for row in range(rows)]  # the texts in these rows, at first one in each
         self.layers: list[_Layer] = []
@@ -177,10 +188,20 @@ class Slots:
         dtype = self.lm.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, torch.finfo(dtype).min)
         given = {"input_ids": ids, "position_ids": positions, "attention_mask": mask[:, None]}
-        return _last_hidden(self.lm, **given, past_key_values=self.cache, use_cache=True)[asked]
+        return _last_hidden(
+            self.lm,
+            **given,
+            past_key_values=self.cache,
+            use_cache=True,
+        )[asked]
 
     @torch.inference_mode()
-    def move(self, lines: Sequence[int], start: Sequence[Sequence[int]], end: Sequence[Sequence[int]]) -> None:
+    def move(
+        self,
+        lines: Sequence[int],
+        start: Sequence[Sequence[int]],
+        end: Sequence[Sequence[int]],
+    ) -> None:
         """Copies the tokens at the places `start` of each line named to the places `end`."""
         device, capacity, own = self.lm.device, self.capacity, [self.lines[line] for line in lines]
         at = torch.tensor([line.row for line in own], device=device)[:, None]
@@ -232,7 +253,22 @@ def check_model(lm: CausalLM) -> None:
     ids += [lm.start] * (4 - len(ids))
     plain = lm.model(input_ids=torch.tensor([ids], device=lm.device), use_cache=False).logits[0]
     slots = Slots(lm, rows=1, capacity=8)
-    chosen = [Token(ids[2], slot=5, position=2, prefix=2, own=5), Token(ids[3], slot=6, position=3, prefix=2, own=5)]
+    chosen = [
+        Token(
+            ids[2],
+            slot=5,
+            position=2,
+            prefix=2,
+            own=5,
+        ),
+        Token(
+            ids[3],
+            slot=6,
+            position=3,
+            prefix=2,
+            own=5,
+        ),
+    ]
     branches = [*read_on([ids[3], ids[0]], 2), *chosen]
     hidden = torch.cat([slots.read([read_on(ids[:2], 0)], [0])[0], slots.read([branches], [0])[0, 2:]])
     slotted = hidden @ get_output_embeddings(lm).T

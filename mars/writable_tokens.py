@@ -47,7 +47,12 @@ def count_missing_bytes(text: bytes) -> int | None:
 class WritableTokens:
     """The bytes of every token and the tokens that may follow; `size` is that of the model's output layer."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        size: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
         """Raises SettingError for a tokenizer that is not a byte-level BPE."""
         table = {character: byte for byte, character in bytes_to_unicode().items()}
         special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
@@ -78,7 +83,12 @@ class WritableTokens:
                 f"{len(tokens)} tokens of {tokenizer.name_or_path!r} does"
             )
 
-    def allowed(self, pending: bytes, room: int, after_word: bool = False) -> Bool[Tensor, " vocabulary"]:
+    def allowed(
+        self,
+        pending: bytes,
+        room: int,
+        after_word: bool = False,
+    ) -> Bool[Tensor, " vocabulary"]:
         """The tokens that may follow the first bytes of a character, when `room` more tokens may follow them.
 
         After a word, tokens that would go on with it may not follow, nor any first bytes of a character.

@@ -27,7 +27,9 @@ class Task:
 
 
 def batches_by_budget(
-    costs: Sequence[int], budget: int, generator: np.random.Generator | None = None
+    costs: Sequence[int],
+    budget: int,
+    generator: np.random.Generator | None = None,
 ) -> list[list[int]]:
     """Indices of `costs` in batches of similar cost; rows x highest cost stays within `budget`, except for single rows.
 
@@ -125,7 +127,10 @@ def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: li
 
 
 def read_in_batches(
-    costs: Sequence[int], budget: int, work: Callable[[list[int]], Sequence[T]], what: str | None = None
+    costs: Sequence[int],
+    budget: int,
+    work: Callable[[list[int]], Sequence[T]],
+    what: str | None = None,
 ) -> list[T]:
     """A result for each index of `costs`, in their order: `work` reads a batch, halved if need be.
 
@@ -136,7 +141,13 @@ def read_in_batches(
     """
     found: dict[int, T] = {}
     batches = batches_by_budget(costs, budget)
-    for batch in tqdm(batches, desc=what, delay=3, leave=False, disable=None if what else True):
+    for batch in tqdm(
+        batches,
+        desc=what,
+        delay=3,
+        leave=False,
+        disable=None if what else True,
+    ):
         found.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
     return [found[i] for i in range(len(costs))]
 
@@ -164,7 +175,11 @@ def join_ids(sequences: Sequence[Sequence[int]], separator: Sequence[int]) -> li
     return joined
 
 
-def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | str = "cpu") -> Int[Tensor, "rows time"]:
+def pad(
+    sequences: Sequence[Sequence[int]],
+    value: int,
+    device: torch.device | str = "cpu",
+) -> Int[Tensor, "rows time"]:
     """The sequences as one tensor, padded on the right with `value`.
 
     >>> pad([[1, 2], [3]], value=0).tolist()
@@ -175,7 +190,9 @@ def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | s
 
 
 def pad_with_mask(
-    sequences: Sequence[Sequence[int]], value: int | None, device: torch.device | str = "cpu"
+    sequences: Sequence[Sequence[int]],
+    value: int | None,
+    device: torch.device | str = "cpu",
 ) -> dict[str, Int[Tensor, "rows time"]]:
     """`input_ids`, padded on the right, with zeros for a model without a padding token, and `attention_mask`.
 

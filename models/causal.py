@@ -122,7 +122,11 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
         read.append(given[0])
         return (given[0][at][None],)
 
-    def spread(_: nn.Module, given: tuple[Tensor], found: Tensor) -> Tensor:
+    def spread(
+        _: nn.Module,
+        given: tuple[Tensor],
+        found: Tensor,
+    ) -> Tensor:
         return torch.zeros_like(read.pop()).index_put_(at, found[0])
 
     hooks = mlp.register_forward_pre_hook(choose), mlp.register_forward_hook(spread)

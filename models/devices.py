@@ -57,7 +57,11 @@ def choose_dtype(device: str, dtype: str) -> str:
     return "bfloat16" if is_fast else "float32"
 
 
-def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
+def check_memory(
+    name: str | Path,
+    dtype: str,
+    *devices: str,
+) -> None:
     """Raises SettingError for a model whose weights (safetensors) need more memory than one of the devices has free."""
     if (count := count_weights(name)) is None:
         return

@@ -76,7 +76,11 @@ def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch
 
 
 @cache  # metrics that share an encoder share its weights
-def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
+def _load_sentence_transformer(
+    name: str,
+    device: str,
+    dtype: str,
+) -> Any:
     from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
 
     check_device(device, dtype)
@@ -105,7 +109,12 @@ class Encoder:
     token_budget: Count = 8192
 
     @classmethod
-    def from_pretrained(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "Encoder":
+    def from_pretrained(
+        cls,
+        name: str = "offline",
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "Encoder":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder."""
         model = _load_sentence_transformer(name, device, dtype)
         # sentence-transformers writes the length that the model was set to read into its tokenizer (`offline`: 256)
@@ -213,7 +222,12 @@ class WordVectors:
     split: Callable[[str], list[str]]
 
     @classmethod
-    def of_encoder(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "WordVectors":
+    def of_encoder(
+        cls,
+        name: str = "offline",
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "WordVectors":
         """The input embeddings of an encoder, its tokens as words (`tokenize_words`); special tokens have none."""
         encoder = Encoder.from_pretrained(name, device, dtype)
         weights, tokenizer = encoder.model[0].auto_model.get_input_embeddings().weight, encoder.tokenizer
@@ -271,6 +285,11 @@ class CachedEmbedder:
         return self.embedder.dropped_tokens(texts)
 
 
-def load_embedder(name: str = "offline", static: bool = False, device: str = "cpu", dtype: str = "float32") -> Embedder:
+def load_embedder(
+    name: str = "offline",
+    static: bool = False,
+    device: str = "cpu",
+    dtype: str = "float32",
+) -> Embedder:
     """A sentence encoder by its name or folder, or its input embeddings (`static`)."""
     return (WordVectors.of_encoder if static else Encoder.from_pretrained)(name, device, dtype)

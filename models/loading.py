@@ -39,7 +39,11 @@ NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configurati
 transformers.dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
 
 
-def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
+def load_pretrained(
+    load: Callable[..., Loaded],
+    name: Path | str,
+    **settings: Any,
+) -> Loaded:
     """The result of `load(name, trust_remote_code=False, **settings)`.
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
@@ -129,7 +133,12 @@ def _recording() -> Iterator[_Loaded]:
     load_tokens = PreTrainedTokenizerBase.__dict__["from_pretrained"].__func__
 
     @wraps(load_model)
-    def record(cls: type, *args: Any, output_loading_info: bool = False, **kwargs: Any) -> Any:
+    def record(
+        cls: type,
+        *args: Any,
+        output_loading_info: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         settings = {**kwargs, "output_loading_info": True, "ignore_mismatched_sizes": True}  # `_check_model` names them
         model, info = load_model(cls, *args, **settings)
         loaded.models.append((model, info))
@@ -226,7 +235,12 @@ def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
                     raise _WeightError(name, f"must be finite and at most {LARGEST:g}, but holds {end:g}")
 
 
-def check_tokens(name: Path | str, tokenizer: Any, count: int, unread: Collection[str] = ()) -> None:
+def check_tokens(
+    name: Path | str,
+    tokenizer: Any,
+    count: int,
+    unread: Collection[str] = (),
+) -> None:
     """Raises MissingModelError for a tokenizer with a token that a model of `count` tokens does not know.
 
     Its `unread` tokens (`pad_token`, `mask_token`) may be such tokens, as the mask of facebook/bart-large-cnn is.

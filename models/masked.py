@@ -22,7 +22,12 @@ class MaskedLM(LanguageModel):
     unread = ()
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> Self:
         """Loads a hub name or a folder. Raises SettingError for a tokenizer without mask, cls or sep token."""
         tokenizer = load_tokenizer(name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
@@ -53,7 +58,11 @@ class MaskedLM(LanguageModel):
 
 
 @torch.inference_mode()
-def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budget: int = 8192) -> list[list[int]]:
+def most_likely_at_masks(
+    lm: MaskedLM,
+    rows: Sequence[Sequence[int]],
+    token_budget: int = 8192,
+) -> list[list[int]]:
     """The most likely token at each mask of each row, special tokens left out; all masks of a row in one pass.
 
     The smallest id wins a tie. Logits within 1e-4 of each other are a tie: batches change them that much.

@@ -45,7 +45,12 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
     """The ids of each text, not cut and without special tokens; text that spells one is read as plain text."""
     if not texts:
         return []
-    encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
+    encoded: Any = tokenizer(
+        list(texts),
+        add_special_tokens=False,
+        split_special_tokens=True,
+        verbose=False,
+    )
     rows: list[list[int]] = encoded["input_ids"]
     spelled = [i for i, row in enumerate(rows) if not _special_ids(tokenizer).isdisjoint(row)]
     for i in spelled:
@@ -78,7 +83,11 @@ def _plain_backend(tokenizer: Any) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(content))
 
 
-def decode_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], keep_special: bool = False) -> str:
+def decode_tokens(
+    tokenizer: PreTrainedTokenizerBase,
+    ids: Sequence[int],
+    keep_special: bool = False,
+) -> str:
     """The text of token ids, exactly as the tokens spell it; special tokens only with `keep_special`."""
     return str(tokenizer.decode(list(ids), skip_special_tokens=not keep_special, clean_up_tokenization_spaces=False))
 
@@ -137,7 +146,12 @@ class LanguageModel:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> Self:
         """Loads a hub name or a folder. Its logits are float32: in bfloat16 the largest ones are often equal.
 
         Raises MissingModelError where neither a folder nor a reachable hub has it, SettingError for a device or a
@@ -289,7 +303,13 @@ class ConditionalLM(LanguageModel, ABC):
         def predict(rows: list[int]) -> list[Tensor]:
             return self.predict([readings[i] for i in rows], [unscored[i] for i in rows])
 
-        for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
+        for batch in tqdm(
+            batches,
+            desc="log-probabilities",
+            delay=3,
+            leave=False,
+            disable=None,
+        ):
             states += halve_when_out_of_memory(predict, batch)
             read += batch
             if batch is not batches[-1] and sum(map(len, states)) < most:

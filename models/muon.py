@@ -20,7 +20,11 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, parameters: Iterable[torch.nn.Parameter], lr: float, weight_decay: float = 0.1, momentum: float = 0.95
+        self,
+        parameters: Iterable[torch.nn.Parameter],
+        lr: float,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
     ) -> None:
         super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
 
@@ -54,5 +58,16 @@ def orthogonalise(matrix: Float[torch.Tensor, "rows columns"], steps: int = 5) -
     x = x / x.norm().clamp(min=EPSILON)
     for _ in range(steps):
         gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        x = torch.addmm(
+            x,
+            torch.addmm(
+                gram,
+                gram,
+                gram,
+                beta=b,
+                alpha=c,
+            ),
+            x,
+            beta=a,
+        )
     return x.T if is_tall else x

@@ -70,7 +70,13 @@ class Seq2SeqLM(ConditionalLM):
 
     def dummy_inputs(self) -> dict[str, Any]:
         config, width = self.model.config, self.model.get_encoder().config.hidden_size
-        encoded = torch.zeros(1, 1, width, device=self.device, dtype=self.model.dtype)
+        encoded = torch.zeros(
+            1,
+            1,
+            width,
+            device=self.device,
+            dtype=self.model.dtype,
+        )
         start = torch.tensor([[config.decoder_start_token_id]], device=self.device)
         return {"encoder_outputs": (encoded,), "decoder_input_ids": start}
 
@@ -119,7 +125,12 @@ def _attend_by_fewest_products(
     (queries, width), read = hidden_states.shape[1:], key_value_states.shape[1]
     if queries * (width + read * layer.num_heads) < read * width:
         return attend_to_states(layer, hidden_states, key_value_states, attention_mask), None
-    return plain(hidden_states, key_value_states=key_value_states, attention_mask=attention_mask, **others)
+    return plain(
+        hidden_states,
+        key_value_states=key_value_states,
+        attention_mask=attention_mask,
+        **others,
+    )
 
 
 def attend_to_states(

@@ -54,7 +54,12 @@ def train_tokenizer(
     )
 
 
-def train_byte_level_bpe(texts: Iterable[str], size: int, special: list[str], min_count: int = 0) -> Tokenizer:
+def train_byte_level_bpe(
+    texts: Iterable[str],
+    size: int,
+    special: list[str],
+    min_count: int = 0,
+) -> Tokenizer:
     """At most `size` tokens, the special ones first; merged ones occur at least `min_count` times."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -70,7 +75,11 @@ def train_byte_level_bpe(texts: Iterable[str], size: int, special: list[str], mi
     return tokenizer
 
 
-def initialise_model(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
+def initialise_model(
+    model_class: Callable[[Any], Any],
+    config: PretrainedConfig,
+    seed: int,
+) -> Any:
     """A model with the random weights of the seed; torch's own random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -90,7 +99,12 @@ class TinyT5:
     num_decoder_layers: Count
     dropout_rate: Share = 0.0
 
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> Seq2SeqLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional)
         settings: dict[str, Any] = {name: value for name, value in asdict(self).items() if name != "vocabulary"}
@@ -145,7 +159,12 @@ class TinyStack:
     dropout: Share = 0.0
 
     def initialise(
-        self, kind: str, loader: Any, texts: Sequence[str], additional: tuple[str, ...], seed: int
+        self,
+        kind: str,
+        loader: Any,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
     ) -> tuple[Any, PreTrainedTokenizerFast]:
         """A model of this type with random weights, and its tokenizer with the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
@@ -165,7 +184,12 @@ class TinyCausal(TinyStack):
     # the type of model: `gpt2`, `gpt_neox` (Pythia) or `llama`
     shape: Literal["gpt2", "gpt_neox", "llama"] = "gpt2"
 
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> CausalLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         return CausalLM(*self.initialise(self.shape, AutoModelForCausalLM, texts, additional, seed))
 
@@ -174,7 +198,12 @@ class TinyCausal(TinyStack):
 class TinyBert(TinyStack):
     """A BERT; `</s>` frames and separates texts."""
 
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> MaskedLM:
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> MaskedLM:
         """The model with random weights; its tokenizer has the `additional` special tokens and `<mask>`."""
         model, tokenizer = self.initialise("bert", AutoModelForMaskedLM, texts, ("<mask>", *additional), seed)
         tokenizer.mask_token = "<mask>"

@@ -11,7 +11,11 @@ CutTruncation = Literal["error", "warn"]  # of a model that reads no windows
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and continuation
 
 
-def refuse_cut(truncation: Truncation, rule: str, dropped: Iterable[int]) -> None:
+def refuse_cut(
+    truncation: Truncation,
+    rule: str,
+    dropped: Iterable[int],
+) -> None:
     """With `error`, raises ExampleError for all examples that would lose `dropped` tokens, by the rule they break."""
     if truncation != "error":
         return
@@ -20,7 +24,11 @@ def refuse_cut(truncation: Truncation, rule: str, dropped: Iterable[int]) -> Non
         raise ExampleError(faults)
 
 
-def cut_end(ids: Sequence[int], room: int, closing: int = 0) -> tuple[list[int], int]:
+def cut_end(
+    ids: Sequence[int],
+    room: int,
+    closing: int = 0,
+) -> tuple[list[int], int]:
     """The beginning of the tokens, and how many are lost. The last `closing` tokens, which end a text, stay.
 
     >>> cut_end([5, 6, 7, 8, 1], room=3, closing=1)
@@ -51,7 +59,12 @@ def split_evenly(ids: Sequence[int], room: int) -> list[list[int]]:
     return [list(ids[len(ids) * k // count : len(ids) * (k + 1) // count]) for k in range(count)]
 
 
-def find_near(length: int, at: int, room: int, centred: bool = True) -> range:
+def find_near(
+    length: int,
+    at: int,
+    room: int,
+    centred: bool = True,
+) -> range:
     """The places of a sequence that are nearest to the place `at`; without `centred`, the first ones that hold it.
 
     >>> find_near(9, at=6, room=4), find_near(9, at=6, room=4, centred=False)
@@ -62,7 +75,12 @@ def find_near(length: int, at: int, room: int, centred: bool = True) -> range:
     return range(first, min(length, first + room))
 
 
-def find_turns_near(lengths: Sequence[int], at: int, room: int, separator: int = 1) -> range:
+def find_turns_near(
+    lengths: Sequence[int],
+    at: int,
+    room: int,
+    separator: int = 1,
+) -> range:
     """The turn `at` and whole turns around it that fit into `room`: before, after, in turn.
 
     A separator between two turns takes `separator` tokens.
@@ -84,7 +102,11 @@ def find_turns_near(lengths: Sequence[int], at: int, room: int, separator: int =
 
 
 def pack_turns(
-    lengths: Sequence[int], room: int, first: int | None = None, most: int | None = None, separator: int = 1
+    lengths: Sequence[int],
+    room: int,
+    first: int | None = None,
+    most: int | None = None,
+    separator: int = 1,
 ) -> list[range]:
     """All turns in consecutive windows of as many whole turns as fit into `room`, but at least one.
 

@@ -107,7 +107,12 @@ class JudgedPairs:
         return self.logits[..., 3]
 
 
-def read_comparison(human: Path | str, first: Path | str, second: Path | str, settings: PairSettings) -> PairedOutputs:
+def read_comparison(
+    human: Path | str,
+    first: Path | str,
+    second: Path | str,
+    settings: PairSettings,
+) -> PairedOutputs:
     """`pair_texts` of three files of examples.
 
     Raises InputError with all faults as `file:line: what`.
@@ -230,7 +235,11 @@ def _pair_input(
     return pairs
 
 
-def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[str, list[str]]) -> None:
+def _check(
+    sets: Sequence[ScoredSet],
+    settings: PairSettings,
+    pieces: Mapping[str, list[str]],
+) -> None:
     """Raises InputError with all faults of the three sets; `pieces` are those of every text."""
     human, first, second = sets
     by_input = [_group_by_input(each) for each in sets]

@@ -23,7 +23,13 @@ def finals(character: str) -> frozenset[str]:
     >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("雪")), sorted(finals("心"))
     (['a'], ['a'], ['ie'], ['en'])
     """
-    found = pinyin(character, style=Style.FINALS, heteronym=True, strict=True, errors="ignore")
+    found = pinyin(
+        character,
+        style=Style.FINALS,
+        heteronym=True,
+        strict=True,
+        errors="ignore",
+    )
     return frozenset(_strip_glide(reading) for readings in found for reading in readings if reading)
 
 
@@ -41,7 +47,13 @@ def tones(character: str) -> frozenset[str]:
     >>> sorted(tones("花")), sorted(tones("月"))
     (['level'], ['oblique'])
     """
-    found = pinyin(character, style=Style.TONE3, heteronym=True, neutral_tone_with_five=True, errors="ignore")
+    found = pinyin(
+        character,
+        style=Style.TONE3,
+        heteronym=True,
+        neutral_tone_with_five=True,
+        errors="ignore",
+    )
     digits = {reading[-1] for readings in found for reading in readings if reading[-1:] in set("1234")}
     return frozenset("level" if digit in LEVEL else "oblique" for digit in digits)
 

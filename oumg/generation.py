@@ -90,7 +90,11 @@ def first_words(examples: Sequence[Example], words: int) -> list[str]:
     return list(dict.fromkeys("".join(row[:words]).strip() for row in rows if len(row) > words))
 
 
-def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> dict[str, list[int]]:
+def encode_prompts(
+    lm: CausalLM,
+    prompts: Sequence[str],
+    new_tokens: int,
+) -> dict[str, list[int]]:
     """By prompt the start token and its tokens.
 
     Raises InputError for prompts that leave the model no room for the new tokens.
@@ -115,7 +119,13 @@ def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
         raise InputError([f"k must be at most the {vocabulary} tokens of the generator, but is {max(ks)}"])
 
 
-def make_guidance(lm: CausalLM, guide: GuideModel | Guide, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:
+def make_guidance(
+    lm: CausalLM,
+    guide: GuideModel | Guide,
+    rule: GuidanceRule,
+    strength: float,
+    k: int,
+) -> MakeGuidance:
     """Makes the guidance of each batch, with `watch` or without."""
     return partial(Guidance, guide, lm.tokenizer, strength, k, rule)
 
@@ -160,7 +170,15 @@ def measure_overhead(
     for guided in [False, True] * 4:  # the first of each warms up
         processors = [guidance()] if guided else []
         begun = time.perf_counter()
-        sample_continuations(lm, inputs, new_tokens, 0, processors, top_k=0 if guided else k, min_new_tokens=new_tokens)
+        sample_continuations(
+            lm,
+            inputs,
+            new_tokens,
+            0,
+            processors,
+            top_k=0 if guided else k,
+            min_new_tokens=new_tokens,
+        )
         seconds[guided].append(time.perf_counter() - begun)
     return min(seconds[True][1:]) / min(seconds[False][1:])
 
@@ -230,7 +248,12 @@ def write_tokens(
             return
 
 
-def describe_step(lm: CausalLM, step: GuidedStep, chosen: int, text: str) -> WrittenToken:
+def describe_step(
+    lm: CausalLM,
+    step: GuidedStep,
+    chosen: int,
+    text: str,
+) -> WrittenToken:
     """The token of a step of one row whose candidate `chosen` was drawn and adds `text`."""
     before, after = step.before[0].log_softmax(-1), step.after[0].log_softmax(-1)
     judged = step.judged[0].tolist()

@@ -28,7 +28,11 @@ GuidanceRule = Literal["normalised", "fudge"]
 FLAT = 1e-6  # scores that differ by less count as equal
 
 
-def normalise_scores(scores: OfCandidates, alpha: float, among: Bool[Tensor, "rows k"] | None = None) -> OfCandidates:
+def normalise_scores(
+    scores: OfCandidates,
+    alpha: float,
+    among: Bool[Tensor, "rows k"] | None = None,
+) -> OfCandidates:
     """f(s_i) = alpha (s_i - s_min) / (s_max - s_min) over the candidates of a row (OUMG, Eq. 5).
 
     0 for a row whose scores differ by less than 1e-6. s_min and s_max are those of the candidates in `among`.
@@ -96,7 +100,12 @@ class Guide(Protocol):
     def start(self, rows: int) -> Any: ...
 
     # the state after one more token; where `read` is False the row stays as it is
-    def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any: ...
+    def advance(
+        self,
+        state: Any,
+        tokens: Int[Tensor, " rows"],
+        read: Bool[Tensor, " rows"] | None = None,
+    ) -> Any: ...
 
     # the logit of each row's prefix with each of its candidates, higher is better
     def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> OfCandidates: ...

@@ -60,7 +60,11 @@ def find_shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHA
         following = [row for row in following if row[at] == piece]
 
 
-def strip_templates(row: Sequence[str], starts: set[tuple[str, ...]], ends: set[tuple[str, ...]]) -> list[str]:
+def strip_templates(
+    row: Sequence[str],
+    starts: set[tuple[str, ...]],
+    ends: set[tuple[str, ...]],
+) -> list[str]:
     """The pieces without the longest template at each end; all of them where fewer than two would be left.
 
     >>> strip_templates(["Answer", ": ", "a ", "b"], {("Answer", ": ")}, set())

@@ -23,7 +23,13 @@ class FormConstraint(LogitsProcessor):
     `prompt` is the number of columns before the poem, left padding included.
     """
 
-    def __init__(self, songnet: SongNet, forms: Sequence[Form], prompt: int, content: LogitsProcessor) -> None:
+    def __init__(
+        self,
+        songnet: SongNet,
+        forms: Sequence[Form],
+        prompt: int,
+        content: LogitsProcessor,
+    ) -> None:
         self.prompt = prompt
         self.content = content
         self.slots = [form.slots() for form in forms]

@@ -30,12 +30,20 @@ def high_score_rate(logits: ArrayLike, weights: Floats | None = None) -> Floats:
     return _share(np.asarray(logits) > 0, weights)
 
 
-def high_score_rate_difference(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
+def high_score_rate_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    weights: Floats | None = None,
+) -> Floats:
     """HSRD = HSR_1 - HSR_2 (OUMG, Eq. 3); in [-1, 1], above 0 where the first system is better."""
     return high_score_rate(first, weights) - high_score_rate(second, weights)
 
 
-def upgrade_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
+def upgrade_rate(
+    first: ArrayLike,
+    second: ArrayLike,
+    weights: Floats | None = None,
+) -> Floats:
     """UR: the share of inputs with D(G1) > D(G2) (OUMG, Eq. 4), in [0, 1]; text i of both systems has the same input.
 
     A tie is no upgrade: where the systems are equal, UR + ties / 2 is near one half.
@@ -46,7 +54,11 @@ def upgrade_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = N
     return _share(_compare(first, second) > 0, weights)
 
 
-def tie_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
+def tie_rate(
+    first: ArrayLike,
+    second: ArrayLike,
+    weights: Floats | None = None,
+) -> Floats:
     """The share of inputs with D(G1) = D(G2), but for rounding, in [0, 1]."""
     return _share(_compare(first, second) == 0, weights)
 
@@ -154,4 +166,9 @@ def relative_scores(
         resamples=2000,
     )
     by_seed = {name: tuple(values.tolist()) for name, values in scores().items()}
-    return RelativeScores(**estimates, by_seed=by_seed, pairs=pairs, inputs=len(set(inputs)))
+    return RelativeScores(
+        **estimates,
+        by_seed=by_seed,
+        pairs=pairs,
+        inputs=len(set(inputs)),
+    )

@@ -66,7 +66,12 @@ class SongNetConfig(GPT2Config):
 
     model_type = "songnet"
 
-    def __init__(self, phrases: int = 64, longest_phrase: int = LONGEST_PHRASE, **settings: Any) -> None:
+    def __init__(
+        self,
+        phrases: int = 64,
+        longest_phrase: int = LONGEST_PHRASE,
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
         self.phrases = phrases
         self.longest_phrase = longest_phrase
@@ -162,7 +167,12 @@ class SongNet(CausalLM):
         """The last hidden states of each poem in a row of its own, because symbols count what is left of it."""
         inputs = pad_with_mask([[*prompt, *written] for prompt, written in pairs], 0, self.device)
         symbols = self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)
-        hidden = last_hidden_states(self.model, **inputs, symbols=symbols, use_cache=False)
+        hidden = last_hidden_states(
+            self.model,
+            **inputs,
+            symbols=symbols,
+            use_cache=False,
+        )
         states = []
         for row, (prompt, written), read in zip(hidden, pairs, given, strict=True):
             start = len(prompt) - 1 + read
@@ -183,7 +193,13 @@ class SongNet(CausalLM):
         return torch.tensor(rows)
 
 
-def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, max_length: int) -> str | None:
+def find_misfit(
+    tune: str,
+    form: Form,
+    phrases: int,
+    longest_phrase: int,
+    max_length: int,
+) -> str | None:
     """Why a poem does not fit into a generator of this size together with its prompt; None where it does."""
     number, longest = len(form.phrases), max(length for length, _ in form.phrases)
     prompt, poem = len(tune) + 2 * number + 1, len(form) + 1
@@ -207,7 +223,12 @@ def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArra
     return np.array([-row.sum(dtype=np.float64) for row in rows])
 
 
-def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) -> list[tuple[int, int, int]]:
+def row_symbols(
+    prompt: int,
+    slots: Sequence[Slot],
+    padding: int,
+    width: int,
+) -> list[tuple[int, int, int]]:
     """The (kind, phrase, left) of each column of a row of `width`: padding, the prompt, the poem, padding.
 
     Column t has the symbols of the token in column t + 1.
@@ -217,7 +238,11 @@ def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) ->
     return (row + [none] * max(0, width - len(row)))[:width]
 
 
-def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms: Sequence[Form]) -> dict[str, Tensor]:
+def generation_inputs(
+    songnet: SongNet,
+    prompts: Sequence[Sequence[int]],
+    forms: Sequence[Form],
+) -> dict[str, Tensor]:
     """The arguments of `generate()` for these prompts, padded on the left, with the symbols of the whole poems."""
     padded = pad_prompts(songnet, prompts)
     width = padded["input_ids"].shape[1]
@@ -284,7 +309,12 @@ def spell_poems(poems: Sequence[Example]) -> list[str]:
 class Poems:
     """A SongNet learns every poem after its tune and form."""
 
-    def build(self, model: SongNetPlan, poems: Sequence[Example], seed: int) -> SongNet:
+    def build(
+        self,
+        model: SongNetPlan,
+        poems: Sequence[Example],
+        seed: int,
+    ) -> SongNet:
         return model.build(spell_poems(poems), seed)
 
     def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:

@@ -22,7 +22,11 @@ Event: TypeAlias = Mapping[str, str]  # what a sentence says: a word for each pa
 SCENES = tuple(dict(zip(PARTS, block, strict=True)) for block in FILE["scenes"])
 
 
-def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_concept_sentences(
+    n: int,
+    seed: int,
+    exclude: Collection[str] = (),
+) -> tuple[Example, ...]:
     """Sensible sentences with their concepts as first turn."""
     rng = random.Random(seed)
 
@@ -70,15 +74,29 @@ def make_senseless(event: Event) -> Event:
     return _exchange(_exchange(event, "agent", "object"), "instrument", "place")
 
 
-def _exchange(event: Event, one: str, other: str) -> Event:
+def _exchange(
+    event: Event,
+    one: str,
+    other: str,
+) -> Event:
     return {**event, one: event[other], other: event[one]}
 
 
-def write_sentence(event: Event, rng: random.Random, label: str | None = None) -> Example:
+def write_sentence(
+    event: Event,
+    rng: random.Random,
+    label: str | None = None,
+) -> Example:
     """A sentence about an event, after its concepts."""
     concepts = name_concepts(event)
     verb, verbs = event["verb"].split("/")
     template, frame = rng.choice(SAID["sentences"]), rng.choice(SAID["frames"])
     text = template.format(**{**event, "verb": verb, "verbs": verbs})
     text = f"{frame} {text}" if rng.random() < 0.5 else f"{text} {frame}"
-    return Example("", text=text, turns=(concepts, text), label=label, group=concepts)
+    return Example(
+        "",
+        text=text,
+        turns=(concepts, text),
+        label=label,
+        group=concepts,
+    )

@@ -80,7 +80,11 @@ class World(NamedTuple):
 
 
 def generate_texts(
-    world: World, n: int, seed: int, verdicts: float = 0.0, exclude: Collection[str] = ()
+    world: World,
+    n: int,
+    seed: int,
+    verdicts: float = 0.0,
+    exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
     """Texts with prefix and label, the labels in turn.
 
@@ -93,15 +97,28 @@ def generate_texts(
     def draw(i: int) -> Example:
         label, prompt = world.labels[i % len(world.labels)], next(prompts)
         text = join_sentences(world.compose(rng, prompt, repeat_label(label)))
-        return Example("", text=text, prefix=prompt.prefix, label=label)
+        return Example(
+            "",
+            text=text,
+            prefix=prompt.prefix,
+            label=label,
+        )
 
     found = collect(f"builtin-{world.name}-{seed}", n, draw, exclude)
-    name = partial(name_label, rng=comments, verdicts=world.verdicts, label_words=world.label_words)
+    name = partial(
+        name_label,
+        rng=comments,
+        verdicts=world.verdicts,
+        label_words=world.label_words,
+    )
     return tuple(name(text) if comments.random() < verdicts else text for text in found)
 
 
 def name_label(
-    example: Example, rng: random.Random, verdicts: Sequence[str], label_words: Mapping[str, Sequence[str]]
+    example: Example,
+    rng: random.Random,
+    verdicts: Sequence[str],
+    label_words: Mapping[str, Sequence[str]],
 ) -> Example:
     """The text with a sentence before or after it that names the label."""
     verdict = rng.choice(verdicts).format(word=rng.choice(label_words[str(example.label)]))
@@ -110,7 +127,11 @@ def name_label(
     return replace(example, text=f"{example.text} {verdict}")
 
 
-def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+def rated_texts(
+    world: World,
+    n: int = 400,
+    seed: int = 0,
+) -> tuple[Example, ...]:
     """Texts with known ratings from 0 (worst) to 1 of coherence, consistency and attribute relevance.
 
     Every text begins with its prefix; `label` is the wanted label, and `group` names both. Four systems answer each
@@ -134,7 +155,17 @@ def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...
                 sentences = damage_consistency(world, rng, prompt, level["consistency"], labels, length)
                 text = " ".join(damage_coherence(sentences, level["coherence"], rng, donors))
                 group = f"{label}: {prompt.prefix}"
-                yield Example("", text=text, prefix=prompt.prefix, label=label, system=system, group=group), level
+                yield (
+                    Example(
+                        "",
+                        text=text,
+                        prefix=prompt.prefix,
+                        label=label,
+                        system=system,
+                        group=group,
+                    ),
+                    level,
+                )
 
     return damage.rate(f"builtin-rated-{world.name}-{seed}", n, damaged(), WORST)
 
@@ -159,7 +190,11 @@ def fill_opening(facts: Mapping[str, str], opening: Opening) -> Prompt:
     return Prompt(prefix, rest, facts, opening)
 
 
-def random_prompts(world: World, rng: random.Random, reserved: bool) -> Iterator[Prompt]:
+def random_prompts(
+    world: World,
+    rng: random.Random,
+    reserved: bool,
+) -> Iterator[Prompt]:
     """Yields endless beginnings, all from the reserved part or all from the rest."""
 
     def draw(rng: random.Random) -> Prompt:
@@ -174,7 +209,11 @@ def repeat_label(label: str) -> Labels:
     return lambda n: [label] * n
 
 
-def draw_inputs(world: World, rng: random.Random, n: int) -> list[Prompt]:
+def draw_inputs(
+    world: World,
+    rng: random.Random,
+    n: int,
+) -> list[Prompt]:
     """`n` beginnings with different prefixes."""
     found: dict[str, Prompt] = {}
     for prompt in random_prompts(world, rng, reserved=True):
@@ -184,7 +223,11 @@ def draw_inputs(world: World, rng: random.Random, n: int) -> list[Prompt]:
     return list(found.values())
 
 
-def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tuple[int, dict[str, int]]]]:
+def _deal_levels(
+    world: World,
+    n: int,
+    rng: random.Random,
+) -> dict[str, list[tuple[int, dict[str, int]]]]:
     """For each system, the length in words and the levels of damage of each of `n` texts.
 
     Of the texts sorted by length, each four neighbours go to the four systems; the levels of a system are distributed
@@ -205,7 +248,12 @@ def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tup
 
 
 def damage_consistency(
-    world: World, rng: random.Random, prompt: Prompt, level: int, labels: Labels, length: int
+    world: World,
+    rng: random.Random,
+    prompt: Prompt,
+    level: int,
+    labels: Labels,
+    length: int,
 ) -> list[Sentence]:
     """A text of about `length` words on the thing in the prefix (level 0), another of its kind (1) or kind (2)."""
     best: list[Sentence] = []
@@ -222,7 +270,12 @@ def damage_consistency(
     return best
 
 
-def _other_prompt(world: World, rng: random.Random, prompt: Prompt, another_kind: bool) -> Prompt:
+def _other_prompt(
+    world: World,
+    rng: random.Random,
+    prompt: Prompt,
+    another_kind: bool,
+) -> Prompt:
     """The same beginning with another name of the thing, or another name and kind; all other facts stay."""
     changed = world.identity[: 1 + another_kind]
     taken = world.identity if another_kind else changed
@@ -243,7 +296,10 @@ def draw_foreign_sentences(world: World, rng: random.Random) -> list[Sentence]:
 
 
 def damage_coherence(
-    sentences: Sequence[Sentence], level: int, rng: random.Random, donors: Sequence[Sentence]
+    sentences: Sequence[Sentence],
+    level: int,
+    rng: random.Random,
+    donors: Sequence[Sentence],
 ) -> tuple[str, ...]:
     """Damages a third (level 1), two thirds (2) or all (3) of the sentences after the first: foreign or displaced.
 

@@ -28,7 +28,12 @@ class Fact(NamedTuple):
     position: int  # where in the turn the word stands, counted in words from 0
 
 
-def rate(name: str, n: int, damaged: Iterable[Damaged], worst: Mapping[str, int]) -> tuple[Example, ...]:
+def rate(
+    name: str,
+    n: int,
+    damaged: Iterable[Damaged],
+    worst: Mapping[str, int],
+) -> tuple[Example, ...]:
     """The first `n` texts with the ids NAME-0, NAME-1 ..., rated 1 - level / worst level in each aspect."""
     return tuple(
         replace(text, id=f"{name}-{i}", ratings={aspect: 1 - level / worst[aspect] for aspect, level in levels.items()})
@@ -36,7 +41,12 @@ def rate(name: str, n: int, damaged: Iterable[Damaged], worst: Mapping[str, int]
     )
 
 
-def damage_labels(level: int, asked: str, other: str, rng: random.Random) -> Callable[[int], Sequence[str]]:
+def damage_labels(
+    level: int,
+    asked: str,
+    other: str,
+    rng: random.Random,
+) -> Callable[[int], Sequence[str]]:
     """Labels of n sentences: the wanted one (level 0), another one in half of them (1) or in all (2)."""
 
     def draw(n: int) -> Sequence[str]:
@@ -57,7 +67,10 @@ def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
 
 
 def replace_turn(
-    turns: Turns, rng: random.Random, free: Sequence[int], pool: Mapping[int, Sequence[str]]
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+    pool: Mapping[int, Sequence[str]],
 ) -> Turns | None:
     """A turn of another dialogue, of `pool`, takes the place of one with the same, or the nearest, number of words."""
     distances = [(abs(len(turns[i].split()) - count), i, count) for i in free for count in pool]
@@ -71,7 +84,11 @@ def replace_turn(
     return None
 
 
-def swap_turns(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
+def swap_turns(
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+) -> Turns | None:
     """Two different turns change places; one of them is a question if there is one, so that it loses its answer."""
     pairs = [(i, j) for i in free for j in free if i < j and turns[i] != turns[j]]
     if not pairs:
@@ -81,7 +98,11 @@ def swap_turns(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns |
     return replace_unit(replace_unit(turns, i, turns[j]), j, turns[i])
 
 
-def repeat_turn(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
+def repeat_turn(
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+) -> Turns | None:
     """A turn is replaced by a copy of an earlier one with the same, or the nearest, number of words."""
     pairs = [(s, t) for t in free for s in range(t) if turns[s] != turns[t]]
     if not pairs:
@@ -92,7 +113,12 @@ def repeat_turn(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns 
     return replace_unit(turns, target, turns[source])
 
 
-def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabulary: Sequence[str] = ()) -> Turns | None:
+def garble_words(
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+    vocabulary: Sequence[str] = (),
+) -> Turns | None:
     """The words of a turn are shuffled, or every second one is replaced by a word of the vocabulary, or both.
 
     Without a vocabulary they are shuffled. Punctuation stays where it was.

@@ -77,7 +77,11 @@ VALUES: Mapping[str, tuple[str, ...]] = {  # all values that a fact of a kind ma
 }
 
 
-def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
+def generate_dialogues(
+    n: int,
+    seed: int,
+    exclude: Collection[Turns] = (),
+) -> tuple[Example, ...]:
     """Dialogues of 6 to 12 turns."""
     found = random_dialogues(random.Random(seed), reserved=False)
     return collect(f"builtin-{seed}", n, lambda _: Example("", turns=next(found).turns), exclude, lambda e: e.turns)
@@ -104,7 +108,15 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
         for i, dialogue in enumerate(clean):
             turns, kinds = _damage(dialogue, levels[i], rng, pools[dialogue.topic], vocabulary)
             label, group = "+".join(kinds) or None, f"builtin-clean-{seed}-{i}"
-            yield Example("", turns=turns, label=label, group=group), {"quality": levels[i]}
+            yield (
+                Example(
+                    "",
+                    turns=turns,
+                    label=label,
+                    group=group,
+                ),
+                {"quality": levels[i]},
+            )
 
     return damage.rate(f"builtin-rated-{seed}", n, damaged(), {"quality": LEVELS - 1})
 
@@ -166,7 +178,11 @@ def _slots(phrase: str, speaker: int) -> tuple[tuple[int, FactKey, bool], ...]:
 
 
 @cache
-def _script(block: Block, kinds: tuple[str, ...], starter: int) -> Script:
+def _script(
+    block: Block,
+    kinds: tuple[str, ...],
+    starter: int,
+) -> Script:
     """The script of a block that `starter` begins, among facts of these kinds, the key first."""
     news: set[FactKey] = set()
     needs: set[FactKey] = set()
@@ -182,7 +198,11 @@ def _script(block: Block, kinds: tuple[str, ...], starter: int) -> Script:
     return Script(frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
 
 
-def _write_turn(phrase: str, speaker: int, values: Mapping[FactKey, str]) -> tuple[str, tuple[Fact, ...]]:
+def _write_turn(
+    phrase: str,
+    speaker: int,
+    values: Mapping[FactKey, str],
+) -> tuple[str, tuple[Fact, ...]]:
     """The text of a phrase, and the facts that it mentions."""
     tokens = phrase.split()
     facts = tuple(Fact(*key, values[key], i) for i, key, _ in _slots(phrase, speaker))
@@ -200,7 +220,11 @@ def lent_turns(donors: Sequence[Dialogue], topic: str) -> Iterator[str]:
 
 
 def _damage(
-    dialogue: Dialogue, level: int, rng: random.Random, pool: Mapping[int, Sequence[str]], vocabulary: Sequence[str]
+    dialogue: Dialogue,
+    level: int,
+    rng: random.Random,
+    pool: Mapping[int, Sequence[str]],
+    vocabulary: Sequence[str],
 ) -> tuple[Turns, tuple[str, ...]]:
     """The turns with `level` damages of different kinds, and the kinds.
 

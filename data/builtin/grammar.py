@@ -72,7 +72,10 @@ def is_reserved(text: str) -> bool:
 
 
 def drafts(
-    draw: Callable[[random.Random], T], rng: random.Random, key: Callable[[T], str], reserved: bool
+    draw: Callable[[random.Random], T],
+    rng: random.Random,
+    key: Callable[[T], str],
+    reserved: bool,
 ) -> Iterator[T]:
     """Yields endless drafts, all with a key from the reserved part of the possible ones or all from the rest."""
     while True:

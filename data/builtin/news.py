@@ -51,7 +51,11 @@ def _facts(rng: random.Random) -> dict[str, str]:
     }
 
 
-def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
+def _compose(
+    rng: random.Random,
+    prompt: Prompt,
+    labels: Labels,
+) -> list[Sentence]:
     noun = prompt.facts["noun"]
     occasion = OCCASIONS[noun]
     facts = {**prompt.facts, "span": rng.choice(SAID["spans"]), "month": rng.choice(WORDS["months"])}
@@ -61,7 +65,13 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
     subjects = {topic: rng.choice(TOPICS[topic]) for topic in TOPICS}
     clauses = {topic: iter(rng.sample(subject.clauses, len(subject.clauses))) for topic, subject in subjects.items()}
 
-    def sentence(template: str, topic: str, *, carries: bool = True, **more: str) -> Sentence:
+    def sentence(
+        template: str,
+        topic: str,
+        *,
+        carries: bool = True,
+        **more: str,
+    ) -> Sentence:
         clause = next(clauses[topic]) if "{clause}" in template else ""
         text = template.format(**{**facts, "subject": subjects[topic].name, "clause": clause, **more})
         about = (noun, subjects[topic].name) if carries else (noun,)
@@ -86,7 +96,11 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
     return sentences
 
 
-def _stages(rng: random.Random, occasion: Occasion, names_subject: bool) -> list[tuple[str, ...]]:
+def _stages(
+    rng: random.Random,
+    occasion: Occasion,
+    names_subject: bool,
+) -> list[tuple[str, ...]]:
     """The parts between the opening and the ending, in order, with the phrases to choose from."""
     while True:
         stages = [SAID["subjects"]] * (not names_subject and rng.random() < SUBJECT_SHARE)

@@ -46,7 +46,11 @@ PARTS: Mapping[str, tuple[Part, ...]] = {
 
 
 def generate_remarks(
-    n: int, seed: int, labels: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
+    n: int,
+    seed: int,
+    labels: Kind = "sentiment",
+    verdicts: float = 0.0,
+    exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
     """Remarks with prefix and label, sentiments and topics in turn; `verdicts` as in `controlled.generate_texts`."""
     check(Kind, labels=labels)
@@ -91,7 +95,11 @@ def _take_turns(i: int) -> tuple[str, str]:
     return SENTIMENTS[i % len(SENTIMENTS)], TOPICS[i // len(SENTIMENTS) % len(TOPICS)]
 
 
-def _compose(rng: random.Random, topic: str, sentiments: Labels) -> Example:
+def _compose(
+    rng: random.Random,
+    topic: str,
+    sentiments: Labels,
+) -> Example:
     """A text that begins with its prefix, which fits every sentiment."""
     parts = iter(rng.sample(PARTS[topic], 5))
     statements = 1 + sum(rng.random() < share for share in FURTHER)
@@ -109,8 +117,19 @@ def _compose(rng: random.Random, topic: str, sentiments: Labels) -> Example:
     return Example("", text=" ".join([*sentences, ending]), prefix=prefix)
 
 
-def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: Part) -> str:
+def _say(
+    rng: random.Random,
+    template: str,
+    sentiment: str,
+    part: Part,
+    other: Part,
+) -> str:
     said, also = rng.sample(part.said[sentiment], 2)
     more, one = rng.choice(other.said[sentiment]), rng.choice(SAID["relatives"])
     slots = {"said": said, "also": also, "other": other.name, "were": other.was, "more": more, "one": one}
-    return template.format(Part=part.name.capitalize(), part=part.name, was=part.was, **slots)
+    return template.format(
+        Part=part.name.capitalize(),
+        part=part.name,
+        was=part.was,
+        **slots,
+    )

@@ -45,12 +45,21 @@ def _facts(rng: random.Random) -> dict[str, str]:
     }
 
 
-def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
+def _compose(
+    rng: random.Random,
+    prompt: Prompt,
+    labels: Labels,
+) -> list[Sentence]:
     kind = KINDS[prompt.facts["noun"]]
     facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SAID["spans"])}
     opinions = _opinions(kind, rng)
 
-    def sentence(template: str, label: str | None = None, *, opinion: bool = False) -> Sentence:
+    def sentence(
+        template: str,
+        label: str | None = None,
+        *,
+        opinion: bool = False,
+    ) -> Sentence:
         fact = next(opinions)[label] if opinion and label else ""
         return Sentence(template.format(**facts, fact=fact), (facts["noun"],), label, naming="{name}" in template)
 

@@ -50,7 +50,11 @@ class Story(NamedTuple):
         return frame.format(**{slot: clause.format(**self.words) for slot, clause in clauses.items()}) + "."
 
 
-def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_stories(
+    n: int,
+    seed: int,
+    exclude: Collection[str] = (),
+) -> tuple[Example, ...]:
     """Stories as `text`, with their beginning as `context`."""
     rng = random.Random(seed)
     stories = drafts(random_story, rng, CONTEXT, reserved=False)
@@ -109,7 +113,11 @@ def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending,
 
 
 def _foreign_endings(
-    story: Story, reference: Ending, right: Ending, rng: random.Random, level: int
+    story: Story,
+    reference: Ending,
+    right: Ending,
+    rng: random.Random,
+    level: int,
 ) -> Iterator[Ending]:
     """Endings with `level` foreign parts, without a part of the reference, and with the counts of the right ending."""
     wanted = _counts(story, right, reference)
@@ -126,12 +134,20 @@ def _foreign_endings(
             yield ending
 
 
-def foreign_name(name: str, names: Collection[str], rng: random.Random) -> str:
+def foreign_name(
+    name: str,
+    names: Collection[str],
+    rng: random.Random,
+) -> str:
     """Draws another goal or obstacle, one whose endings do not fit the given one."""
     return rng.choice([n for n in names if n != name and not any({n, name} <= alike for alike in ALIKE)])
 
 
-def _counts(story: Story, ending: Ending, reference: Ending) -> tuple[int, int, int]:
+def _counts(
+    story: Story,
+    ending: Ending,
+    reference: Ending,
+) -> tuple[int, int, int]:
     """The number of words of an ending, and the numbers that it shares with the reference and with the context."""
     counts = word_counts(story.write(ending))
     shared = [(counts & word_counts(text)).total() for text in (story.write(reference), story.context)]

@@ -26,7 +26,11 @@ MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}
 SHAPES = {len(shape): shape for shape in SAID["shapes"]}  # a letter for each character, see the file
 
 
-def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_verse(
+    n: int,
+    seed: int,
+    exclude: Collection[str] = (),
+) -> tuple[Example, ...]:
     """Poems of every tune in turn.
 
     `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Twelve tunes are too few
@@ -38,12 +42,22 @@ def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Ex
     def draw(i: int) -> Example:
         tune, theme = tunes[i % len(tunes)], rng.choice(tuple(THEMES))
         text = write_poem(rng, PATTERNS[tune], THEMES[theme], RHYMES[rng.choice(tuple(RHYMES))])
-        return Example("", text=text, prefix=tune, label=theme)
+        return Example(
+            "",
+            text=text,
+            prefix=tune,
+            label=theme,
+        )
 
     return tuple(replace(poem, group=poem.id) for poem in collect(f"builtin-verse-{seed}", n, draw, exclude))
 
 
-def write_poem(rng: random.Random, pattern: tuple[str, ...], theme: Theme, rhymes: tuple[str, ...]) -> str:
+def write_poem(
+    rng: random.Random,
+    pattern: tuple[str, ...],
+    theme: Theme,
+    rhymes: tuple[str, ...],
+) -> str:
     """A poem whose words end in the tones of the pattern; no word of two characters occurs twice."""
     nouns = {"平": theme.level, "仄": theme.oblique, RHYMING: rhymes, "中": theme.level + theme.oblique}
     used: set[str] = set()

@@ -26,7 +26,11 @@ def read_outputs(rows: Located, path: Path) -> Rows:
         yield line, {"text": row["output"], "context": asked, "system": system, "group": group}
 
 
-def _name_input(seen: Counter[tuple[str, ...]], instruction: str, *systems: str) -> str:
+def _name_input(
+    seen: Counter[tuple[str, ...]],
+    instruction: str,
+    *systems: str,
+) -> str:
     """The instruction; where these systems are asked it again, with the number of times."""
     seen[instruction, *systems] += 1
     count = seen[instruction, *systems]

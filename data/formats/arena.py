@@ -32,7 +32,11 @@ def read_battles(rows: Located, path: Path) -> Rows:
                 yield line, {"system": row[f"model_{side}"], "group": group, **answer}
 
 
-def _name_input(row: Row, path: Path, line: int) -> str:
+def _name_input(
+    row: Row,
+    path: Path,
+    line: int,
+) -> str:
     name = next((row[key] for key in INPUTS if row.get(key) not in (None, "")), None)
     if not isinstance(name, str | int):
         raise refuse(path, line, f"a battle needs its question, one of {', '.join(INPUTS)}, found {describe(row)}")

@@ -15,7 +15,12 @@ from data.text_files import parse_json
 
 CACHE = "test_cases_lookup_map"
 FILES = tuple(layout({key: Any}) for key in ("testCases", "testRunData", "test_results", CACHE))
-RUN = layout({}, testCases=list[Any], test_results=list[Any], **{CACHE: dict[str, dict[str, Any]]})
+RUN = layout(
+    {},
+    testCases=list[Any],
+    test_results=list[Any],
+    **{CACHE: dict[str, dict[str, Any]]},
+)
 CASE = layout({"input": str, "actual_output": str | None}, expected_output=str, metrics_data=list[dict[str, Any]])
 CACHED = layout({"cached_metrics_data": list[dict[str, Any]]})
 METRIC = layout({"name": Text}, score=Annotated[Number | None, BeforeValidator(drop_nan)])
@@ -33,7 +38,11 @@ def read(document: Row, path: Path) -> Found:
     return Found.of("DeepEval test run", rows, _find_lower(case for _, case in named))
 
 
-def _read_case(case: Row, path: Path, line: int) -> Row:
+def _read_case(
+    case: Row,
+    path: Path,
+    line: int,
+) -> Row:
     listed = [(line, {"name": each.get("metric"), **_rename(each)}) for each in case.get("metrics_data") or ()]
     metrics = [each for _, each in check_rows(listed, path, METRIC)]
     scores = {each["name"]: None if each.get("error") else each.get("score") for each in metrics}

@@ -43,7 +43,12 @@ class Found:
     remark: str = ""
 
     @classmethod
-    def of(cls, tool: str, rows: Rows, lower_is_better: Collection[str] = ()) -> "Found":
+    def of(
+        cls,
+        tool: str,
+        rows: Rows,
+        lower_is_better: Collection[str] = (),
+    ) -> "Found":
         """What rows hold: texts, with ids of their own, and judgements, which have `system_a`.
 
         Beside judgements, the text of a system for an input (`group`) counts once. Rows with no text or no `winner` are
@@ -105,7 +110,11 @@ def _negate(scores: Mapping[str, float | None], lower_is_better: Collection[str]
     return found
 
 
-def refuse(path: Path, line: int, what: str) -> InputError:
+def refuse(
+    path: Path,
+    line: int,
+    what: str,
+) -> InputError:
     """The fault of a file that a reader does not know."""
     return InputError([fault(path, line, what)])
 
@@ -127,14 +136,22 @@ def text_of(content: object) -> str | None:
     return None
 
 
-def list_objects(document: Any, path: Path, kind: type[Record] = Record) -> Located:
+def list_objects(
+    document: Any,
+    path: Path,
+    kind: type[Record] = Record,
+) -> Located:
     """The objects of a JSON array with their positions; raises InputError for anything else, as `check_rows` does."""
     if not isinstance(document, list) or not document:
         raise refuse(path, 0, f"a JSON file must be an array of objects, found {describe(document)}")
     return check_rows(enumerate(document, start=1), path, kind)
 
 
-def iterate_objects(path: Path, form: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def iterate_objects(
+    path: Path,
+    form: str,
+    faults: list[str],
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers."""
     match form:
         case ".jsonl":

@@ -17,7 +17,13 @@ MOST_BYTES = (2**24, 100)  # the unpacked size of a zip: at most this, plus this
 
 LOG = layout({"eval": Row, "status": Any}, samples=list[Any])
 PARTS = {"id": Name, "input": Any, "output": Row | None}
-SAMPLE = layout(PARTS, epoch=int, scores=Row, attachments=Row, transcript=Row)
+SAMPLE = layout(
+    PARTS,
+    epoch=int,
+    scores=Row,
+    attachments=Row,
+    transcript=Row,
+)
 
 
 def read_eval(path: Path) -> Found:

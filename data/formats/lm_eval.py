@@ -39,7 +39,11 @@ def read(rows: Located, path: Path) -> Rows:
         yield line, {**asked, **_read_answer(row, path, line)}
 
 
-def _read_answer(row: Row, path: Path, line: int) -> Row:
+def _read_answer(
+    row: Row,
+    path: Path,
+    line: int,
+) -> Row:
     """The prompt, the answer and the references; of choices, the one with the highest log-likelihood."""
     found, target, first, calls = row["filtered_resps"], row["target"], row["resps"], list_values(row["arguments"])
     asked = [calls] if calls and isinstance(calls[0], str) else list(map(list_values, calls))  # older: one request

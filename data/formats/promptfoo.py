@@ -12,7 +12,13 @@ from data.records import check_rows, layout
 TOOL = "promptfoo results"
 FILE = layout({"results": Any})
 RESULT = {"provider": Any, "prompt": Any, "vars": Any, "success": bool, "score": Any}
-ROWS = layout(RESULT, testIdx=int, promptIdx=int, response=Row, namedScores=Row)
+ROWS = layout(
+    RESULT,
+    testIdx=int,
+    promptIdx=int,
+    response=Row,
+    namedScores=Row,
+)
 ERROR = 2  # `failureReason` of a call that failed; 1 is a failed assertion
 
 

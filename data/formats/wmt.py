@@ -56,7 +56,11 @@ def read(folder: Path, split: str | None) -> Found:
     return Found.of(f"WMT folder {folder.name}, {pair}", texts)
 
 
-def _name(file: Path, before: str, after: str) -> str:
+def _name(
+    file: Path,
+    before: str,
+    after: str,
+) -> str:
     return file.name.removeprefix(before).removesuffix(after)
 
 

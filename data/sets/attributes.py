@@ -49,7 +49,11 @@ def own_texts(
     return Corpus(Path(path).stem, *split_share(texts, TEXT, held_out_fraction, seed), (), synthetic=False)
 
 
-def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:
+def load_labelled(
+    root: Path | str,
+    name: str,
+    download: bool = False,
+) -> tuple[Example, ...]:
     """One public set of labelled texts; `group` is the newsgroup, if any.
 
     `rt_polarity` and `sst2_dev`: sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et al.

@@ -50,7 +50,14 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
-def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: int = 0, **choices: Any) -> Corpus:
+def builtin_corpus(
+    name: str,
+    train: int,
+    held_out: int,
+    rated: int = 0,
+    seed: int = 0,
+    **choices: Any,
+) -> Corpus:
     """Generated texts and, unless `rated` is 0, one rated set; verse has no rated ones.
 
     Args:
@@ -59,12 +66,22 @@ def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: i
             `labels` of remarks. Those with topics have no rated ones: these have the sentiment that was asked for.
     """
     check(one_of(tuple(SOURCES)), name=name)
-    check(Size, train=train, held_out=held_out, rated=rated)
+    check(
+        Size,
+        train=train,
+        held_out=held_out,
+        rated=rated,
+    )
     source = SOURCES[name]
     check_names(choices, [*signature(source.generate).parameters][2:-1], name)
     rate = None if choices.get("labels") == "topic" or not rated else source.rate
     sets = () if rate is None else (ScoredSet(name, rate(rated, seed=seed), synthetic=True),)
     known = {source.key(example) for each in sets for example in each.examples}
-    texts = source.generate(train + held_out, seed=seed, exclude=known, **choices)
+    texts = source.generate(
+        train + held_out,
+        seed=seed,
+        exclude=known,
+        **choices,
+    )
     parts = (texts[:train], texts[train:]) if source.in_order else split_by(texts, source.key, held_out, seed)
     return Corpus(name, *parts, sets, synthetic=True)

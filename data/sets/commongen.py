@@ -25,7 +25,11 @@ JUDGES = {
 }
 
 
-def commongen(root: Path | str, download: bool = False, train: int | None = None) -> Corpus:
+def commongen(
+    root: Path | str,
+    download: bool = False,
+    train: int | None = None,
+) -> Corpus:
     """CommonGen (Lin et al. 2020) to train on, rated by CommonGen-trinity (CDM, Tables 8 and 10).
 
     Two rated sets with the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good 1,
@@ -42,7 +46,11 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     return Corpus("commongen", sentences[:train], tuple(reversed(held_out.values())), rated, synthetic=False)
 
 
-def load_references(root: Path | str, part: str, download: bool = False) -> tuple[Example, ...]:
+def load_references(
+    root: Path | str,
+    part: str,
+    download: bool = False,
+) -> tuple[Example, ...]:
     """The references of every concept set of a part (train, dev); `group` is the id of the set."""
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -71,7 +79,11 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, .
     return tuple(ScoredSet(name, each, score_published(name, each, published)) for name, each in sets.items())
 
 
-def _to_record(name: str, concepts: list[str], sentence: str) -> dict[str, Any]:
+def _to_record(
+    name: str,
+    concepts: list[str],
+    sentence: str,
+) -> dict[str, Any]:
     caption = " ".join(sentence.split()).lower().removesuffix(".").rstrip() or sentence
     return {"id": name, "text": sentence, "turns": [", ".join(concepts), caption]}
 

@@ -60,10 +60,21 @@ def ctrleval(
     rated, *found = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
     texts = [example for each in found for example in each]
     parts, released = split_share(texts, TEXT, held_out_fraction, seed), partial(require_file, root, IWF, download)
-    return Corpus(rated.name, *parts, (rated,), synthetic=False, iwf=released)
+    return Corpus(
+        rated.name,
+        *parts,
+        (rated,),
+        synthetic=False,
+        iwf=released,
+    )
 
 
-def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> ScoredSet:
+def load_ctrleval(
+    root: Path | str,
+    part: Part,
+    download: bool = False,
+    assume_system_order: bool = False,
+) -> ScoredSet:
     """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
 
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
@@ -97,7 +108,11 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     return ScoredSet(f"ctrleval_{part}", load_examples(path, to_records, read, ("prefix",)))
 
 
-def _load_plain(root: Path | str, name: str, download: bool) -> list[Example]:
+def _load_plain(
+    root: Path | str,
+    name: str,
+    download: bool,
+) -> list[Example]:
     return [replace(example, label=None, group=None) for example in PLAIN[name](root, download=download)]
 
 

@@ -85,7 +85,14 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     Ratings: `coherence` 0-1 and `overall` 0-0.8. The published scores of DEAM, where `deam_scores.tsv` is beside them.
     """
     files = [f"fed/fed_test_{aspect}.txt" for aspect in ASPECTS]
-    return _load_rated(root, "fed", files, find_file(root, "fed/deam_scores.tsv"), digits=3, download=download)
+    return _load_rated(
+        root,
+        "fed",
+        files,
+        find_file(root, "fed/deam_scores.tsv"),
+        digits=3,
+        download=download,
+    )
 
 
 def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
@@ -102,7 +109,14 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
         log.warning("dstc9: only a sample of the 2200 dialogues, because %s is missing", Path(full[0]).name)
     files, find, part = (sample, require_file, "_sample") if is_sample else (full, find_file, "")
     scores = find(root, f"dstc9/deam_scores{part}.tsv")
-    return _load_rated(root, "dstc9", files, scores, digits=4, download=download)
+    return _load_rated(
+        root,
+        "dstc9",
+        files,
+        scores,
+        digits=4,
+        download=download,
+    )
 
 
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
@@ -116,7 +130,11 @@ def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
     return ScoredSet("convai2", read_examples(path, requires=("turns", "ratings")))
 
 
-def load_dialogues(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
+def load_dialogues(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> tuple[Example, ...]:
     """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`."""
     files = [f"dialogue/{file}.txt" for file in TRAINING_FILES[name]]
     paths: list[Path] = read_all(partial(require_file, root, file, download) for file in files)
@@ -125,7 +143,12 @@ def load_dialogues(name: str, root: Path | str, download: bool = False) -> tuple
 
 
 def _load_rated(
-    root: Path | str, name: str, files: Sequence[str], scores: Path | None, digits: int, download: bool
+    root: Path | str,
+    name: str,
+    files: Sequence[str],
+    scores: Path | None,
+    digits: int,
+    download: bool,
 ) -> ScoredSet:
     """A set whose dialogues stand in a file with the ratings of coherence, and again in one with overall ratings.
 
@@ -169,7 +192,10 @@ def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
 
 
 def read_utt_lines(
-    path: Path, scored: bool, aspect: str = "rating", drop_empty: bool = False
+    path: Path,
+    scored: bool,
+    aspect: str = "rating",
+    drop_empty: bool = False,
 ) -> Sequence[tuple[int, Example]]:
     """The dialogues of a file of `</UTT>` lines, each with the number of its line.
 

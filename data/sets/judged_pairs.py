@@ -64,7 +64,11 @@ def _list_pairs(rows: Rows) -> Rows:
                 yield line, {**known, "system": row[f"system_{side}"], "text": text}
 
 
-def _join_published(root: Path | str, people: Path, download: bool) -> Iterator[dict[str, Any]]:
+def _join_published(
+    root: Path | str,
+    people: Path,
+    download: bool,
+) -> Iterator[dict[str, Any]]:
     verdicts: dict[str, dict[Any, str | None]] = {}
     for judge, key in JUDGES.items():
         path = require_file(root, f"pandalm/{judge}-testset-v1.json", download)

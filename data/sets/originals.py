@@ -40,7 +40,11 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in _read_lines(path)]
 
 
-def read_part(folder: Path, start: int, stop: int) -> Iterator[str]:
+def read_part(
+    folder: Path,
+    start: int,
+    stop: int,
+) -> Iterator[str]:
     """Lines of `clean_valid.txt`, where Topical-Chat comes first and PersonaChat follows."""
     yield from _read_lines(folder / "clean_valid.txt")[start:stop]
 
@@ -59,7 +63,11 @@ def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
         yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
 
 
-def read_deam_scores(folder: Path, original: str, column: str) -> Iterator[str]:
+def read_deam_scores(
+    folder: Path,
+    original: str,
+    column: str,
+) -> Iterator[str]:
     """The scores at the ends of the lines of a file of predictions, by line number from 0."""
     yield f"{column}\tdeam_score"
     for number, line in enumerate(_read_lines(folder / original)):
@@ -206,7 +214,13 @@ def read_articles(folder: Path) -> Rows:
         yield {"id": f"newsroom-{key}", "source": article["src"], "reference": article["ref_summ"], "systems": systems}
 
 
-def read_answers(folder: Path, name: str, table: str, system: str | None = None, score: str = "scores") -> Rows:
+def read_answers(
+    folder: Path,
+    name: str,
+    table: str,
+    system: str | None = None,
+    score: str = "scores",
+) -> Rows:
     """Every row of the original table of a set; those of semeval_mhpg with a passage of the same question and answer.
 
     Of several such passages it is that of the row before, because the rows of a passage stand together.

@@ -54,7 +54,11 @@ def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Record
         }
 
 
-def load_mocha(name: str, root: Path | str, download: bool = False) -> ScoredSet:
+def load_mocha(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> ScoredSet:
     """The answers to one set of `MOCHA`, from its own `dev.json`, with the mean ratings of people, 1 to 5."""
 
     def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
@@ -108,13 +112,21 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
     return load_examples(require_file(root, "roc_stories/roc_plain.txt", download), to_records, iterate_lines)
 
 
-def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> ScoredSet:
+def load_qa_ratings(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> ScoredSet:
     """The answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one has passages."""
     return _load_lines(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
 
 
 def _load_lines(
-    name: str, file: str, to_records: Callable[..., Records], root: Path | str, download: bool = False
+    name: str,
+    file: str,
+    to_records: Callable[..., Records],
+    root: Path | str,
+    download: bool = False,
 ) -> ScoredSet:
     return ScoredSet(name, load_examples(require_file(root, file, download), to_records))
 

@@ -19,7 +19,10 @@ UNCLEAR = re.compile(f"(?:^|[{MARKS}])[{MARKS}]")
 
 
 def songci(
-    root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
+    root: Path | str,
+    download: bool = False,
+    held_out_fraction: float = HELD_OUT_FRACTION,
+    seed: int = 0,
 ) -> Corpus:
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem."""
     poems = load_songci(root, download)
