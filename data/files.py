@@ -31,8 +31,8 @@ from data.columns import (
     freeze_columns,
     list_ratings,
 )
-from data.formats.found import Found, iterate_objects
 from data.formats.recognition import recognise
+from data.formats.tool_file import ToolFile, iterate_objects
 from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, has_words, order_words
 from data.records import are_of_several, check_example, check_id, name_number, require_none
 from data.table_files import DELIMITERS, LISTS
@@ -111,7 +111,7 @@ class InputFile:
         return cls(files[0][1], aligned=files)
 
     @cached_property
-    def found(self) -> Found | None:
+    def tool_file(self) -> ToolFile | None:
         """What a file of another tool holds; None for one of ours, and where `columns` say how it is read."""
         if self.columns or self.aligned or self.records is not None:
             return None
@@ -123,7 +123,7 @@ class InputFile:
         """How it is read: as `records`, `lines` or a file of another `tool`, or by its suffix."""
         if self.records is not None or self.aligned:
             return "lines" if self.aligned else "records"
-        return "tool" if self.found is not None else form_of(self.path, FORMS)
+        return "tool" if self.tool_file is not None else form_of(self.path, FORMS)
 
     @cached_property
     def words(self) -> RatingWords:
@@ -141,7 +141,7 @@ class InputFile:
         words = known.get("words", RatingWords())
         rated = [key for _, key in list_ratings(self.columns)] if self.form not in DELIMITERS else []
         taken = f"{', '.join(rated)} are ratings: data.columns.scores.NAME=scores.NAME reads another as a metric"
-        said = (known.get("found"), words.description, taken if rated else "")
+        said = (known.get("tool_file"), words.description, taken if rated else "")
         return tuple(f"{self.path.name}: {each}" for each in said if each)
 
     def resolve(self) -> "InputFile":
@@ -236,7 +236,7 @@ def iterate_rows(
     is_empty = says_nothing = True
     ids = array("q")  # hashes, because the ids of a long file take more memory
     for line, record, extra, problems in _name_records(file, faults):
-        if refuse_scores and file.found is None:
+        if refuse_scores and file.tool_file is None:
             problems += [_refuse(name) for name in ("scores", *OUTPUT) if name in record]
         for name in OUTPUT:
             record.pop(name, None)
@@ -369,9 +369,11 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         case "lines":
             yield from _read_aligned(file, faults)
         case "tool":
-            if file.found is None or not file.found.texts:
-                raise InputError([fault(file.path, 0, f"texts are needed, found {file.found}: judge prefer reads it")])
-            yield from ((line, dict(row)) for line, row in file.found.texts)
+            if file.tool_file is None or not file.tool_file.texts:
+                raise InputError(
+                    [fault(file.path, 0, f"texts are needed, found {file.tool_file}: judge prefer reads it")]
+                )
+            yield from ((line, dict(row)) for line, row in file.tool_file.texts)
         case form:
             yield from iterate_objects(file.path, form, faults)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from data.columns import freeze_columns
 from data.download import find_file, require_file
 from data.files import InputFile, read_objects
-from data.formats.found import Found, Rows, list_objects
+from data.formats.tool_file import Rows, ToolFile, list_objects
 from data.preferences import check_preferences
 from data.records import check_rows, layout
 from data.scored import ScoredFile, read_scored
@@ -45,7 +45,7 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     faults: list[str] = []
     published = () if is_joined else _join_published(root, path, download)
     rows = check_rows(read_json_lines(path, faults), path, JOINED) if is_joined else enumerate(published, start=1)
-    found = Found.of("PandaLM", _list_pairs(rows))
+    found = ToolFile.of("PandaLM", _list_pairs(rows))
     texts = InputFile(path, records=[row for _, row in found.texts])
     return check_preferences(path, found.pairs, faults), read_scored(texts)
 

@@ -133,7 +133,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
 
 def test_a_file_that_changed_between_its_recognition_and_its_reading_is_refused(tmp_path: Path) -> None:
     file = InputFile(write(tmp_path / "in.jsonl", SHORT))
-    assert file.found is None
+    assert file.tool_file is None
     write(file.path, LONG)
     with pytest.raises(InputError, match=REFUSED):
         list(iterate_examples(file))

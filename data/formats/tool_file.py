@@ -1,4 +1,4 @@
-"""What is found in a file of another tool, and what its readers share."""
+"""The texts and judgements that a file of another tool holds, and what its readers share."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,6 +19,7 @@ SHOWN = 4  # names in a line
 REMARK = "remark"  # the key of a sentence about the file in a row
 BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
 UNSAID = ("arena battles", "chosen and rejected answers")  # who chose, people or a model, stands in no file
+EMPTY = (None, "", [], {})  # values that say nothing
 
 
 def _refuse_other(value: Any) -> Any:
@@ -31,8 +32,8 @@ Name = Annotated[Any, AfterValidator(_refuse_other)]
 
 
 @dataclass(frozen=True)
-class Found:
-    """The texts and the judgements in a file, with the keys of lines of our own files."""
+class ToolFile:
+    """The texts and the judgements in a file of another tool, with the keys of lines of our own files."""
 
     # the tool and the kind of file
     tool: str
@@ -48,66 +49,94 @@ class Found:
         tool: str,
         rows: Rows,
         lower_is_better: Collection[str] = (),
-    ) -> "Found":
-        """What rows hold: texts, with ids of their own, and judgements, which have `system_a`.
+    ) -> "ToolFile":
+        """Sorts rows into texts, which get ids of their own, and judgements, which have `system_a`.
 
         Beside judgements, the text of a system for an input (`group`) counts once. Rows with no text or no `winner` are
         left out and counted; an empty text is an answer. Scores of which the lower ones are better are negated, as
         their names say. `REMARK` of a row is said of the file.
         """
-        listed, texts, pairs = list(rows), list[tuple[int, Row]](), list[tuple[int, Row]]()
-        remarks = [remark for _, row in listed if (remark := row.pop(REMARK, ""))]
-        without, ids, outputs = Counter[str](), Counter[str](), set[tuple[str, str]]()
-        is_paired = any("system_a" in row for _, row in listed)
-        for line, row in listed:
-            if "system_a" in row:
-                without["a verdict"] += row["winner"] is None
-                pairs += [] if row["winner"] is None else [(line, row)]
-                continue
-            if is_paired:
-                if (output := (row["system"], row["group"])) in outputs:
-                    continue
-                outputs.add(output)
-                row = {"id": f"{line}-{len(outputs)}", **row}
-            if isinstance(text := row.get("text"), str):
-                name = str(row.get("id", line))
-                ids[name] += 1
-                given = {key: value for key, value in row.items() if value not in (None, "", [], {})}
-                if "scores" in given:
-                    given["scores"] = _negate(given["scores"], lower_is_better)
-                own = {"id": name if ids[name] == 1 else f"{name} ({ids[name]})", "text": text}
-                texts.append((line, {**given, **own}))
-            else:
-                without["a text"] += 1
-        left_out = [f"{n} without {what} left out" for what, n in sorted(without.items()) if n]
-        return cls(tool, texts, pairs, ", ".join([*left_out, *dict.fromkeys(remarks)]))
+        listed = list(rows)
+        remarks = dict.fromkeys(row.pop(REMARK, "") for _, row in listed)
+        judgements = [(line, row) for line, row in listed if "system_a" in row]
+        answers = [(line, row) for line, row in listed if "system_a" not in row]
+        if judgements:
+            answers = _keep_first_outputs(answers)
+        pairs = [(line, row) for line, row in judgements if row["winner"] is not None]
+        texts = _name_texts(answers, lower_is_better)
+        missing = {"a text": len(answers) - len(texts), "a verdict": len(judgements) - len(pairs)}
+        left_out = [f"{count} without {what} left out" for what, count in missing.items() if count]
+        remark = ", ".join(filter(None, [*left_out, *remarks]))
+        return cls(tool, texts, pairs, remark)
 
     def __str__(self) -> str:
         """One line, such as `lm-eval samples, 40 texts, exact_match as score`."""
         parts = [self.tool]
         if self.texts:
-            parts.append(f"{len(self.texts)} text{'s'[: len(self.texts) != 1]}")
-        for key, what in (("scores", "score"), ("ratings", "rating")):
-            names = list(dict.fromkeys(name for _, row in self.texts for name in row.get(key) or ()))
+            parts.append(f"{len(self.texts)} {_plural('text', len(self.texts))}")
+        for noun in ("score", "rating"):
+            names = self._list_names(f"{noun}s")
             if names:
                 more = f" and {len(names) - SHOWN} more" if names[SHOWN:] else ""
-                parts.append(f"{', '.join(names[:SHOWN])}{more} as {what}{'s'[: len(names) != 1]}")
+                parts.append(f"{', '.join(names[:SHOWN])}{more} as {_plural(noun, len(names))}")
         if self.pairs:
             systems = {row[side] for _, row in self.pairs for side in ("system_a", "system_b")}
-            parts.append(f"{len(self.pairs)} judgement{'s'[: len(self.pairs) != 1]} of {len(systems)} systems")
-        return ", ".join([*parts, self.remark] if self.remark else parts)
+            parts.append(f"{len(self.pairs)} {_plural('judgement', len(self.pairs))} of {len(systems)} systems")
+        if self.remark:
+            parts.append(self.remark)
+        return ", ".join(parts)
+
+    def _list_names(self, key: str) -> list[str]:
+        """The names of all scores or ratings of the texts, each once."""
+        names = (name for _, row in self.texts for name in row.get(key) or ())
+        return list(dict.fromkeys(names))
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def _keep_first_outputs(answers: Located) -> list[tuple[int, Row]]:
+    """The first text of each system for each input, with an id of its own."""
+    kept: list[tuple[int, Row]] = []
+    outputs: set[tuple[str, str]] = set()
+    for line, row in answers:
+        output = (row["system"], row["group"])
+        if output in outputs:
+            continue
+        outputs.add(output)
+        kept.append((line, {"id": f"{line}-{len(outputs)}", **row}))
+    return kept
+
+
+def _name_texts(answers: Located, lower_is_better: Collection[str]) -> list[tuple[int, Row]]:
+    """The rows that have a text, with unique ids and without empty values; the others are left out."""
+    texts: list[tuple[int, Row]] = []
+    ids: Counter[str] = Counter()
+    for line, row in answers:
+        text = row.get("text")
+        if not isinstance(text, str):
+            continue
+        name = str(row.get("id", line))
+        ids[name] += 1
+        unique = name if ids[name] == 1 else f"{name} ({ids[name]})"
+        filled = {key: value for key, value in row.items() if value not in EMPTY}
+        if "scores" in filled:
+            filled["scores"] = _negate(filled["scores"], lower_is_better)
+        texts.append((line, {**filled, "id": unique, "text": text}))
+    return texts
 
 
 def _negate(scores: Mapping[str, float | None], lower_is_better: Collection[str]) -> dict[str, float | None]:
     """The scores with higher ones better: others change their sign and are called `NAME (negated)`."""
-    found: dict[str, float | None] = {}
-    for name, given in scores.items():
-        score = drop_nan(given)
+    directed: dict[str, float | None] = {}
+    for name, value in scores.items():
+        score = drop_nan(value)
         if name in lower_is_better:
-            found[f"{name} (negated)"] = None if score is None else -score
+            directed[f"{name} (negated)"] = None if score is None else -score
         else:
-            found[name] = score
-    return found
+            directed[name] = score
+    return directed
 
 
 def refuse(
@@ -121,7 +150,9 @@ def refuse(
 
 def list_values(value: object) -> list[Any]:
     """The elements of a list, the values of an object; none for anything else."""
-    return list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def text_of(content: object) -> str | None:
@@ -129,10 +160,11 @@ def text_of(content: object) -> str | None:
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
-        return text_of(next((content[key] for key in ("message", "content", "value", "text") if key in content), None))
-    if isinstance(content, list) and content:
-        parts = [text for part in content if (text := text_of(part)) is not None]
-        return "\n".join(parts) if parts else None
+        inner = (content[key] for key in ("message", "content", "value", "text") if key in content)
+        return text_of(next(inner, None))
+    if isinstance(content, list):
+        texts = [text for text in map(text_of, content) if text is not None]
+        return "\n".join(texts) if texts else None
     return None
 
 
@@ -166,4 +198,6 @@ def iterate_objects(
 
 def describe(value: object) -> str:
     """The keys of an object, or a value, for a message."""
-    return format_value(list(value)[:12] if isinstance(value, Mapping) else value)
+    if isinstance(value, Mapping):
+        return format_value(list(value)[:12])
+    return format_value(value)
