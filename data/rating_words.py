@@ -45,7 +45,7 @@ def _freeze_scale(name: str, scale: Sequence[Level]) -> tuple[Level, ...]:
     are_words = {isinstance(level, str) for level in levels}
     if not are_different or len(are_words) > 1:
         raise SettingError(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
-    if name == ALL and not isinstance(levels[0], str):
+    if name == ALL and are_words == {False}:
         raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
     return levels
 

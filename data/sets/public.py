@@ -12,7 +12,7 @@ from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, spl
 from data.download import find_file, require_file
 from data.files import load_examples
 from data.records import check_rows, layout
-from data.sentences import split_at_marks
+from data.sentences import split_sentences
 from data.sets.dialogues import HELD_OUT_SETS, TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
 from data.text_files import iterate_lines, read_json
 from meta_eval.scored_set import ScoredSet
@@ -107,7 +107,7 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
     """Plain ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last of them."""
 
     def to_records(text: str) -> Records:
-        yield {"text": text.strip(), "context": " ".join(split_at_marks(text)[:-1])}
+        yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}
 
     return load_examples(require_file(root, "roc_stories/roc_plain.txt", download), to_records, iterate_lines)
 
