@@ -62,7 +62,7 @@ class PublicFile:
 
 
 DESCRIBED = tomllib.loads(Path(__file__).with_name("public_files.toml").read_text("utf-8"))
-PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **each) for name, each in DESCRIBED.items()}
+PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **described) for name, described in DESCRIBED.items()}
 
 
 def git_blob_hash(path: Path) -> str:
@@ -103,8 +103,9 @@ def require_file(
     download: bool = False,
 ) -> Path:
     """The path of a file in PUBLIC_FILES, fetched if `download` is true; raises InputError with instructions."""
-    if (found := find_file(root, name)) is not None:
-        return found
+    file = find_file(root, name)
+    if file is not None:
+        return file
     file = PUBLIC_FILES[name]
     if download and file.is_fetchable:
         return fetch(file, root)

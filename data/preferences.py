@@ -16,8 +16,8 @@ from core.example import SHOWN
 from core.settings import NonNegative
 from data.cells import name_of
 from data.columns import Columns, add_nested, find_absent, name_fields
-from data.files import TYPED, InputFile, Source, read_objects
 from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
+from data.input_file import TYPED, FileLike, InputFile, read_objects
 from data.numeric import parse_finite, parse_number, to_number
 from data.rater_rows import USUAL_RATERS
 from data.records import Name, Record, Text, check_records, require_none
@@ -128,7 +128,7 @@ class WinnerReader:
         return second if first is None else first
 
 
-def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | None = None) -> Preferences:
+def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] | None = None) -> Preferences:
     """The judgements of a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, or of another tool.
 
     A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
@@ -388,7 +388,7 @@ def has_outputs(file: InputFile) -> bool:
 
 
 def _read_outputs(
-    path: Source | None,
+    path: FileLike | None,
     scores: Mapping[str, Any] | None,
     systems: Sequence[str] | None = None,
 ) -> ScoredFile:

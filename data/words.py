@@ -88,7 +88,7 @@ def find_words(text: str) -> list[str]:
     >>> find_words("Où est 明月?"), find_words("की_का")
     (['Où', 'est', '明', '月'], ['की', 'का'])
     """
-    return [text[found.start() : found.end()] for found in WORDS.finditer(text.translate(UNIT))]
+    return [text[match.start() : match.end()] for match in WORDS.finditer(text.translate(UNIT))]
 
 
 def find_words_and_marks(text: str) -> list[str]:
@@ -97,7 +97,7 @@ def find_words_and_marks(text: str) -> list[str]:
     >>> find_words_and_marks("It's 明月, snake_case")
     ['It', "'", 's', '明', '月', ',', 'snake_case']
     """
-    return [text[found.start() : found.end()] for found in WORDS_AND_MARKS.finditer(text.translate(UNIT))]
+    return [text[match.start() : match.end()] for match in WORDS_AND_MARKS.finditer(text.translate(UNIT))]
 
 
 SIGNS = {  # of characters that stand for others

@@ -7,7 +7,6 @@ lengths: the copies of T stand side by side in one row, and each copy sees only 
 
 import math
 from collections.abc import Sequence
-from itertools import count
 
 import torch
 from jaxtyping import Float
@@ -25,7 +24,8 @@ def perplexity(log_probabilities: Sequence[float]) -> float:
     >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)
     6.6667
     """
-    return math.exp(min(-sum(log_probabilities) / len(log_probabilities), 700.0))  # exp of more overflows
+    mean = -sum(log_probabilities) / len(log_probabilities)
+    return math.exp(min(mean, 700.0))  # exp of more overflows
 
 
 def choose_length(perplexities: Sequence[float]) -> int:
@@ -59,12 +59,13 @@ def lay_out_branches(
     >>> copy
     Token(id=5, slot=4, position=3, prefix=3, own=4)
     """
-    copies = [
-        Token(token, start + j, length + m + j, length + m, start)
-        for m, start in zip(lengths, count(length + filled, len(after)), strict=False)
-        for j, token in enumerate(after)
-    ]
-    return [*read_on([last], length + filled - 1), *copies]
+    reading = read_on([last], length + filled - 1)
+    start = length + filled
+    for m in lengths:
+        end = length + m
+        reading += [Token(token, start + j, end + j, end, start) for j, token in enumerate(after)]
+        start += len(after)
+    return reading
 
 
 def score_tokens(
@@ -82,7 +83,8 @@ def gather_following_states(
     words: int,
 ) -> Float[Tensor, "lengths words dim"]:
     """The states that predict the `words` tokens of T after each length: the fill's last state, then those of T."""
-    within = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])[:, : max(0, words - 1)]
+    by_length = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])
+    within = by_length[:, : max(0, words - 1)]
     return torch.cat([fill[:, None], within], dim=1)[:, :words]
 
 
@@ -99,10 +101,11 @@ def judge_lengths(
     [2.0, inf]
     """
     words = len(following) // len(lengths)
-    found = [math.inf] * len(fill)
+    perplexities = [math.inf] * len(fill)
     for c, m in enumerate(lengths):
-        found[m - 1] = perplexity([*fill[:m], *following[c * words : (c + 1) * words]])
-    return found
+        after = following[c * words : (c + 1) * words]
+        perplexities[m - 1] = perplexity([*fill[:m], *after])
+    return perplexities
 
 
 def judge_alone(
@@ -117,9 +120,9 @@ def judge_alone(
 
     Slow, but the same in any batch. Lengths that are not judged have an infinite perplexity.
     """
-    found = [math.inf] * len(fill)
+    perplexities = [math.inf] * len(fill)
     for m in lengths:
         scored = [*fill[:m], *after]
         hidden = read_alone(lm, [*before, *scored[:-1]])[len(before) - 1 :]
-        found[m - 1] = perplexity(score_tokens(embeddings, hidden, scored))
-    return found
+        perplexities[m - 1] = perplexity(score_tokens(embeddings, hidden, scored))
+    return perplexities

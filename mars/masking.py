@@ -68,9 +68,11 @@ def priorities(
 
     Punctuation has priority 0 and is never masked.
     """
-    pairs = zip(reference, classes, strict=True)
-    weights = [0.0 if is_punctuation(word) else ALPHA[pos] / documents.idf(word) for word, pos in pairs]
-    return np.array(weights, dtype=np.float64)
+    values = np.zeros(len(reference), dtype=np.float64)
+    for i, (word, part_of_speech) in enumerate(zip(reference, classes, strict=True)):
+        if not is_punctuation(word):
+            values[i] = ALPHA[part_of_speech] / documents.idf(word)
+    return values
 
 
 def longest_common_subsequence(context: Sequence[str], reference: Sequence[str]) -> Chosen:
@@ -90,12 +92,15 @@ def longest_common_subsequence(context: Sequence[str], reference: Sequence[str])
     lengths = np.zeros((len(theirs) + 1, len(ours) + 1), dtype=np.int32)
     for i, number in enumerate(theirs):
         above = lengths[i]
-        np.maximum.accumulate(np.maximum(above[1:], above[:-1] + (ours == number)), out=lengths[i + 1, 1:])
+        longest = np.maximum(above[1:], above[:-1] + (ours == number))
+        np.maximum.accumulate(longest, out=lengths[i + 1, 1:])
     shared = np.zeros(len(ours), dtype=np.bool_)
-    i, j = len(theirs), len(ours)
+    i = len(theirs)
+    j = len(ours)
     while i and j:
         if theirs[i - 1] == ours[j - 1]:
-            i, j = i - 1, j - 1
+            i -= 1
+            j -= 1
             shared[j] = True
         elif lengths[i - 1, j] == lengths[i, j]:
             i -= 1
@@ -141,7 +146,8 @@ def knapsack_table(
     for i, (value, cost) in enumerate(zip(values, costs, strict=True)):
         best[i + 1] = best[i]
         if cost <= budget:
-            np.maximum(best[i, cost:], best[i, : budget + 1 - cost] + value, out=best[i + 1, cost:])
+            with_word = best[i, : budget + 1 - cost] + value
+            np.maximum(best[i, cost:], with_word, out=best[i + 1, cost:])
     return best
 
 
@@ -170,19 +176,22 @@ def make_template(
 ) -> Template:
     """The reference with its masked words as blanks (section 2.1); without masked words, one kept run.
 
-    >>> found = split_words("A red  kite flew.")
-    >>> make_template("A red  kite flew.", found, [False, True, True, False, False])
+    >>> words = split_words("A red  kite flew.")
+    >>> make_template("A red  kite flew.", words, [False, True, True, False, False])
     (Kept(text='A'), Blank(count=2), Kept(text=' flew.'))
     """
     parts: list[Blank | Kept] = []
     end = 0
-    for hidden, group in itertools.groupby(zip(reference, masked, strict=True), key=lambda pair: bool(pair[1])):
+    pairs = zip(reference, masked, strict=True)
+    for is_masked, group in itertools.groupby(pairs, key=lambda pair: bool(pair[1])):
         run = [word for word, _ in group]
-        parts.append(Blank(len(run)) if hidden else Kept(text[end : run[-1].end]))
+        start = end
         end = run[-1].end
+        parts.append(Blank(len(run)) if is_masked else Kept(text[start:end]))
     if not parts:
         return (Kept(text),)
-    if isinstance(last := parts[-1], Kept):
+    last = parts[-1]
+    if isinstance(last, Kept):
         parts[-1] = Kept(last.text + text[end:])
     return tuple(parts)
 

@@ -26,7 +26,8 @@ def songci(
 ) -> Corpus:
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem."""
     poems = load_songci(root, download)
-    return Corpus("songci", *split_share(poems, attrgetter("group"), held_out_fraction, seed), (), synthetic=False)
+    train, held_out = split_share(poems, attrgetter("group"), held_out_fraction, seed)
+    return Corpus("songci", train, held_out, rated=(), synthetic=False)
 
 
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
