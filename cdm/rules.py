@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Callable, Container, Sequence
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 from cdm.negatives import Dialogue, Negatives
@@ -20,9 +21,11 @@ from data.words import are_unspaced
 Rule = Literal["mesgar", "vakulenko", "deam_like"]
 ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
 
+AUXILIARIES = ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")
+VERBS = ("like", "love", "have", "know", "think", "want", "need", "live", "work")
 NEGATED = {
-    **{verb: f"{verb} not" for verb in ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")},
-    **{verb: f"do not {verb}" for verb in ("like", "love", "have", "know", "think", "want", "need", "live", "work")},
+    **{verb: f"{verb} not" for verb in AUXILIARIES},
+    **{verb: f"do not {verb}" for verb in VERBS},
 }
 OTHER_PRONOUN = {
     "i": "he",
@@ -58,22 +61,26 @@ def make_rule_negatives(
     check(Rule, rule=rule)
     positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]
     donors = [positive[given:] for positive in positives if len(positive) > given]
-    known = {word.lower() for turns in donors for turn in turns for word in _split(turn)[0]}
+    known: set[str] = set()
+    for turn in chain.from_iterable(donors):
+        known.update(word.lower() for word in _list_words(turn))
     change: Callable[[Dialogue, Dialogue, random.Random], Dialogue] = {
         "mesgar": _mesgar,
         "vakulenko": _vakulenko,
         "deam_like": partial(_deam_like, known=known),
     }[rule]
-    found: dict[int, Dialogue] = {}
+    negatives: dict[int, Dialogue] = {}
     for i, positive in enumerate(positives):
         rng = random.Random(f"{rule}/{seed}/{i}")
-        kept, own = positive[:given], positive[given:]
-        for _ in range(ATTEMPTS if own else 0):
-            negative = (*kept, *change(own, rng.choice(donors), rng))
+        kept = positive[:given]
+        changeable = positive[given:]
+        for _ in range(ATTEMPTS if changeable else 0):
+            changed = change(changeable, rng.choice(donors), rng)
+            negative = (*kept, *changed)
             if negative != positive and all(negative):
-                found[i] = negative
+                negatives[i] = negative
                 break
-    return Negatives.of(positives, found)
+    return Negatives.of(positives, negatives)
 
 
 def _mesgar(
@@ -89,7 +96,9 @@ def _mesgar(
             return permute(turns, range(rng.randrange(2), len(turns), 2), rng)
         case "insertion":
             moved = list(turns)
-            moved.insert(rng.randrange(len(moved)), moved.pop(rng.randrange(len(moved))))
+            target = rng.randrange(len(moved))
+            turn = moved.pop(rng.randrange(len(moved)))
+            moved.insert(target, turn)
             return tuple(moved)
         case _:
             return replace_unit(turns, rng.randrange(len(turns)), rng.choice(other))
@@ -125,23 +134,28 @@ def _deam_like(
     for _ in range(rng.randint(1, 4)):
         i = rng.randrange(len(turns))
         words, between, ending = _split(turns[i])
+        changed = list(words)
         match rng.choice(("contradiction", "coreference", "irrelevancy", "disengagement")):
             case "contradiction":
                 changed = _contradict(words, known)
             case "coreference":
-                others = [OTHER_PRONOUN.get(word.lower(), "") for word in words]
-                changed = [_like(new, words, k) if new in known else words[k] for k, new in enumerate(others)]
+                for k, word in enumerate(words):
+                    pronoun = OTHER_PRONOUN.get(word.lower(), "")
+                    if pronoun in known:
+                        changed[k] = _like(pronoun, words, k)
             case "irrelevancy":
-                foreign = [word for turn in other for word in _split(turn)[0] if _says_something(word)] or words
-                changed = [
-                    _like(rng.choice(foreign), words, k) if _says_something(word) and rng.random() < 0.5 else word
-                    for k, word in enumerate(words)
-                ]
+                foreign = [word for turn in other for word in _list_words(turn) if _says_something(word)]
+                for k, word in enumerate(words):
+                    if _says_something(word) and rng.random() < 0.5:
+                        changed[k] = _like(rng.choice(foreign or words), words, k)
             case _:
-                kept, elsewhere = max(1, len(words) // 3), rng.randrange(len(turns))
-                changed, moved = (words, []) if elsewhere == i else (words[:kept], words[kept:])
-                told, joint, end = _split(turns[elsewhere])
-                turns = replace_unit(turns, elsewhere, joint.join([*told, *moved]) + end)
+                kept = max(1, len(words) // 3)
+                elsewhere = rng.randrange(len(turns))
+                if elsewhere != i:
+                    changed = words[:kept]
+                    told, joint, end = _split(turns[elsewhere])
+                    longer = joint.join([*told, *words[kept:]])
+                    turns = replace_unit(turns, elsewhere, longer + end)
         turns = replace_unit(turns, i, between.join(changed) + ending)
     return turns
 
@@ -162,6 +176,11 @@ def _split(turn: str) -> tuple[list[str], str, str]:
     return body.split(), " ", ending
 
 
+def _list_words(turn: str) -> list[str]:
+    words, _, _ = _split(turn)
+    return words
+
+
 def _like(
     word: str,
     words: Sequence[str],
@@ -175,8 +194,9 @@ def _like(
     starts = at == 0 or words[at - 1][-1] in ".!?"
     is_capital = words[at][0].isupper() and (starts or words[at] != "I")
     if word.lower() == "i":
-        is_capital = any(each[0].isupper() for each in words)
-    return word[0].upper() + word[1:] if is_capital else word[0].lower() + word[1:]
+        is_capital = any(other[0].isupper() for other in words)
+    first = word[0].upper() if is_capital else word[0].lower()
+    return first + word[1:]
 
 
 def _contradict(words: Sequence[str], known: Container[str]) -> list[str]:
@@ -187,9 +207,13 @@ def _contradict(words: Sequence[str], known: Container[str]) -> list[str]:
     """
     if "not" in words:
         return [word for word in words if word != "not"]
-    negated = [NEGATED.get(word.lower(), "") for word in words]
-    at = next((i for i, new in enumerate(negated) if new and all(word in known for word in new.split())), None)
-    return [_like(negated[i], words, i) if i == at else word for i, word in enumerate(words)]
+    changed = list(words)
+    for i, word in enumerate(words):
+        negated = NEGATED.get(word.lower(), "")
+        if negated and all(part in known for part in negated.split()):
+            changed[i] = _like(negated, words, i)
+            break
+    return changed
 
 
 def _says_something(word: str) -> bool:

@@ -69,11 +69,15 @@ def draw_gap(
         return Gap(turn, 0, len(turns[turn]))
     parts: list[Span] = []
     for start, stop in find_words(turns[turn]):
-        parts += [(start, stop)] if stop - start <= LONGEST_SEGMENT else [(i, i + 1) for i in range(start, stop)]
+        if stop - start <= LONGEST_SEGMENT:
+            parts.append((start, stop))
+        else:
+            parts += [(i, i + 1) for i in range(start, stop)]
     width = rng.randint(1, min(len(parts), LONGEST_SEGMENT))
     first = rng.randint(0, len(parts) - width)
-    start = parts[first][0]
-    stop = max(stop for _, stop in parts[first : first + width] if stop - start <= LONGEST_SEGMENT)
+    start, _ = parts[first]
+    stops = [stop for _, stop in parts[first : first + width]]
+    stop = max(stop for stop in stops if stop - start <= LONGEST_SEGMENT)
     return Gap(turn, start, stop)
 
 
@@ -89,19 +93,20 @@ def draw_content_gap(
     >>> draw_content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
     Gap(turn=1, start=2, stop=5)
     """
-    spans = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
-    places = [
-        (t, k)
-        for t, words in spans.items()
-        for k, (start, stop) in enumerate(words)
-        if is_content("".join(turns[t][start:stop]))
-    ]
+    words = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
+    places: list[tuple[int, int]] = []  # the turn of a content word, and which of its words it is
+    for t, spans in words.items():
+        for k, (start, stop) in enumerate(spans):
+            if is_content("".join(turns[t][start:stop])):
+                places.append((t, k))
     if not places:
         return None
     t, k = rng.choice(places)
     first = max(0, k - rng.randint(0, MOST_NEIGHBOURS))
-    last = min(len(spans[t]) - 1, k + rng.randint(0, MOST_NEIGHBOURS))
-    return Gap(t, spans[t][first][0], spans[t][last][1])
+    last = min(len(words[t]) - 1, k + rng.randint(0, MOST_NEIGHBOURS))
+    start, _ = words[t][first]
+    _, stop = words[t][last]
+    return Gap(t, start, stop)
 
 
 def find_words(tokens: Sequence[str]) -> list[Span]:
@@ -111,7 +116,8 @@ def find_words(tokens: Sequence[str]) -> list[Span]:
     [(0, 2), (2, 4)]
     """
     starts = [i for i, token in enumerate(tokens) if i == 0 or token.startswith(WORD_STARTS)]
-    return list(zip(starts, [*starts[1:], len(tokens)], strict=True))
+    stops = [*starts[1:], len(tokens)]
+    return list(zip(starts, stops, strict=True))
 
 
 def is_content(word: str) -> bool:
@@ -125,7 +131,8 @@ def is_content(word: str) -> bool:
 
 
 def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
-    """For each manipulation of one dialogue, what it takes (section 4.1.1): once, or one to four times, uniformly.
+    """Draws what each manipulation of one dialogue replaces (section 4.1.1): one for `*-single`, one to four for
+    `*-multi`, uniformly.
 
     `content-multi` takes content words and their neighbours; it stands in for `amr-multi`, which needs AMR graphs.
 

@@ -59,17 +59,19 @@ def is_released(
     dtype: str,
 ) -> bool:
     """Whether a model of this name should have the published values: it has the published shape, in float32."""
-    return name == NAME and dtype == "float32" and all(getattr(config, key, None) == SHAPE[key] for key in SHAPE)
+    if name != NAME or dtype != "float32":
+        return False
+    return all(getattr(config, key, None) == value for key, value in SHAPE.items())
 
 
-def check_values(found: Mapping[str, float]) -> None:
+def check_values(values: Mapping[str, float]) -> None:
     """Raises InputError, with what to report, for values of `EXAMPLE` that are not the published ones."""
-    used = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers", "tokenizers"))
-    rule = f"the released README's example must have {{}} {{:.6f}}, but here it has {{:.6f}}: report this with {used}"
-    faults = [
-        fault(NAME, 0, rule.format(aspect, VALUES[aspect], value) + " and the files of this model")
-        for aspect, value in found.items()
-        if not abs(value - VALUES[aspect]) <= TOLERANCE
-    ]
+    versions = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers", "tokenizers"))
+    faults: list[str] = []
+    for aspect, value in values.items():
+        published = VALUES[aspect]
+        if not abs(value - published) <= TOLERANCE:
+            rule = f"the released README's example must have {aspect} {published:.6f}, but here it has {value:.6f}"
+            faults.append(fault(NAME, 0, f"{rule}: report this with {versions} and the files of this model"))
     if faults:
         raise InputError(faults)
