@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
 from core.extras import named_extras
-from core.scores import Announcing, CorpusMetric, Metric, Scores
+from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
 from core.settings import Count, NonNegative, check
 from core.source import Code, hash_sources
 from data.files import InputFile, iterate_examples
@@ -99,7 +99,7 @@ class LocalEngine:
         """As `prepare`, for the examples that `read` gives."""
         self.metrics = prepare(self.metrics, read)
         for metric in self.metrics.values():
-            if isinstance(metric, Announcing):
+            if isinstance(metric, AnnouncesCost):
                 metric.announce(read())
         return {name: metric.signature for name, metric in self.metrics.items()}
 

@@ -80,16 +80,25 @@ def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list
         strips[-1].append(i)
     batches: list[list[int]] = []
     first = second = real = 0  # of the last batch: its highest costs, and all that its rows cost
-    for i in (i for strip in strips for i in sorted(strip, key=lambda i: -costs[i][1])):
-        own, last = costs[i], batches[-1] if batches else []
-        highest = max(first, own[0]), max(second, own[1])
-        size = (len(last) + 1) * sum(highest)
-        fits = highest == (first, second) and is_near(own[0], first) and is_near(own[1], second)
-        if not last or size > budget or not (fits or size - real - sum(own) <= SPARE):
-            batches.append(last := [])
-            highest, real = own, 0
-        last.append(i)
-        (first, second), real = highest, real + sum(own)
+    in_order = [i for strip in strips for i in sorted(strip, key=lambda i: -costs[i][1])]
+    for i in in_order:
+        first_cost, second_cost = costs[i]
+        highest_first = max(first, first_cost)
+        highest_second = max(second, second_cost)
+        rows = len(batches[-1]) if batches else 0
+        size = (rows + 1) * (highest_first + highest_second)
+        is_lower = highest_first == first and highest_second == second
+        fits = is_lower and is_near(first_cost, first) and is_near(second_cost, second)
+        padding = size - real - first_cost - second_cost
+        if not rows or size > budget or not (fits or padding <= SPARE):
+            batches.append([])
+            highest_first = first_cost
+            highest_second = second_cost
+            real = 0
+        batches[-1].append(i)
+        first = highest_first
+        second = highest_second
+        real += first_cost + second_cost
     return batches
 
 
@@ -116,12 +125,13 @@ def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
 
 def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: list[int]) -> list[T]:
     """`work(batch)`, a result for each row; if the device runs out of memory, in parts that it can hold."""
-    found: list[T] = []
+    results: list[T] = []
 
     def read_rest(size: int) -> list[T]:
-        while len(found) < len(batch):
-            found.extend(work(batch[len(found) : len(found) + size]))
-        return found
+        while len(results) < len(batch):
+            start = len(results)
+            results.extend(work(batch[start : start + size]))
+        return results
 
     return shrink_until_it_fits(read_rest, len(batch))
 
@@ -186,7 +196,8 @@ def pad(
     [[1, 2], [3, 0]]
     """
     width = max(map(len, sequences), default=0)
-    return torch.tensor([[*s, *[value] * (width - len(s))] for s in sequences], dtype=torch.long, device=device)
+    rows = [[*sequence, *[value] * (width - len(sequence))] for sequence in sequences]
+    return torch.tensor(rows, dtype=torch.long, device=device)
 
 
 def pad_with_mask(

@@ -56,22 +56,24 @@ def load_pretrained(
     """
     if Path(name).is_file():
         raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
-    if (folder := find_folder(name)) is not None:
+    folder = find_folder(name)
+    if folder is not None:
         check_model_folder(folder)
     try:
         with _recording() as loaded:
-            found = load(str(name), trust_remote_code=False, **settings)
-        if folder is None and (fetched := find_folder(name)) is not None:
+            result = load(str(name), trust_remote_code=False, **settings)
+        fetched = find_folder(name) if folder is None else None
+        if fetched is not None:
             check_model_folder(fetched)
         for tokenizer in loaded.tokenizers:
             _try_tokenizer(tokenizer)
         for model, info in loaded.models:
             _check_model(model, info)
-        if isinstance(found, nn.Module) and not isinstance(found, PreTrainedModel):  # what lies behind an encoder
-            _check_weights(found.named_parameters())
-        if isinstance(found, _Encoder):
-            _try_encoder(found)
-        return found
+        if isinstance(result, nn.Module) and not isinstance(result, PreTrainedModel):  # what lies behind an encoder
+            _check_weights(result.named_parameters())
+        if isinstance(result, _Encoder):
+            _try_encoder(result)
+        return result
     except OSError as error:
         raise _missing(str(name), error) from error
     except _WeightError as error:
@@ -226,13 +228,16 @@ def _try_encoder(encoder: _Encoder) -> None:
 
 def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
     """Raises _WeightError for a weight that is not finite or larger than LARGEST."""
-    for name, each in weights:
-        if each.is_floating_point() and each.numel():
-            each = each.detach()
-            ends = (each if each.itemsize > 1 else each.float()).aminmax()  # without a copy of the weights
-            for end in (float(ends.min), float(ends.max)):
-                if not abs(end) <= LARGEST:
-                    raise _WeightError(name, f"must be finite and at most {LARGEST:g}, but holds {end:g}")
+    for name, weight in weights:
+        if not weight.is_floating_point() or not weight.numel():
+            continue
+        values = weight.detach()
+        if values.itemsize == 1:
+            values = values.float()
+        ends = values.aminmax()  # without a copy of the weights
+        for end in (float(ends.min), float(ends.max)):
+            if not abs(end) <= LARGEST:
+                raise _WeightError(name, f"must be finite and at most {LARGEST:g}, but holds {end:g}")
 
 
 def check_tokens(
@@ -270,20 +275,22 @@ def load_weights(build: Callable[[], Module], path: Path) -> Module:
 
 
 def _missing(name: str, error: BaseException) -> MissingModelError:
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    message = str(error).strip().splitlines()
+    reason = message[0] if message else type(error).__name__
     if Path(name).is_dir():
-        return MissingModelError(name, f"the model in this folder cannot be loaded: {said}")
+        return MissingModelError(name, f"the model in this folder cannot be loaded: {reason}")
     try:
         validate_repo_id(name)
     except HFValidationError:
         return MissingModelError(name, "there is no such folder, and the model hub has no such names")
-    if (folder := find_folder(name)) is not None:
+    folder = find_folder(name)
+    if folder is not None:
         has_pickles = any(folder.glob("*.bin"))  # which are never read
-        return MissingModelError(name, f"the model in the cache cannot be loaded: {said}", fetchable=not has_pickles)
+        return MissingModelError(name, f"the model in the cache cannot be loaded: {reason}", fetchable=not has_pickles)
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         what = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
         return MissingModelError(name, what, fetchable=True)
-    return MissingModelError(name, f"there is no such folder, and the model hub does not give it: {said}")
+    return MissingModelError(name, f"there is no such folder, and the model hub does not give it: {reason}")
 
 
 def weights_fingerprint(model: Any, unread: str | None = None) -> str:

@@ -107,10 +107,16 @@ class TinyT5:
     ) -> Seq2SeqLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional)
-        settings: dict[str, Any] = {name: value for name, value in asdict(self).items() if name != "vocabulary"}
-        settings |= {"vocab_size": len(tokenizer), "d_kv": self.d_model // self.num_heads}
-        settings |= {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
-        settings["attn_implementation"] = "eager"  # on a CPU faster than fused at this size
+        settings: dict[str, Any] = {
+            **asdict(self),
+            "vocab_size": len(tokenizer),
+            "d_kv": self.d_model // self.num_heads,
+            "pad_token_id": 0,
+            "eos_token_id": 1,
+            "decoder_start_token_id": 0,
+            "attn_implementation": "eager",  # on a CPU faster than fused at this size
+        }
+        del settings["vocabulary"]
         config = T5Config(**settings)
         model = initialise_model(T5ForConditionalGeneration, config, seed)
         for stack in (model.encoder, model.decoder):
@@ -168,11 +174,19 @@ class TinyStack:
     ) -> tuple[Any, PreTrainedTokenizerFast]:
         """A model of this type with random weights, and its tokenizer with the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
-        sizes = ("hidden_size", "num_attention_heads", "num_hidden_layers")
-        settings = {name: getattr(self, name) for name in sizes} | dict.fromkeys(DROPOUTS[kind], self.dropout)
-        settings |= {"n_inner" if kind == "gpt2" else "intermediate_size": self.intermediate_size}
-        settings |= {"vocab_size": len(tokenizer), "max_position_embeddings": self.max_length}
-        settings |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
+        inner_size = "n_inner" if kind == "gpt2" else "intermediate_size"
+        settings: dict[str, Any] = {
+            "hidden_size": self.hidden_size,
+            "num_attention_heads": self.num_attention_heads,
+            "num_hidden_layers": self.num_hidden_layers,
+            **dict.fromkeys(DROPOUTS[kind], self.dropout),
+            inner_size: self.intermediate_size,
+            "vocab_size": len(tokenizer),
+            "max_position_embeddings": self.max_length,
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "eos_token_id": 1,
+        }
         config = AutoConfig.for_model(kind, **settings)
         return initialise_model(loader.from_config, config, seed), tokenizer
 
