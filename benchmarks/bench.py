@@ -221,7 +221,12 @@ def ctrl_eval(chosen: argparse.Namespace) -> None:
     rows = chosen.rows + -chosen.rows % 8
     texts = builtin_corpus("builtin_reviews", 1, 1, rows).rated[0].examples[: chosen.rows]
     read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20  # each label word is one token
-    tokenizer = train_tokenizer(read, 4000, additional=(PEGASUS.mask,), sentinels=())
+    tokenizer = train_tokenizer(
+        read,
+        4000,
+        additional=(PEGASUS.mask,),
+        sentinels=(),
+    )
     for name in chosen.models or ("small PEGASUS", "PEGASUS-large, one layer of 16"):
         lm = Seq2SeqLM(build_random(name).to(chosen.device), tokenizer)
         infiller = Infiller(lambda lm=lm: lm, tokenizer, PEGASUS, 512)
@@ -267,7 +272,12 @@ def mars(chosen: argparse.Namespace) -> None:
         jobs += [Job(context, template) for template in make_templates(ending, context, RATIOS, documents)]
     jobs = jobs[:JOBS]
     (name,) = chosen.models or ("small GPT-2",)
-    tokenizer = train_tokenizer(texts, 4000, max_length=1024, sentinels=())  # the model has more tokens, never written
+    tokenizer = train_tokenizer(
+        texts,
+        4000,
+        max_length=1024,
+        sentinels=(),
+    )  # the model has more tokens, never written
     lm = CausalLM(build_random(name).to(chosen.device), tokenizer)
     together = SelfPlanningAugmenter(lm, Augmentation(), token_budget=10**9)
     alone = SelfPlanningAugmenter(lm, Augmentation(), token_budget=1)

@@ -120,7 +120,11 @@ def explain_steps(
     ) -> dict[str, Any]:
         texts = [*map(decode, ids), ""]
         tokens = [[text, round(float(step), 2)] for text, step in zip(texts, momentum, strict=True)]
-        return {"turn": t, "momentum": round(float(momentum.mean()), 3), "tokens": tokens}
+        return {
+            "turn": t,
+            "momentum": round(float(momentum.mean()), 3),
+            "tokens": tokens,
+        }
 
     explanations: list[dict[str, Any]] = []
     for turns, dialogue in zip(tokenised.dialogues, steps, strict=True):
@@ -205,7 +209,11 @@ class ClassifierPooler:
         numbers = zip(FEATURES, *(column.tolist() for column in columns), strict=True)
         features: dict[str, Scaling] = {}
         for name, center, scale, weight in numbers:
-            features[name] = {"center": center, "scale": scale, "weight": weight}
+            features[name] = {
+                "center": center,
+                "scale": scale,
+                "weight": weight,
+            }
         return cls(float(model.intercept_[0]), features)
 
     def with_auc(self, human: Sequence[Steps], machine: Sequence[Steps]) -> "ClassifierPooler":
@@ -261,7 +269,12 @@ def pool(
             raise SettingError("classifier pooling needs a fitted ClassifierPooler")
         return pooler.logit(steps)
     values = contrastive_momentum(steps.expert, steps.amateur, beta)
-    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min}[pooling]
+    reduce = {
+        "average": np.mean,
+        "sum": np.sum,
+        "max": np.max,
+        "min": np.min,
+    }[pooling]
     return float(reduce(values))
 
 

@@ -43,7 +43,10 @@ class TokenisedDialogues:
 
     def to_pieces(self, turns: Turns) -> list[list[str]]:
         """The turns as the vocabulary writes their tokens."""
-        return [[self.tokens[token] for token in turn] for turn in turns]
+        pieces: list[list[str]] = []
+        for turn in turns:
+            pieces.append([self.tokens[token] for token in turn])
+        return pieces
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         return make_task(turns, gap, self.infilling, self.separator, self.max_length)
@@ -72,7 +75,12 @@ class TokenisedDialogues:
         if sum(lengths) + between * (len(turns) - 1) <= room:
             parts = [range(len(turns))]
         else:
-            parts = pack_turns(lengths, room, first=rng.randint(1, room), separator=between)
+            parts = pack_turns(
+                lengths,
+                room,
+                first=rng.randint(1, room),
+                separator=between,
+            )
         return [part for part in parts if any(turns[max(part.start, self.given) : part.stop])]
 
     def _part_task(
@@ -168,14 +176,23 @@ def tokenise(
     longest = max((len(turn) for turns in tokenised for turn in turns), default=0)
     needed = len(infilling.opening) + 1 + longest
     positions = count_positions(lm.model.config)
-    at_once = max(max_length, needed) if lm.model.config.is_encoder_decoder else max_length + needed
+    at_once = max_length + needed
+    if lm.model.config.is_encoder_decoder:
+        at_once = max(max_length, needed)
     if at_once > positions:
         raise SettingError(
             f"the model has {positions} positions, but reads sources of {max_length} tokens and writes turns of up to "
             f"{needed}: set a smaller max_length, leave out longer turns, or choose another model"
         )
     pieces = {token: text for text, token in lm.tokenizer.get_vocab().items()}
-    return TokenisedDialogues(tokenised, infilling, find_separator(lm), max_length, given, pieces)
+    return TokenisedDialogues(
+        tokenised,
+        infilling=infilling,
+        separator=find_separator(lm),
+        max_length=max_length,
+        given=given,
+        tokens=pieces,
+    )
 
 
 def held_out_nll(

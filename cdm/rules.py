@@ -59,7 +59,7 @@ def make_rule_negatives(
     Raises SettingError for an unknown rule.
     """
     check(Rule, rule=rule)
-    positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]
+    positives = list(map(_join_spaces, dialogues))
     donors = [positive[given:] for positive in positives if len(positive) > given]
     known: set[str] = set()
     for turn in chain.from_iterable(donors):
@@ -81,6 +81,11 @@ def make_rule_negatives(
                 negatives[i] = negative
                 break
     return Negatives.of(positives, negatives)
+
+
+def _join_spaces(turns: Sequence[str]) -> Dialogue:
+    """The turns with one space for any white space."""
+    return tuple(" ".join(turn.split()) for turn in turns)
 
 
 def _mesgar(

@@ -193,4 +193,9 @@ def training_gap(
     given: int = 0,
 ) -> Gap:
     """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    return draw_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given)
+    return draw_gap(
+        turns,
+        rng,
+        utterance=rng.random() < 1 / 3,
+        given=given,
+    )

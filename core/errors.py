@@ -115,7 +115,12 @@ def suggest_similar(name: str, allowed: Collection[str]) -> str:
     """
     similar = [candidate for candidate in allowed if name and candidate.startswith(name)]
     if not similar:
-        similar = difflib.get_close_matches(name, list(allowed), n=3, cutoff=0.5)
+        similar = difflib.get_close_matches(
+            name,
+            list(allowed),
+            n=3,
+            cutoff=0.5,
+        )
     return f" (did you mean {' or '.join(similar)}?)" if similar else ""
 
 

@@ -110,7 +110,11 @@ class Example:
     def of_checked(cls, values: Mapping[str, Any]) -> "Example":
         """An example of values that have the types of its fields and keep the rules. Nothing is checked."""
         made = object.__new__(cls)
-        for name, value in {"ratings": {}, "extra": {}, **values}.items():  # the class has the other defaults
+        for name, value in {
+            "ratings": {},
+            "extra": {},
+            **values,
+        }.items():  # the class has the other defaults
             object.__setattr__(made, name, value)
         return made
 

@@ -89,7 +89,11 @@ def _parts(value: Any) -> dict[str, Any]:
         return {"class": type(value).__name__, **settings}
     if isinstance(value, partial):
         function = value.func if isinstance(value.func, partial) else value.func.__qualname__
-        return {"function": function, "positional": value.args, **value.keywords}
+        return {
+            "function": function,
+            "positional": value.args,
+            **value.keywords,
+        }
     raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
 
 

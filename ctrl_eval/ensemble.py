@@ -37,7 +37,11 @@ def aggregate(
     """Eq. 1, or the mean, the highest or the lowest score of all evaluators (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))
-    reduce = {"mean": np.mean, "max": np.max, "min": np.min}[how]
+    reduce = {
+        "mean": np.mean,
+        "max": np.max,
+        "min": np.min,
+    }[how]
     return float(reduce(scores))
 
 

@@ -51,7 +51,11 @@ class WordFrequencies:
         return np.array([inverse_sentence_frequency(self.iwf[row]) for row in ids])
 
     def save(self, path: Path) -> None:
-        content = {"corpus": self.corpus, "sentences": self.sentences, "iwf": self.iwf.tolist()}
+        content = {
+            "corpus": self.corpus,
+            "sentences": self.sentences,
+            "iwf": self.iwf.tolist(),
+        }
         with open_atomically(path) as file:
             file.write(json.dumps(content) + "\n")
 

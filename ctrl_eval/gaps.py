@@ -33,7 +33,12 @@ class TextGaps:
     label_share: Annotated[Number, Field(ge=0, le=1)] = 0.35
     # the weight of each kind among the other gaps
     kinds: Mapping[Kind, NonNegative] = field(
-        default_factory=lambda: {"sentence": 3.0, "beginning": 2.0, "rest": 1.0, "words": 1.0}
+        default_factory=lambda: {
+            "sentence": 3.0,
+            "beginning": 2.0,
+            "rest": 1.0,
+            "words": 1.0,
+        }
     )
 
     def build(

@@ -58,7 +58,13 @@ class Evaluations:
         """JSON-able."""
         evaluators: list[dict[str, Any]] = []
         for pattern, score, share in zip(self.patterns, self.scores, shares(self.weights), strict=True):
-            evaluators.append({**pattern, "score": float(score), "weight": float(share)})
+            evaluators.append(
+                {
+                    **pattern,
+                    "score": float(score),
+                    "weight": float(share),
+                }
+            )
         return {"evaluators": evaluators, "remarks": list(self.remarks)}
 
 

@@ -12,14 +12,23 @@ from core.errors import InputError, fault
 from core.example import Example
 
 NAME = "google/pegasus-large"
-SHAPE = {"model_type": "pegasus", "d_model": 1024, "encoder_layers": 16, "vocab_size": 96103}
+SHAPE = {
+    "model_type": "pegasus",
+    "d_model": 1024,
+    "encoder_layers": 16,
+    "vocab_size": 96103,
+}
 EXAMPLE = Example(
     "released",
     text="The book is about NLP. It depicts fancy models.",
     prefix="The book",
     label="positive",
 )
-VALUES = {"coherence": -4.723990, "consistency": -7.385560, "attribute_relevance": 0.891626}
+VALUES = {
+    "coherence": -4.723990,
+    "consistency": -7.385560,
+    "attribute_relevance": 0.891626,
+}
 TOLERANCE = 1e-3
 
 

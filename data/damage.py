@@ -312,7 +312,12 @@ def edit_example(example: Example, name: str) -> Example:
     turns = tuple(map(edit, example.turns))
     if not text.strip() and not turns:
         return example
-    return replace(example, text=text, turns=turns, prefix=prefix)
+    return replace(
+        example,
+        text=text,
+        turns=turns,
+        prefix=prefix,
+    )
 
 
 def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:

@@ -28,7 +28,11 @@ from meta_eval.preferences import Preferences
 A = ("a", "model_a", "model_1", "left", "first")
 B = ("b", "model_b", "model_2", "right", "second")
 TIES = ("tie", "draw", "both", "both_bad", "bothbad", "tie (bothbad)", "tie (both bad)")
-WINS = {**dict.fromkeys(A, 1.0), **dict.fromkeys(B, 0.0), **dict.fromkeys(TIES, 0.5)}  # in any case
+WINS = {
+    **dict.fromkeys(A, 1.0),
+    **dict.fromkeys(B, 0.0),
+    **dict.fromkeys(TIES, 0.5),
+}  # in any case
 USUAL = {
     "model_a": "system_a",
     "model_b": "system_b",
@@ -37,7 +41,11 @@ USUAL = {
     "question_id": "group",
     **dict.fromkeys(USUAL_RATERS, "rater"),
 }
-ONE_HOT = {"winner_model_a": "a", "winner_model_b": "b", "winner_tie": "tie"}  # a column for each winner
+ONE_HOT = {
+    "winner_model_a": "a",
+    "winner_model_b": "b",
+    "winner_tie": "tie",
+}  # a column for each winner
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 
 
@@ -325,7 +333,11 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
     usual = {USUAL[key]: row[key] for key in reversed(USUAL) if key in row}
-    values = {**usual, **row, **named}
+    values = {
+        **usual,
+        **row,
+        **named,
+    }
     if ONE_HOT.keys() & row.keys() and "winner" not in values:
         winners = [side for key, side in ONE_HOT.items() if to_number(row.get(key)) == 1]
         values["winner"] = winners[0] if len(winners) == 1 else None

@@ -66,7 +66,12 @@ def layout(needs: Mapping[str, Any], **may: Any) -> type[Record]:
     """
     needed: dict[str, Any] = {key: (kind, ...) for key, kind in needs.items()}
     others: dict[str, Any] = {key: (kind | None, None) for key, kind in may.items()}
-    return create_model("Row", __base__=Record, **needed, **others)
+    return create_model(
+        "Row",
+        __base__=Record,
+        **needed,
+        **others,
+    )
 
 
 def check_records(

@@ -83,10 +83,10 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
     form = name.suffix.lower()
     if form not in allowed:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
-        found = "a folder" if path.is_dir() else format_value(name.suffix)
+        what = "a folder" if path.is_dir() else format_value(name.suffix)
         if form in SPREADSHEETS:
-            found += ": save it as CSV"
-        raise InputError([fault(path, 0, f"{rule}, found {found}")])
+            what += ": save it as CSV"
+        raise InputError([fault(path, 0, f"{rule}, found {what}")])
     return form
 
 

@@ -69,8 +69,10 @@ class _Unit(dict[int, str]):
             sign = "◌"
         elif character.isalnum():
             sign = "字" if UNSPACED.match(character) else "x"
+        elif character.isspace():
+            sign = " "
         else:
-            sign = " " if character.isspace() else "_" if character == "_" else "·"
+            sign = "_" if character == "_" else "·"
         self[code] = sign
         return sign
 
@@ -106,7 +108,15 @@ SIGNS = {  # of characters that stand for others
     **dict.fromkeys("\u200b\ufeff", " "),  # zero-width space and byte order mark separate words as a space does
     "\u200d": "\u200d",
 }
-KINDS = {"L": "x", "Lu": "X", "Lt": "X", "M": "◌", "Cf": "◌", "N": "0", "So": "☺"}  # by category, or its first letter
+KINDS = {
+    "L": "x",
+    "Lu": "X",
+    "Lt": "X",
+    "M": "◌",
+    "Cf": "◌",
+    "N": "0",
+    "So": "☺",
+}  # by category, or its first letter
 # They change how a sign looks.
 INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 

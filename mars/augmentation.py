@@ -41,7 +41,11 @@ class SelfPlanningAugmenter:
 
     @property
     def depends(self) -> dict[str, Any]:
-        return {"augmenter": "self_planning", "model": self.lm.weights, **asdict(self.settings)}
+        return {
+            "augmenter": "self_planning",
+            "model": self.lm.weights,
+            **asdict(self.settings),
+        }
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The augmented reference of every job, in their order. A template without a blank needs no model.
@@ -50,7 +54,7 @@ class SelfPlanningAugmenter:
         without context, and SettingError for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
         """
         results = [Augmented("".join(_list_kept_texts(job.template)), (), 0.0, 0) for job in jobs]
-        with_blanks = [i for i, job in enumerate(jobs) if any(isinstance(part, Blank) for part in job.template)]
+        with_blanks = [i for i, job in enumerate(jobs) if _has_blank(job.template)]
         if not with_blanks:
             return results
         self.lm.model.eval()
@@ -78,6 +82,10 @@ class SelfPlanningAugmenter:
         return results
 
 
+def _has_blank(template: Template) -> bool:
+    return any(isinstance(part, Blank) for part in template)
+
+
 def _batch_jobs(jobs: Mapping[int, TokenJob], token_budget: int) -> list[list[int]]:
     """The indices of the jobs in batches; jobs of one context stay side by side and cost what the largest costs."""
     groups: dict[tuple[int, ...], list[int]] = {}
@@ -89,8 +97,10 @@ def _batch_jobs(jobs: Mapping[int, TokenJob], token_budget: int) -> list[list[in
         largest = max(jobs[i].capacity for i in group)
         in_order += group
         costs += [largest] * len(group)
-    batches = batches_by_budget(costs, token_budget)
-    return [[in_order[place] for place in batch] for batch in batches]
+    batches: list[list[int]] = []
+    for places in batches_by_budget(costs, token_budget):
+        batches.append([in_order[place] for place in places])
+    return batches
 
 
 def _finish(template: Template, row: Filling) -> Augmented:

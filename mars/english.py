@@ -32,6 +32,15 @@ FUNCTION_WORDS = (
     "numerals",
     "other function words",
 )
+VERB_ENDINGS = ("s", "es", "d", "ed", "ing")
+AFTER_A_VERB = (
+    "determiners",
+    "subjects",
+    "pronouns",
+    "prepositions",
+    "degrees",
+    "adverbs",
+)
 SENTENCE_STARTS = frozenset([".", "!", "?", "...", "…", '"', "“", "``", "'", "‘", ":"])  # what stands before one
 
 
@@ -186,7 +195,7 @@ def _by_list(at: _Place) -> PartOfSpeech | None:
 
 def _verb_or_noun(at: _Place) -> PartOfSpeech | None:
     """Other words for forms of a listed verb, nouns where it is used as one, None for a word that is no form of one."""
-    stems = _stems(at.word, "s", "es", "d", "ed", "ing")
+    stems = _stems(at.word, *VERB_ENDINGS)
     is_verb = not stems.isdisjoint(LISTS["verbs"])
     if not is_verb and stems.isdisjoint(LISTS["verbs or nouns"]):
         return None
@@ -198,7 +207,7 @@ def _verb_or_noun(at: _Place) -> PartOfSpeech | None:
         return "noun"
     if is_verb:
         return "other"
-    if not is_in(at.right, "determiners", "subjects", "pronouns", "prepositions", "degrees", "adverbs"):
+    if not is_in(at.right, *AFTER_A_VERB):
         return "noun"
     follows_noun = at.i > 0 and at.tags[-1] == "noun"
     begins_clause = at.left == "," or is_in(at.left, "conjunctions")

@@ -15,7 +15,12 @@ from data.words import Word, fold, is_punctuation, split_words
 from mars.english import PartOfSpeech, tag_words
 
 # alpha of Eq. 1; 4, 3 and 2 are from footnote 3 of the paper, which does not give that of other words
-ALPHA: dict[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}
+ALPHA: dict[PartOfSpeech, float] = {
+    "adjective": 4.0,
+    "adverb": 3.0,
+    "noun": 2.0,
+    "other": 1.0,
+}
 Values = Float[NDArray[np.float64], " words"]
 Costs = Int[NDArray[np.int64], " words"]
 Chosen = Bool[NDArray[np.bool_], " words"]
@@ -78,7 +83,7 @@ def priorities(
 def longest_common_subsequence(context: Sequence[str], reference: Sequence[str]) -> Chosen:
     """Which words of the reference lie on a longest common subsequence with the context.
 
-    Of several subsequences, one is found from the ends: equal last words are paired; otherwise the last word of the
+    Of several subsequences, one is words from the ends: equal last words are paired; otherwise the last word of the
     context is dropped if this does not shorten the subsequence, else the last word of the reference.
 
     >>> longest_common_subsequence(list("abcd"), list("bxd")).tolist()
@@ -208,10 +213,10 @@ def make_templates(
 
     Raises ValueError for a ratio outside 0 to 1.
     """
-    found = split_words(reference)
-    folded = [fold(word.text) for word in found]
-    value = priorities(folded, tag_words([word.text for word in found]), documents)
+    words = split_words(reference)
+    folded = [fold(word.text) for word in words]
+    value = priorities(folded, tag_words([word.text for word in words]), documents)
     cost = costs(fold_words(context), folded)
-    budgets = [budget(ratio, len(found)) for ratio in ratios]
+    budgets = [budget(ratio, len(words)) for ratio in ratios]
     best = knapsack_table(value, cost, max(budgets, default=0))
-    return [make_template(reference, found, choose_words(best, cost, w)) for w in budgets]
+    return [make_template(reference, words, choose_words(best, cost, w)) for w in budgets]

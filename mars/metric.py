@@ -249,7 +249,12 @@ class MARS(BaseMetric):
         weights = ratio_weights(len(self.ratios), self.q)
         parts = zip(self.ratios, weights.tolist(), cosines[best].tolist(), strict=True)
         ratios = [by_ratio[ratio].explain(weight, cosine) for ratio, weight, cosine in parts]
-        return score, {"reference": references[0].reference, "score": score, "ratios": ratios, **explanation}
+        return score, {
+            "reference": references[0].reference,
+            "score": score,
+            "ratios": ratios,
+            **explanation,
+        }
 
 
 def compute_cosines(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:

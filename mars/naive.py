@@ -21,7 +21,11 @@ class NaiveAugmenter:
 
     @property
     def depends(self) -> dict[str, str | bool]:
-        return {"augmenter": "naive", "model": self.lm.weights, "use_context": self.use_context}
+        return {
+            "augmenter": "naive",
+            "model": self.lm.weights,
+            "use_context": self.use_context,
+        }
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The references with their blanks filled, in the order of the jobs. These fills have no perplexity.

@@ -149,7 +149,7 @@ def read_in_batches(
     >>> read_in_batches([1, 3, 2], budget=4, work=lambda batch: [10 * i for i in batch])
     [0, 10, 20]
     """
-    found: dict[int, T] = {}
+    results: dict[int, T] = {}
     batches = batches_by_budget(costs, budget)
     for batch in tqdm(
         batches,
@@ -158,8 +158,8 @@ def read_in_batches(
         leave=False,
         disable=None if what else True,
     ):
-        found.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
-    return [found[i] for i in range(len(costs))]
+        results.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
+    return [results[i] for i in range(len(costs))]
 
 
 def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:

@@ -112,7 +112,14 @@ class CausalLM(ConditionalLM):
         }
 
     def dummy_inputs(self) -> dict[str, Any]:
-        return {"input_ids": torch.zeros(1, 1, dtype=torch.long, device=self.device)}
+        return {
+            "input_ids": torch.zeros(
+                1,
+                1,
+                dtype=torch.long,
+                device=self.device,
+            )
+        }
 
 
 @contextmanager
@@ -165,7 +172,12 @@ class CausalReader(Reader):
             ids = chosen[:, None]
             positions = self.mask.sum(1, keepdim=True)
             self.mask = torch.cat([self.mask, torch.ones_like(ids)], dim=1)
-        return {"input_ids": ids, "attention_mask": self.mask, "position_ids": positions, "logits_to_keep": 1}
+        return {
+            "input_ids": ids,
+            "attention_mask": self.mask,
+            "position_ids": positions,
+            "logits_to_keep": 1,
+        }
 
     def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
         log_p = super().next_log_probabilities(chosen)

@@ -141,7 +141,11 @@ def _recording() -> Iterator[_Loaded]:
         output_loading_info: bool = False,
         **kwargs: Any,
     ) -> Any:
-        settings = {**kwargs, "output_loading_info": True, "ignore_mismatched_sizes": True}  # `_check_model` names them
+        settings = {
+            **kwargs,
+            "output_loading_info": True,
+            "ignore_mismatched_sizes": True,
+        }  # `_check_model` names them
         model, info = load_model(cls, *args, **settings)
         loaded.models.append((model, info))
         return (model, info) if output_loading_info else model
@@ -198,8 +202,17 @@ def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
             raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
     if getattr(model.config, "num_hidden_layers", 1) < 1:
         raise ValueError(f"config.json: a model needs a layer, but has {model.config.num_hidden_layers}")
-    tokens = torch.zeros(1, SHORTEST, dtype=torch.long, device=model.device)
-    given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "decoder_input_ids": tokens}
+    tokens = torch.zeros(
+        1,
+        SHORTEST,
+        dtype=torch.long,
+        device=model.device,
+    )
+    given = {
+        "input_ids": tokens,
+        "attention_mask": torch.ones_like(tokens),
+        "decoder_input_ids": tokens,
+    }
     reads = inspect.signature(model.forward).parameters
     try:
         output = model(**{name: value for name, value in given.items() if name in reads})[0]

@@ -282,7 +282,12 @@ class ConditionalLM(LanguageModel, ABC):
         bias, far = self.project(states)
         product = bias[:64] + states[1].float() @ weight[:64].float().T
         tolerance = 1e-4 * float(product.abs().max())
-        is_plain = torch.allclose(far[:64], product, rtol=0, atol=tolerance)
+        is_plain = torch.allclose(
+            far[:64],
+            product,
+            rtol=0,
+            atol=tolerance,
+        )
         return OutputHead(weight, bias) if is_plain else OutputHead(weight, project=self.project)
 
     def log_probabilities(
@@ -304,23 +309,12 @@ class ConditionalLM(LanguageModel, ABC):
         self.model.eval()
         first = [given] * len(pairs) if isinstance(given, int) else given
         scores: list[NDArray[np.float32]] = []
-        pairs_of: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}  # source -> what is written -> pairs
-        for i, (source, target) in enumerate(pairs):
-            count = max(0, len(target) - first[i])
-            scores.append(np.zeros(count, np.float32))
-            if count:
-                of_source = pairs_of.setdefault(tuple(source), {})
-                of_source.setdefault(tuple(target[:-1]), []).append(i)
-        readings: list[Pair] = []
-        owners: list[list[int]] = []  # of each reading, the pairs that it scores
-        unscored: list[int] = []  # of each reading, the first tokens that none of its pairs scores
-        for source, of_source in pairs_of.items():
-            for written, indices in of_source.items():
-                readings.append((source, written))
-                owners.append(indices)
-                unscored.append(min(first[i] for i in indices))
+        for (_, target), unread in zip(pairs, first, strict=True):
+            scores.append(np.zeros(max(0, len(target) - unread), np.float32))
+        readings, owners = _share_readings(pairs, first)
         if not readings:
             return scores
+        unscored = [min(first[i] for i in indices) for indices in owners]  # tokens that no pair of a reading scores
         vocabulary = self.output_head()
         most = max(1, WAITING // self.model.config.vocab_size)
         batches = self.make_batches(readings, token_budget)
@@ -360,6 +354,24 @@ class ConditionalLM(LanguageModel, ABC):
             waiting = []
             states = []
         return scores
+
+
+def _share_readings(pairs: Sequence[Pair], first: Sequence[int]) -> tuple[list[Pair], list[list[int]]]:
+    """What is read once for all pairs that differ in their last tokens alone, and the indices of these pairs.
+
+    Readings of one source stay side by side. Pairs without a token from `first` on are left out.
+    """
+    by_source: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}  # source -> what is written -> pairs
+    for i, (source, target) in enumerate(pairs):
+        if len(target) > first[i]:
+            of_source = by_source.setdefault(tuple(source), {})
+            of_source.setdefault(tuple(target[:-1]), []).append(i)
+    readings: list[Pair] = []
+    owners: list[list[int]] = []
+    for source, of_source in by_source.items():
+        readings += [(source, written) for written in of_source]
+        owners += of_source.values()
+    return readings, owners
 
 
 WAITING = 2**27  # logits of the states that wait for one product

@@ -26,12 +26,22 @@ class Muon(torch.optim.Optimizer):
         weight_decay: float = 0.1,
         momentum: float = 0.95,
     ) -> None:
-        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
+        super().__init__(
+            parameters,
+            {
+                "lr": lr,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+            },
+        )
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Updates every matrix that has a gradient; returns what `closure` returns, where one is given."""
-        loss = None if closure is None else torch.enable_grad()(closure)()
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         for group in self.param_groups:
             lr = group["lr"]
             momentum = group["momentum"]
@@ -57,10 +67,17 @@ def orthogonalise(matrix: Float[torch.Tensor, "rows columns"], steps: int = 5) -
     a, b, c = 3.4445, -4.7750, 2.0315
     x = matrix.float() if matrix.device.type == "cpu" else matrix.bfloat16()
     is_tall = x.shape[0] > x.shape[1]
-    x = x.T if is_tall else x
+    if is_tall:
+        x = x.T
     x = x / x.norm().clamp(min=EPSILON)
     for _ in range(steps):
         gram = x @ x.T
-        polynomial = torch.addmm(gram, gram, gram, beta=b, alpha=c)
+        polynomial = torch.addmm(
+            gram,
+            gram,
+            gram,
+            beta=b,
+            alpha=c,
+        )
         x = torch.addmm(x, polynomial, x, beta=a)
     return x.T if is_tall else x

@@ -93,7 +93,11 @@ class Seq2SeqReader(Reader):
 
     def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
         written = self.start if chosen is None else chosen[:, None]
-        return {"encoder_outputs": (self.encoded,), "attention_mask": self.mask, "decoder_input_ids": written}
+        return {
+            "encoder_outputs": (self.encoded,),
+            "attention_mask": self.mask,
+            "decoder_input_ids": written,
+        }
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         self.encoded = self.encoded[rows]

@@ -243,7 +243,8 @@ def _pair_input(
         by_form.setdefault(form_of(human[i]), []).append(human[i])
     draws = {form: cycle(examples) for form, examples in by_form.items()}
     contexts = [example.context for example in (*human, *firsts, *seconds) if example.context]
-    source = (contexts[0] if contexts else "",) if settings.source else ()
+    context = contexts[0] if contexts else ""
+    source = (context,) if settings.source else ()
     pairs: list[OutputPair] = []
     for first, second in zip(firsts, seconds, strict=True):
         draw = draws[form_of(first)]

@@ -191,7 +191,12 @@ class SongNet(CausalLM):
         return states
 
     def dummy_inputs(self) -> dict[str, Any]:
-        one = torch.zeros(1, 1, dtype=torch.long, device=self.device)
+        one = torch.zeros(
+            1,
+            1,
+            dtype=torch.long,
+            device=self.device,
+        )
         return {"input_ids": one, "symbols": one[..., None].expand(-1, -1, 3)}
 
     def _symbols(self, pairs: Sequence[Pair], width: int) -> Int[Tensor, "rows time 3"]:

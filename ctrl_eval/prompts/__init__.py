@@ -46,8 +46,8 @@ def load_prompts(prompts: str | Path) -> Prompts:
         raise InputError([fault(path, line, "must be YAML, but cannot be read as such")]) from error
     if not isinstance(content, dict) or set(content) != {"prompts", "labels", "verbalizers"}:
         names = f"{', '.join(NAMED)} or a YAML file with prompts, labels and verbalizers"
-        found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
-        raise InputError([fault(path, 0, f"prompts are {names}, found {format_value(found)}")])
+        kind = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
+        raise InputError([fault(path, 0, f"prompts are {names}, found {format_value(kind)}")])
     known_prompts = Prompts(
         prompts=_to_texts(content["prompts"]),
         labels=_to_texts(content["labels"]),

@@ -85,7 +85,11 @@ def _exchange(
     one: str,
     other: str,
 ) -> Event:
-    return {**event, one: event[other], other: event[one]}
+    return {
+        **event,
+        one: event[other],
+        other: event[one],
+    }
 
 
 def write_sentence(
@@ -98,7 +102,11 @@ def write_sentence(
     verb, verbs = event["verb"].split("/")
     template = rng.choice(SAID["sentences"])
     frame = rng.choice(SAID["frames"])
-    words = {**event, "verb": verb, "verbs": verbs}
+    words = {
+        **event,
+        "verb": verb,
+        "verbs": verbs,
+    }
     sentence = template.format(**words)
     text = f"{frame} {sentence}" if rng.random() < 0.5 else f"{sentence} {frame}"
     return Example(

@@ -98,7 +98,12 @@ def generate_texts(
         label = world.labels[i % len(world.labels)]
         prompt = next(prompts)
         sentences = world.compose(rng, prompt, repeat_label(label))
-        return Example("", text=join_sentences(sentences), prefix=prompt.prefix, label=label)
+        return Example(
+            "",
+            text=join_sentences(sentences),
+            prefix=prompt.prefix,
+            label=label,
+        )
 
     texts = list(collect(f"builtin-{world.name}-{seed}", n, draw, exclude))
     for i, text in enumerate(texts):

@@ -196,7 +196,11 @@ def random_dialogue(rng: random.Random) -> Dialogue:
 @cache
 def _slots(phrase: str, speaker: int) -> tuple[tuple[int, FactKey, bool], ...]:
     """The slots of a phrase as `speaker` says it: the position of the word, the fact, and whether it must be new."""
-    owners = {"my": speaker, "your": 1 - speaker, "our": BOTH}
+    owners = {
+        "my": speaker,
+        "your": 1 - speaker,
+        "our": BOTH,
+    }
     slots: list[tuple[int, FactKey, bool]] = []
     for i, word in enumerate(phrase.split()):
         match = SLOT.search(word)
@@ -225,8 +229,10 @@ def _script(
             (news if is_new else needs).add(fact)
             if kind in kinds[1:] and (owner, kinds[0]) not in mentioned:
                 needs.add((owner, kinds[0]))  # the cat is mentioned before its food
-        by_paraphrase = [{fact for _, fact, _ in slots} for slots in paraphrases]
-        mentioned |= set.intersection(*by_paraphrase)
+        facts = {fact for _, fact, _ in chain.from_iterable(paraphrases)}
+        for slots in paraphrases:
+            facts &= {fact for _, fact, _ in slots}
+        mentioned |= facts
     needs -= news
     return Script(frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
 

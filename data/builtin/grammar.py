@@ -72,8 +72,18 @@ def table(section: Section) -> dict[str, tuple[str, ...]]:
 def pronouns(name: str, women: Collection[str]) -> dict[str, str]:
     """The slots {she}, {She}, {her} (whose) and {obj} (whom) of a person."""
     if name in women:
-        return {"she": "she", "She": "She", "her": "her", "obj": "her"}
-    return {"she": "he", "She": "He", "her": "his", "obj": "him"}
+        return {
+            "she": "she",
+            "She": "She",
+            "her": "her",
+            "obj": "her",
+        }
+    return {
+        "she": "he",
+        "She": "He",
+        "her": "his",
+        "obj": "him",
+    }
 
 
 def is_reserved(text: str) -> bool:

@@ -70,7 +70,11 @@ def _compose(
 ) -> list[Sentence]:
     noun = prompt.facts["noun"]
     occasion = OCCASIONS[noun]
-    facts = {**prompt.facts, "span": rng.choice(SAID["spans"]), "month": rng.choice(WORDS["months"])}
+    facts = {
+        **prompt.facts,
+        "span": rng.choice(SAID["spans"]),
+        "month": rng.choice(WORDS["months"]),
+    }
     names_subject = prompt.mentions("subject")
     stages = _stages(rng, occasion, names_subject)
     topics = labels(sum(stage is not PLANS for stage in stages) + names_subject)
@@ -88,7 +92,12 @@ def _compose(
     ) -> Sentence:
         clause = next(clauses[topic]) if "{clause}" in template else ""
         subject = subjects[topic].name
-        slots = {**facts, "subject": subject, "clause": clause, **more}
+        slots = {
+            **facts,
+            "subject": subject,
+            "clause": clause,
+            **more,
+        }
         return Sentence(
             text=template.format(**slots),
             about=(noun, subject) if carries else (noun,),

@@ -63,7 +63,11 @@ def _compose(
     labels: Labels,
 ) -> list[Sentence]:
     kind = KINDS[prompt.facts["noun"]]
-    facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SAID["spans"])}
+    facts = {
+        **prompt.facts,
+        "use": rng.choice(kind.uses),
+        "span": rng.choice(SAID["spans"]),
+    }
     opinions = _opinions(kind, rng)
 
     def sentence(

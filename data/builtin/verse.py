@@ -1,7 +1,7 @@
 """Built-in verse: synthetic Chinese poems after invented tunes (`worlds/verse.txt`), with themes, rhymes, tones."""
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,7 +20,15 @@ class Theme(NamedTuple):
 FILE, SAID, WORDS = read_world("verse")
 RHYMING = "韵"
 PATTERNS: Mapping[str, tuple[str, ...]] = table(FILE["tunes"])
-THEMES = {name: Theme(*(tuple(words.split()) for (words,) in lines)) for (name,), *lines in FILE["themes"]}
+
+
+def read_theme(lines: Sequence[Sequence[str]]) -> Theme:
+    """The nouns with either tone and the verbs, a line each."""
+    level, oblique, verbs = (tuple(words.split()) for (words,) in lines)
+    return Theme(level, oblique, verbs)
+
+
+THEMES = {name: read_theme(lines) for (name,), *lines in FILE["themes"]}
 RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
 MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}
 SHAPES = {len(shape): shape for shape in SAID["shapes"]}  # a letter for each character, see the file
@@ -44,7 +52,12 @@ def generate_verse(
         theme = rng.choice(tuple(THEMES))
         rhyme = rng.choice(tuple(RHYMES))
         text = write_poem(rng, PATTERNS[tune], THEMES[theme], RHYMES[rhyme])
-        return Example("", text=text, prefix=tune, label=theme)
+        return Example(
+            "",
+            text=text,
+            prefix=tune,
+            label=theme,
+        )
 
     poems = collect(f"builtin-verse-{seed}", n, draw, exclude)
     return tuple(replace(poem, group=poem.id) for poem in poems)

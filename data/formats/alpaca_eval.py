@@ -10,7 +10,13 @@ from pydantic import BeforeValidator, Field
 from data.formats.tool_file import REMARK, Located, Rows, refuse
 from data.records import String, Text, drop_nan, layout
 
-OUTPUTS = layout({"instruction": Text, "output": String | None, "generator": Text})
+OUTPUTS = layout(
+    {
+        "instruction": Text,
+        "output": String | None,
+        "generator": Text,
+    }
+)
 Preference = Annotated[float, Field(ge=0, le=2)]  # from 1, the first output is better; a tie is 1.5, in older files 0
 ANNOTATIONS = layout(
     {
@@ -60,7 +66,15 @@ def read_annotations(rows: Located, path: Path) -> Rows:
         group = _name_input(seen, instruction, first, second)
         outputs = {first: row["output_1"], second: row["output_2"]}
         for system, text in outputs.items():
-            yield line, {"system": system, "group": group, "context": instruction, "text": text}
+            yield (
+                line,
+                {
+                    "system": system,
+                    "group": group,
+                    "context": instruction,
+                    "text": text,
+                },
+            )
         preference = drop_nan(row["preference"])
         if preference is not None and 0 < preference < 1:
             raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')

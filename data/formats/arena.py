@@ -9,13 +9,32 @@ from data.formats.tool_file import REMARK, Located, Row, Rows, describe, list_va
 from data.records import Text, check_rows, layout
 
 INPUTS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first that a row has
-WINNERS = {"A>": 1.0, "A=": 0.5, "B=": 0.5, "A<": 0.0, "B>": 0.0}  # by how a verdict begins
+WINNERS = {
+    "A>": 1.0,
+    "A=": 0.5,
+    "B=": 0.5,
+    "A<": 0.0,
+    "B>": 0.0,
+}  # by how a verdict begins
 EMPTY = (None, "")
 
 
 Verdict = Literal["A>>B", "A>B", "A=B", "B=A", "B>A", "B>>A", "A<B", "A<<B"]
-BATTLES = layout({"model_a": Text, "model_b": Text, "winner": Any})
-GAMES = layout({"model": Text, "judge": Any, "games": Annotated[list[Any], Field(max_length=2)]}, baseline=Text)
+BATTLES = layout(
+    {
+        "model_a": Text,
+        "model_b": Text,
+        "winner": Any,
+    }
+)
+GAMES = layout(
+    {
+        "model": Text,
+        "judge": Any,
+        "games": Annotated[list[Any], Field(max_length=2)],
+    },
+    baseline=Text,
+)
 GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 
@@ -38,7 +57,14 @@ def read_battles(rows: Located, path: Path) -> Rows:
         for side in "ab":
             answer = _read_answer(row, side)
             if answer:
-                yield line, {"system": row[f"model_{side}"], "group": group, **answer}
+                yield (
+                    line,
+                    {
+                        "system": row[f"model_{side}"],
+                        "group": group,
+                        **answer,
+                    },
+                )
 
 
 def _find_name(row: Row) -> Any:

@@ -33,9 +33,25 @@ def read_pairs(rows: Located, path: Path) -> Rows:
         rejected_by_system = _name_answers(rejected_system, rejected)
         context = _find_context(row)
         for system, answer in {**chosen_by_system, **rejected_by_system}.items():
-            yield line, {"system": system, "group": group, "context": context, **answer}
+            yield (
+                line,
+                {
+                    "system": system,
+                    "group": group,
+                    "context": context,
+                    **answer,
+                },
+            )
         for better, worse in product(chosen_by_system, rejected_by_system):
-            yield line, {"group": group, "system_a": better, "system_b": worse, "winner": "a"}
+            yield (
+                line,
+                {
+                    "group": group,
+                    "system_a": better,
+                    "system_b": worse,
+                    "winner": "a",
+                },
+            )
 
 
 def _name_groups(rows: Located) -> dict[int, str]:
@@ -123,4 +139,11 @@ def read_labelled(rows: Located, path: Path) -> Rows:
         messages = answer if isinstance(answer, list) else [answer]
         context = _read_messages(messages[:-1]) or _read_messages(row.get("prompt"))
         rating = float(row["label"])
-        yield line, {"text": text_of(messages[-1]), "context": context, "ratings": {"desired": rating}}
+        yield (
+            line,
+            {
+                "text": text_of(messages[-1]),
+                "context": context,
+                "ratings": {"desired": rating},
+            },
+        )

@@ -11,14 +11,23 @@ from data.numeric import is_missing, to_number
 from data.records import check_rows, layout
 from data.text_files import parse_json
 
-VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
+VALUES = {
+    "C": 1.0,
+    "I": 0.0,
+    "P": 0.5,
+    "N": 0.0,
+}  # correct, incorrect, partial, no answer
 # The unpacked size of a zip is at most MOST_BYTES, plus MOST_RATIO times its own size.
 MOST_BYTES = 2**24
 MOST_RATIO = 100
 SAMPLE_NAME = re.compile(r"samples/[^/]+\.json")
 
 LOG = layout({"eval": Row, "status": Any}, samples=list[Any])
-PARTS = {"id": Name, "input": Any, "output": Row | None}
+PARTS = {
+    "id": Name,
+    "input": Any,
+    "output": Row | None,
+}
 SAMPLE = layout(
     PARTS,
     epoch=int,
@@ -43,7 +52,14 @@ def read_eval(path: Path) -> ToolFile:
         header, *samples = (parse_json(path, packed.read(name)) for name in names)
     if not isinstance(header, dict):
         return read({}, path)
-    return read({"status": None, **header, "samples": samples}, path)
+    return read(
+        {
+            "status": None,
+            **header,
+            "samples": samples,
+        },
+        path,
+    )
 
 
 def read(log: Mapping[str, Any], path: Path) -> ToolFile:

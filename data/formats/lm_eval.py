@@ -34,7 +34,12 @@ def read(rows: Located, path: Path) -> Rows:
                 label = f"{name}/{key}" if has_several_filters else name
                 scores[label] = to_number(row.get(name))
         line, first_row = next(iter(filters.values()))
-        described = {"id": str(number), "group": str(number), "system": model, "scores": scores}
+        described = {
+            "id": str(number),
+            "group": str(number),
+            "system": model,
+            "scores": scores,
+        }
         yield line, {**described, **_read_answer(first_row, path, line)}
 
 
@@ -75,7 +80,11 @@ def _read_answer(
     prompt = requests[0][0]
     context = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
     texts = [str(reference).strip() for reference in references if isinstance(reference, str | int | float)]
-    return {"text": answer, "context": context, "references": list(filter(None, texts))}
+    return {
+        "text": answer,
+        "context": context,
+        "references": list(filter(None, texts)),
+    }
 
 
 def _list_requests(arguments: Any) -> list[list[Any]]:

@@ -33,7 +33,13 @@ SINGLE = layout(
     },
     turn=int,
 )
-QUESTIONS = layout({"question_id": Any, "category": Any, "turns": Any})
+QUESTIONS = layout(
+    {
+        "question_id": Any,
+        "category": Any,
+        "turns": Any,
+    }
+)
 
 
 def read_pairs(rows: Located, path: Path) -> Rows:
@@ -45,8 +51,22 @@ def read_pairs(rows: Located, path: Path) -> Rows:
         answer_a = _answer(row["g1_user_prompt"], " A")
         answer_b = _answer(row["g1_user_prompt"], " B")
         if answer_a and answer_b:
-            yield line, {"system": system_a, "group": group, **answer_a}
-            yield line, {"system": system_b, "group": group, **answer_b}
+            yield (
+                line,
+                {
+                    "system": system_a,
+                    "group": group,
+                    **answer_a,
+                },
+            )
+            yield (
+                line,
+                {
+                    "system": system_b,
+                    "group": group,
+                    **answer_b,
+                },
+            )
         judgement = {
             "group": group,
             "rater": _find_judge(row),
@@ -80,7 +100,15 @@ def read_single(rows: Located, path: Path) -> Rows:
         if not answer:
             raise refuse(path, line, "the prompt must hold the answer after [The Start of Assistant's Answer]")
         score = None if row["score"] == -1 else to_number(row["score"])
-        yield line, {"group": _name_input(row), "system": row["model"], "scores": {"judge": score}, **answer}
+        yield (
+            line,
+            {
+                "group": _name_input(row),
+                "system": row["model"],
+                "scores": {"judge": score},
+                **answer,
+            },
+        )
 
 
 def refuse_questions(rows: Located, path: Path) -> Rows:

@@ -11,7 +11,13 @@ from data.records import check_rows, layout
 
 TOOL = "promptfoo results"
 FILE = layout({"results": Any})
-RESULT = {"provider": Any, "prompt": Any, "vars": Any, "success": bool, "score": Any}
+RESULT = {
+    "provider": Any,
+    "prompt": Any,
+    "vars": Any,
+    "success": bool,
+    "score": Any,
+}
 ROWS = layout(
     RESULT,
     testIdx=int,

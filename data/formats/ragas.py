@@ -11,7 +11,13 @@ from data.records import check_rows, layout
 from data.written_lists import parse_list
 
 ROWS = layout({"user_input": Any, "response": str | None})
-OLDER = layout({"question": Any, "answer": str | None, "contexts": Any})
+OLDER = layout(
+    {
+        "question": Any,
+        "answer": str | None,
+        "contexts": Any,
+    }
+)
 APART = {
     "retrieved_contexts", "reference_contexts", "reference", "references", "ground_truth", "ground_truths", "rubric",
     "rubrics", "multi_responses", "retrieved_context_ids", "reference_context_ids", "persona_name", "query_style",
@@ -21,7 +27,11 @@ APART = {
 LOWER_IS_BETTER = "noise_sensitivity"  # the share of wrong claims, in several modes
 SAMPLE = layout({"response": str}, user_input=str)
 JUDGED = layout(
-    {"metric_input": Row, "metric_output": Any, "is_accepted": bool},
+    {
+        "metric_input": Row,
+        "metric_output": Any,
+        "is_accepted": bool,
+    },
     prompts=dict[str, Row],
 )
 

@@ -123,7 +123,16 @@ def _name_texts(answers: Located, lower_is_better: Collection[str]) -> list[tupl
         filled = {key: value for key, value in row.items() if value not in EMPTY}
         if "scores" in filled:
             filled["scores"] = _negate(filled["scores"], lower_is_better)
-        texts.append((line, {**filled, "id": unique, "text": text}))
+        texts.append(
+            (
+                line,
+                {
+                    **filled,
+                    "id": unique,
+                    "text": text,
+                },
+            )
+        )
     return texts
 
 

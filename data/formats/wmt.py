@@ -14,7 +14,13 @@ METRICS = "metric-scores"
 SEGMENTS = ".seg.score"
 # the columns of a table with a row per error that a rater marked in a translation
 ERRORS = frozenset({"system", "doc", "rater", "source", "target", "category", "severity"})
-WEIGHTS = {"major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no error": 0.0}
+WEIGHTS = {
+    "major": 5.0,
+    "minor": 1.0,
+    "neutral": 0.0,
+    "no-error": 0.0,
+    "no error": 0.0,
+}
 TEST_OF_RATERS = "hotw-test"  # the severity of planted errors
 TAG = re.compile(r"</?v>")
 

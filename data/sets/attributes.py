@@ -50,7 +50,13 @@ def own_texts(
         faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
     texts = [replace(example, label=label_of[line]) for line, example in located.items()]
     train, held_out = split_share(require_none(texts, faults), TEXT, held_out_fraction, seed)
-    return Corpus(Path(path).stem, train, held_out, rated=(), synthetic=False)
+    return Corpus(
+        Path(path).stem,
+        train,
+        held_out,
+        rated=(),
+        synthetic=False,
+    )
 
 
 def load_labelled(

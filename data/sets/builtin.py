@@ -66,7 +66,12 @@ def builtin_corpus(
             `labels` of remarks. Those with topics have no rated ones: these have the sentiment that was asked for.
     """
     check(one_of(tuple(SOURCES)), name=name)
-    check(Size, train=train, held_out=held_out, rated=rated)
+    check(
+        Size,
+        train=train,
+        held_out=held_out,
+        rated=rated,
+    )
     source = SOURCES[name]
     _, _, *may_choose, _ = signature(source.generate).parameters  # n, seed, what may be chosen, exclude
     check_names(choices, may_choose, name)

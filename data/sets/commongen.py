@@ -84,7 +84,11 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, .
             if not isinstance(rating, int | float):
                 ratings[name] = str(rating)
         record = _to_record(line["id"], line["concepts"], line["sentence"])
-        yield {**record, "group": ", ".join(sorted(line["concepts"])), "ratings": ratings}
+        yield {
+            **record,
+            "group": ", ".join(sorted(line["concepts"])),
+            "ratings": ratings,
+        }
 
     examples = load_examples(require_file(root, "commongen_trinity/trinity.jsonl", download), to_records)
     published: dict[str, dict[str, float]] = {}
@@ -104,7 +108,11 @@ def _to_record(
 ) -> dict[str, Any]:
     lower = " ".join(sentence.split()).lower()
     caption = lower.removesuffix(".").rstrip() or sentence
-    return {"id": name, "text": sentence, "turns": [", ".join(concepts), caption]}
+    return {
+        "id": name,
+        "text": sentence,
+        "turns": [", ".join(concepts), caption],
+    }
 
 
 def _sort_concepts(example: Example) -> tuple[str, ...]:

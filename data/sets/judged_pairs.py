@@ -47,7 +47,13 @@ RATED = layout(
         "annotator3": Choice,
     }
 )
-SIDES = {"0": "tie", "1": "a", "2": "b", "Tie": "tie", "tie": "tie"}
+SIDES = {
+    "0": "tie",
+    "1": "a",
+    "2": "b",
+    "Tie": "tie",
+    "tie": "tie",
+}
 VERDICTS = "alpaca_eval/verdicts.csv"
 COLUMNS = {
     "group": "instruction",

@@ -26,7 +26,11 @@ Rows: TypeAlias = Iterator[dict[str, Any]]
 
 
 KINDS = ("index", "src_alpha", "tgt")  # of the original files
-LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
+LEVELS = {
+    "good": ("", 1.0),
+    "medium": ("_med", 0.5),
+    "bad": ("_bad", 0.0),
+}  # part of the file name, raw label
 ARCHIVE = "alpaca_eval.tar.gz"
 ANNOTATIONS = "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
 CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
@@ -84,7 +88,11 @@ def read_concept_sets(folder: Path, part: str) -> Rows:
     sets: dict[str, dict[str, Any]] = {}
     for index, concepts, sentence in zip(*columns, strict=True):
         if index not in sets:
-            sets[index] = {"id": f"commongen-{part}-{index}", "concepts": concepts.split(), "references": []}
+            sets[index] = {
+                "id": f"commongen-{part}-{index}",
+                "concepts": concepts.split(),
+                "references": [],
+            }
         sets[index]["references"].append(sentence)
     yield from sets.values()
 
@@ -129,7 +137,11 @@ def read_rt_polarity(folder: Path) -> Rows:
             words = _remove_blanks(line)
             if words and words not in seen:
                 seen.add(words)
-                yield {"id": f"rt-{label[:3]}-{i:04d}", "text": line.strip(), "label": label}
+                yield {
+                    "id": f"rt-{label[:3]}-{i:04d}",
+                    "text": line.strip(),
+                    "label": label,
+                }
 
 
 def _remove_blanks(text: str) -> str:
@@ -142,7 +154,11 @@ def read_sst2(folder: Path) -> Rows:
     for i, line in enumerate(lines):
         text, number = line.rsplit("\t", 1)
         label = ("negative", "positive")[int(number)]
-        yield {"id": f"sst2-{i:04d}", "text": text.strip(), "label": label}
+        yield {
+            "id": f"sst2-{i:04d}",
+            "text": text.strip(),
+            "label": label,
+        }
 
 
 def read_ag_news(folder: Path) -> Rows:
@@ -155,7 +171,11 @@ def read_ag_news(folder: Path) -> Rows:
         plain = re.sub("<[^>]*>", " ", html.unescape(text))
         words = plain.split()
         if 8 <= len(words) <= 80 and label.lower() in AG_NEWS_LABELS:
-            yield {"id": f"ag-{number:04d}", "text": " ".join(words), "label": label.lower()}
+            yield {
+                "id": f"ag-{number:04d}",
+                "text": " ".join(words),
+                "label": label.lower(),
+            }
             number += 1
 
 
@@ -176,7 +196,12 @@ def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
             post = TextIOWrapper(file, encoding="latin-1").read()
             words = _list_words(post)[:MOST_WORDS]
             if len(words) >= 20:
-                yield {"id": f"ng-{group}-{path.name}", "text": " ".join(words), "label": label, "group": group}
+                yield {
+                    "id": f"ng-{group}-{path.name}",
+                    "text": " ".join(words),
+                    "label": label,
+                    "group": group,
+                }
 
 
 def _is_post(member: tarfile.TarInfo) -> bool:
@@ -229,7 +254,11 @@ def read_articles(folder: Path) -> Rows:
         for name, summary in article["sys_summs"].items():
             ratings = {aspect: summary["scores"][aspect] for aspect in ASPECTS}
             mean = sum(ratings.values()) / len(ASPECTS)
-            systems[name] = {"text": summary["sys_summ"], **ratings, "mean": mean}
+            systems[name] = {
+                "text": summary["sys_summ"],
+                **ratings,
+                "mean": mean,
+            }
         yield {
             "id": f"newsroom-{key}",
             "source": article["src"],

@@ -27,7 +27,13 @@ def songci(
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem."""
     poems = load_songci(root, download)
     train, held_out = split_share(poems, attrgetter("group"), held_out_fraction, seed)
-    return Corpus("songci", train, held_out, rated=(), synthetic=False)
+    return Corpus(
+        "songci",
+        train,
+        held_out,
+        rated=(),
+        synthetic=False,
+    )
 
 
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
@@ -40,7 +46,12 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
         text = "".join(line["lines"])
         if any(mark in text for mark in "\n\r\t "):
             raise ValueError(f'"lines" must hold no spaces, found {text}')
-        yield {"id": line["id"], "text": text, "prefix": line["cipai"], "group": line["cipai"]}
+        yield {
+            "id": line["id"],
+            "text": text,
+            "prefix": line["cipai"],
+            "group": line["cipai"],
+        }
 
     path = require_file(root, "songci/songci.jsonl", download)
     poems = load_examples(path, to_records)
