@@ -314,7 +314,9 @@ class ConditionalLM(LanguageModel, ABC):
         readings, owners = _share_readings(pairs, first)
         if not readings:
             return scores
-        unscored = [min(first[i] for i in indices) for indices in owners]  # tokens that no pair of a reading scores
+        unscored: list[int] = []  # of each reading, the first tokens that none of its pairs scores
+        for indices in owners:
+            unscored.append(min(first[i] for i in indices))
         vocabulary = self.output_head()
         most = max(1, WAITING // self.model.config.vocab_size)
         batches = self.make_batches(readings, token_budget)
