@@ -2,23 +2,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-TINY := outputs/tiny/models
-AUDITED := bleu,rouge_1,rouge_2,rouge_l,meteor,chrf,ter,word_count,bertscore,mover_score,sentence_mover,perplexity,perplexity_seq2seq,ctrleval,mars,cdm_generative,cdm_discriminative,discriminator
-
 .PHONY: run models cards test test-all check coverage mutants lock audit oldest newest bench gpu rehearse setup clean docs
 setup: .venv/ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
-# What running needs: the first part of requirements.lock, then torch, whose builds differ and which may need CUDA's libraries.
-.venv/running: requirements.lock run.lock pyproject.toml
+# What running needs: hashes.lock down to its part Development. The metadata of torch pin the CUDA libraries of its build.
+.venv/running: hashes.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(PIP) --no-deps --require-hashes -r run.lock
-	$(PIP) -c requirements.lock torch
+	sed '/^# Development/,$$d' hashes.lock > .venv/running.lock
+	$(PIP) --no-deps --require-hashes -r .venv/running.lock
+	$(PIP) torch
 	$(PIP) --no-deps -e .
 	touch $@
 
 # Everything: also what tests, checks, docs, the demo and clusters need.
-.venv/ready: .venv/running hashes.lock
+.venv/ready: .venv/running
 	$(PIP) --no-deps --require-hashes -r hashes.lock
 	touch $@
 
@@ -28,12 +26,8 @@ run: .venv/running
 models: .venv/running
 	$(BIN)/python experiments/run.py +exp=models
 
-cards: models # docs/metrics; 120 texts, because 14 cheap cues need 112
-	$(BIN)/python experiments/run.py +exp=audit data=builtin_sets texts=120 cards=docs/metrics metrics=[$(AUDITED)] \
-		metrics.perplexity.model=$(TINY)/generator metrics.perplexity_seq2seq.model=$(TINY)/infiller \
-		metrics.ctrleval.model=$(TINY)/infiller metrics.ctrleval.iwf=$(TINY)/iwf/iwf.json \
-		metrics.mars.language_model=$(TINY)/language_model metrics.cdm_generative.folder=$(TINY)/discriminator_bert \
-		metrics.cdm_discriminative.models=$(TINY) metrics.discriminator.folder=$(TINY)/judge_positive
+cards: models # docs/metrics
+	$(BIN)/python experiments/run.py +exp=cards
 
 docs: setup
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict --quiet
@@ -65,13 +59,13 @@ mutants: setup # changes of the equations that no test notices; mutmut works in 
 	$(BIN)/mutmut results
 
 LOCK := $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --python-version 3.11.7 -
-lock: setup # run.lock and hashes.lock anew, after a change of requirements.lock
+lock: setup # both parts of hashes.lock anew, after a change of requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	head -1 run.lock > run.new
-	sed '/^# Development/,$$d' requirements.lock | grep -v '^torch==' | $(LOCK) >> run.new
-	head -2 hashes.lock > hashes.new
+	sed '/^# Running/,$$d' hashes.lock > hashes.new
+	echo '# Running' >> hashes.new
+	sed '/^# Development/,$$d' requirements.lock | grep -v '^torch==' | $(LOCK) >> hashes.new
+	echo '# Development' >> hashes.new
 	sed '1,/^# Development/d' requirements.lock | $(LOCK) >> hashes.new
-	mv run.new run.lock
 	mv hashes.new hashes.lock
 
 audit: setup # known faults of the locked releases

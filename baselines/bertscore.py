@@ -48,6 +48,7 @@ class BertScore(BaseMetric):
 
     name = "bertscore"
     requires = require("references")
+    composes = True
     scores_empty = True
     libraries = ("bert-score", *MODEL_LIBRARIES)
     # bert-score's object with its model

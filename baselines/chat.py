@@ -30,6 +30,10 @@ class Chat(Protocol):
         """The answer, with a verdict of this form, to a question that was asked `repeat` times. Raises ChatFault."""
         ...
 
+    def stop(self) -> None:
+        """Ends the questions that other threads ask now: they raise ChatFault at once. Later ones are asked."""
+        ...
+
 
 class CachedChat:
     """Keeps the replies of another chat in a cache of a folder of stages, so that a killed run asks nothing twice."""
@@ -54,3 +58,6 @@ class CachedChat:
         key = fingerprint([question, repeat] if repeat else question)
         kept = self.cache.get(key, lambda: self.chat.ask(question, repeat, form).model_dump(mode="json"))
         return Reply.model_validate(kept, strict=False)
+
+    def stop(self) -> None:
+        self.chat.stop()

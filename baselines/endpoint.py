@@ -13,7 +13,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -23,7 +23,7 @@ from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandl
 
 from pydantic import Field, ValidationError
 
-from baselines.verdicts import IS_YES, SCHEMAS, Form
+from baselines.verdicts import IS_YES, Form
 from core.errors import SettingError, broken_rules, check_names, printable
 from core.hosts import is_this_machine
 from core.settings import Count, NonNegative, Positive, Seed, Size, Text, check, checked_dataclass
@@ -38,7 +38,19 @@ GIVEN_UP = 20  # questions without an answer for the same cause, before any answ
 AGAIN = {408, 409, 429}  # statuses after which a question is asked again; those from 500 on too
 SHORTEST_SECRET = 4  # characters
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
+STOPPED = "the run has stopped"
 TOP = 20  # alternatives asked for; the most that hosted endpoints give
+
+
+def _schema(name: str, **kind: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+
+
+SCHEMAS: dict[Form, dict[str, Any]] = {  # of answers that are a verdict alone, where an endpoint takes them
+    "number": _schema("rating", type="integer"),  # not every endpoint takes its limits; beyond them it is unread
+    "letter": _schema("choice", type="string", enum=["A", "B", "C"]),
+    "word": _schema("answer", type="string", enum=["yes", "no"]),
+}
 
 
 class ChatFault(Exception):  # noqa: N818, a reason why there is no score
@@ -272,6 +284,7 @@ class EndpointChat:
         self.trying, self.lock, self.stopped = threading.Lock(), threading.Lock(), threading.Event()
         self.is_reached, self.has_answered, self.failed = False, False, dict[str, int]()
         self.held_until = 0.0  # by `Retry-After`, on the clock of time.monotonic
+        self.open = dict[int, Callable[[], None]]()  # by thread, what ends the connection that it waits for
 
     @property
     def depends(self) -> dict[str, Any]:
@@ -331,17 +344,27 @@ class EndpointChat:
         self.has_answered = True
         return reply
 
+    def stop(self) -> None:
+        """Ends the questions that are being asked, and their pauses, at once; later questions are asked."""
+        with self.lock:
+            stopped, self.stopped = self.stopped, threading.Event()
+            stopped.set()
+            for end in self.open.values():
+                end()
+
     def _send(self, body: bytes) -> bytes:
         """The body of the answer; raises as `ask`. Tries and pauses end `timeout` seconds after the beginning."""
+        stopped = self.stopped
         started = time.monotonic()
         deadline = started + self.timeout
         tries = 0
         while True:
-            self._wait_for_turn(deadline)
+            self._wait_for_turn(deadline, stopped)
             after = None
             try:
                 left = max(deadline - time.monotonic(), 1e-3)
-                status, after, answer = post(self.url, body, self.headers, left, self.is_reached)
+                sent = (self.url, body, self.headers, left)
+                status, after, answer = post(*sent, is_reached=self.is_reached, watch=self._watch)
             except ConnectionError as error:  # cut, or never made
                 fault = ChatFault(f"the endpoint failed: {self._shown(str(error))}", "connection", passes=True)
             else:
@@ -359,21 +382,34 @@ class EndpointChat:
                 self._hold(now + after)
             else:
                 tries += 1
-                if tries > self.retries or now + pause > deadline or self.stopped.wait(pause):
+                if tries > self.retries or now + pause > deadline or stopped.wait(pause):
                     raise fault
 
     def _hold(self, until: float) -> None:
         with self.lock:
             self.held_until = max(self.held_until, until)
 
-    def _wait_for_turn(self, deadline: float) -> None:
+    @contextmanager
+    def _watch(self, end: Callable[[], None]) -> Iterator[None]:
+        """Lets `stop` end the connection of this thread."""
+        with self.lock:
+            self.open[threading.get_ident()] = end
+        try:
+            yield
+        finally:
+            with self.lock:
+                del self.open[threading.get_ident()]
+
+    def _wait_for_turn(self, deadline: float, stopped: threading.Event) -> None:
         """Waits while the endpoint asks for a pause. Raises ChatFault where that is longer than the question has."""
+        if stopped.is_set():
+            raise ChatFault(STOPPED, "connection", passes=True)
         while (pause := self.held_until - time.monotonic()) > 0:
             if self.held_until > deadline:
                 what = f"the endpoint asks for a pause of {pause:.0f} seconds, and a question has {self.timeout:g}"
                 raise ChatFault(what, "429", passes=True)
-            if self.stopped.wait(pause):
-                raise ChatFault("the run has stopped", "connection", passes=True)
+            if stopped.wait(pause):
+                raise ChatFault(STOPPED, "connection", passes=True)
 
     def _status_fault(self, status: int, answer: bytes) -> ChatFault:
         """What a status says. Raises SettingError where it says so of every question."""
@@ -432,7 +468,12 @@ def _written_forms(secret: str) -> set[str]:
 
 
 def post(
-    url: str, body: bytes, headers: Mapping[str, str], timeout: float, is_reached: bool = True
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    timeout: float,
+    is_reached: bool = True,
+    watch: Callable[[Callable[[], None]], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[int, float | None, bytes]:
     """Status, seconds to wait by `Retry-After`, and body of the answer.
 
@@ -453,7 +494,7 @@ def post(
     timer = threading.Timer(timeout, end)
     timer.start()
     try:
-        with opener.open(Request(url, body, dict(headers), method="POST"), timeout=timeout) as answer:
+        with watch(end), opener.open(Request(url, body, dict(headers), method="POST"), timeout=timeout) as answer:
             kind = answer.headers.get("Content-Encoding", "identity").lower()
             content = answer.read(LARGEST + 1)
             after, length = answer.headers.get("Retry-After", ""), answer.headers.get("Content-Length", "")

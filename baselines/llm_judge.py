@@ -26,6 +26,7 @@ from baselines.verdicts import IS_YES, Form, Lack, Verdict, read_verdict
 from core.errors import SettingError
 from core.example import Example
 from core.metric import BaseMetric
+from core.progress import step
 from core.scores import LOST, Scores, fields_by_settings
 from core.selection import describe_missing_fields
 from core.settings import Count, NonNegative, Several, Text, check, to_tuple
@@ -252,10 +253,18 @@ class LLMJudge(BaseMetric):
         names = [f"{c.name} {r + 1}" if self.repeats > 1 else c.name for c in self.chats for r in range(self.repeats)]
         asked = list(product(self.chats, range(self.repeats), questions))
         pool, before = ThreadPoolExecutor(self.parallel), len(self.failed)
+        found: list[Answer] = []
         try:
-            found = list(pool.map(lambda each: self._ask(*each), asked))
-        finally:
-            pool.shutdown(cancel_futures=True)
+            with step("asking", len(asked)) as advance:
+                for answer in pool.map(lambda each: self._ask(*each), asked):
+                    found.append(answer)
+                    advance(1)
+        except BaseException:  # Ctrl-C, or a fault of the endpoint: nobody waits for what is being asked
+            pool.shutdown(wait=False, cancel_futures=True)
+            for chat in self.chats:
+                chat.stop()
+            raise
+        pool.shutdown()
         failed = self.failed[before:]
         if asked and len(failed) == len(asked) and all(fault.cause for fault in failed):
             raise EndpointFault(f"none of {len(asked)} questions got an answer: {failed[-1]}")

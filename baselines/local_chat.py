@@ -40,7 +40,7 @@ class LocalChat:
             what = "an instruction model is needed, or prompt=FILE with all that the model reads"
             raise SettingError(f"model={model} has no chat template: {what}")
         self.name, self.depends = model, {"model": model, "identity": self.lm.identity}
-        self.lock = threading.Lock()
+        self.lock, self.stopped = threading.Lock(), threading.Event()
 
     def check_scale(self, low: int, high: int) -> None:
         """Raises SettingError where the greatest number has more tokens than the least: the first token is read."""
@@ -68,6 +68,7 @@ class LocalChat:
         Raises ChatFault for a question that is too long, or holds a special token that cannot be read as text.
         """
         del repeat, form
+        stopped = self.stopped
         try:
             ids = self.read(question)
         except ValueError as error:
@@ -75,9 +76,16 @@ class LocalChat:
         if len(ids) > self.lm.max_length:
             raise ChatFault(f"the question has {len(ids)} tokens, and the model reads {self.lm.max_length}")
         with self.lock:
+            if stopped.is_set():
+                raise ChatFault("the run has stopped", passes=True)
             (log_probabilities,) = self.lm.read([ids], ()).next_log_probabilities(None)
         best = log_probabilities.topk(min(200, len(log_probabilities)))
         tokens = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
         first = tuple(zip(tokens, best.values.tolist(), strict=True))
         chosen = ChosenToken(place=0, token=tokens[0], likeliest=first)
         return Reply(text=tokens[0], chosen=(chosen,), prompt_tokens=len(ids), answer_tokens=1)
+
+    def stop(self) -> None:
+        """Ends the questions that wait for the model; the one that it reads is finished."""
+        stopped, self.stopped = self.stopped, threading.Event()
+        stopped.set()

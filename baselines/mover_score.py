@@ -41,6 +41,7 @@ class MoverScore(BaseMetric):
 
     name = "mover_score"
     requires = require("references")
+    composes = True
     scores_empty = True
     libraries = MODEL_LIBRARIES
     # gives the states of tokens; the paper's is BERT tuned on entailment (MNLI)

@@ -23,6 +23,7 @@ Values = NDArray[np.float64]
 class ModelMetric(BaseMetric):
     """A metric of one model, which its `loader` reads."""
 
+    composes = True
     libraries = MODEL_LIBRARIES
     loader: ClassVar[Any]
     lm: Any

@@ -13,7 +13,7 @@
 
 An instruction may name fields in braces. Its levels are two or more whole numbers from 0 on, each with a description
 that may be empty, or `no` and `yes`, whose ratings are 0 and 1. The same aspect serves for comparing two texts. Texts
-stand between fences that they cannot contain.
+and fields, but for a label, stand between fences that they cannot contain.
 
 A prompt is a file with the question in other words. `{text}` marks the place of the text, or `{text_a}` and `{text_b}`
 those of two; it may name `{instruction}`, `{aspect}`, `{levels}`, `{low}`, `{high}` and the fields of an instruction.
@@ -72,9 +72,10 @@ class Aspect:
         asked = "Answer with yes or no" if self.is_yes_no else f"Rate the text from {low} to {high}"
         asked += ", where\n" + "".join(levels) if levels else ". "
         asked += "Answer with one word only: yes or no." if self.is_yes_no else "Answer with one number only."
-        instruction = self._instruct(example)
         text = show(example)
-        return f"{instruction}\n\nText:\n{put_in_fence(text, find_fence(instruction, text))}\n\n{asked}"
+        fence = self._find_fence(example, text)
+        instruction = fill_template(self.instruction, _fence_fields(example, fence))
+        return f"{instruction}\n\nText:\n{put_in_fence(text, fence)}\n\n{asked}"
 
     def ask_choice(self, example: Example, first: str, second: str, prompt: str | None = None) -> str:
         """The question which of two texts for the input of the example is better; C is a tie."""
@@ -84,13 +85,15 @@ class Aspect:
         asked = "Which text deserves a yes more?" if self.is_yes_no else "Which text is better in this respect?"
         asked += f" The better one is closer to: {high}." if high else ""
         asked += f" The worse one is closer to: {low}." if low else ""
-        instruction = f"{self._instruct(example)}\nApply this to two texts, and compare them."
-        fence = find_fence(instruction, first, second)
+        fence = self._find_fence(example, first, second)
+        instruction = fill_template(self.instruction, _fence_fields(example, fence))
+        instruction += "\nApply this to two texts, and compare them."
         texts = f"Text A:\n{put_in_fence(first, fence)}\n\nText B:\n{put_in_fence(second, fence)}"
         return f"{instruction}\n\n{texts}\n\n{asked} Answer with one letter only: A, B, or C if neither."
 
-    def _instruct(self, example: Example) -> str:
-        return fill_template(self.instruction, _fields(example))
+    def _find_fence(self, example: Example, *texts: str) -> str:
+        """The fence of a question: it stands in nothing that the question holds."""
+        return find_fence(self.instruction, *_fields(example).values(), *texts)
 
     def _list_levels(self) -> list[str]:
         """A line for each level that has a description."""
@@ -99,19 +102,27 @@ class Aspect:
 
     def _fill(self, prompt: str, example: Example, **texts: str) -> str:
         """A prompt with its texts, between fences, and what it says of the aspect and of the example."""
-        instruction = self._instruct(example)
-        fence = find_fence(prompt, instruction, *texts.values())
+        fence = self._find_fence(example, prompt, *texts.values())
+        fields = _fence_fields(example, fence)
+        instruction = fill_template(self.instruction, fields)
         fenced = {name: put_in_fence(text, fence) for name, text in texts.items()}
         low, high = self.scale
         levels = "".join(self._list_levels()).rstrip()
         said = {"aspect": self.name, "instruction": instruction, "levels": levels, "low": low, "high": high}
-        return fill_template(prompt, {**_fields(example), **said, **fenced})
+        return fill_template(prompt, {**fields, **said, **fenced})
 
 
-def _fields(example: Example) -> dict[str, object]:
+def _fields(example: Example) -> dict[str, str]:
     """What an instruction may name of an example."""
-    values: dict[str, object] = {name: getattr(example, name) or "" for name in ("context", "prefix", "label")}
+    values = {name: getattr(example, name) or "" for name in ("context", "prefix", "label")}
     return values | {"turns": _show_turns(example), "references": "\n".join(references_of(example))}
+
+
+def _fence_fields(example: Example, fence: str) -> dict[str, str]:
+    """The fields between fences, so that a source cannot seem to be the text; a label of one line stands without."""
+    values = _fields(example)
+    plain = {"label"} if "\n" not in values["label"] else set[str]()
+    return {name: value if name in plain else put_in_fence(value, fence) for name, value in values.items()}
 
 
 def read_prompt(file: str | None) -> str | None:

@@ -11,6 +11,8 @@ from core.metric import ReferenceMetric
 from core.settings import Count, Size, checked_dataclass
 from data.words import space_letters
 
+MOST, ROUNDING = 100.0, 1e-10  # of sacrebleu's scores
+
 
 class SacrebleuMetric(ReferenceMetric):
     """The sentence score of a `scorer` of sacrebleu, divided by 100; letters of scripts without spaces are words."""
@@ -20,7 +22,9 @@ class SacrebleuMetric(ReferenceMetric):
 
     def rate_text(self, text: str, references: list[str]) -> float:
         text, *references = space_letters([text, *references])
-        return self.scorer.sentence_score(text, references).score / 100
+        score = self.scorer.sentence_score(text, references).score
+        is_rounded = MOST < score < MOST + ROUNDING  # BLEU of equal texts is exp of logarithms
+        return (MOST if is_rounded else score) / 100
 
 
 @checked_dataclass

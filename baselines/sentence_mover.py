@@ -41,6 +41,7 @@ class SentenceMover(BaseMetric):
 
     name = "sentence_mover"
     requires = require("references")
+    composes = True
     scores_empty = True
     libraries = MODEL_LIBRARIES
     embedder: Embedder
@@ -54,7 +55,7 @@ class SentenceMover(BaseMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        return {"encoder": self.embedder.name, "identity": self.embedder.identity}
+        return super().settings | {"encoder": self.embedder.name, "identity": self.embedder.identity}
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN where a sentence has no vector."""

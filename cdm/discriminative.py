@@ -1,7 +1,7 @@
 """Discriminative CDM: the step-wise contrastive momentum of a dialogue, pooled into one score (CDM, section 3.4.2)."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from core.settings import Number, check, checked_dataclass, read_settings
 from core.signature import MODEL_LIBRARIES, Setting
 from core.stages import fingerprint
 from models.families import Order
+from models.loading import fetch_folder
 
 MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
 POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
@@ -293,7 +294,6 @@ class DiscriminativeCDM(BaseMetric):
     pooler: ClassifierPooler | None = None
     token_budget: int = 16_384
     explain: bool = True
-    find: Callable[[Pair, TokenisedDialogues, int], list[Steps]] = find_steps  # an experiment keeps what it finds
 
     @classmethod
     def from_pretrained(
@@ -310,7 +310,7 @@ class DiscriminativeCDM(BaseMetric):
         max_length: int = READ,
         token_budget: int = 16_384,
     ) -> "DiscriminativeCDM":
-        """A trained pair from one folder (a run's `models/`), or a pretrained `amateur` and `expert` by folder or name.
+        """A trained pair by folder (a run's `models/`) or hub name, or two pretrained models, `amateur` and `expert`.
 
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
         training; `separator`, `order` and `max_length` say how it reads dialogues (`Untrained`), and it has no pooler.
@@ -328,7 +328,7 @@ class DiscriminativeCDM(BaseMetric):
                 "cdm_discriminative needs either models, the folder of a trained pair, or amateur and expert, two "
                 f"pretrained models, but got models={models}, amateur={amateur}, expert={expert}"
             )
-        folder = Path(models)
+        folder = fetch_folder(models)
         needed = ["amateur", "expert"]
         if pooling == "classifier":
             needed.append("pooler")
@@ -359,7 +359,10 @@ class DiscriminativeCDM(BaseMetric):
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a dialogue without tokens."""
         tokenised = self.pair.tokenise(get_turns(examples))
-        steps = self.find(self.pair, tokenised, self.token_budget)
+        return self.score_steps(tokenised, find_steps(self.pair, tokenised, self.token_budget))
+
+    def score_steps(self, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> Scores:
+        """The scores of dialogues whose steps are known: poolings of one pair share them."""
         explanations = explain_steps(self.pair, tokenised, steps) if self.explain else []
         if self.pooling == "classifier" and self.pooler is not None:
             for explanation, dialogue in zip(explanations, steps, strict=False):

@@ -14,7 +14,18 @@ import numpy as np
 from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import Gap, Pieces, Place, Strategy, Turns, draw_content_gap, draw_gap, fill, manipulations
+from cdm.segments import (
+    Gap,
+    InfillingTask,
+    Pieces,
+    Place,
+    Strategy,
+    Turns,
+    draw_content_gap,
+    draw_gap,
+    fill,
+    manipulations,
+)
 from core.errors import SettingError
 from discriminators.texts import LabelledText
 
@@ -48,6 +59,131 @@ class Negatives:
         return cls(*both, at, len(positives) - len(at), **counted)
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """The negatives of some dialogues, with JSON values."""
+
+    indices: Sequence[int]  # of the dialogues that got a negative
+    negatives: Sequence[Dialogue]
+    unclosed: int  # these two are as in `Negatives`
+    dropped: int
+    tokens: int  # drawn tokens that the amateur ranked
+    implausible: int  # how many of them are not among its likeliest
+
+
+@dataclass(frozen=True)
+class NegativeSampler:
+    """Draws the negatives of any of the dialogues. Each depends on its dialogue, its index, the seed and `longest`."""
+
+    pair: Pair
+    tokenised: TokenisedDialogues
+    positives: Sequence[Dialogue]  # the dialogues as the pair's tokenizer writes them
+    strategy: Strategy
+    sampling: Sampling
+    seed: int
+    graphs: Graphs | None
+    uncovered: int  # as in `Negatives`
+    longest: int  # tokens of a segment
+
+    @classmethod
+    def prepare(
+        cls,
+        pair: Pair,
+        dialogues: Sequence[Sequence[str]],
+        strategy: Strategy,
+        sampling: Sampling,
+        seed: int,
+        graphs: Graphs | None = None,
+    ) -> "NegativeSampler":
+        """Tokenises the dialogues. Raises SettingError as `sample_negatives`."""
+        tokenised = pair.tokenise(dialogues)
+        positives = pair.decode(tokenised.dialogues)
+        uncovered = count_uncovered(tokenised, strategy, graphs)
+        if strategy == "amr-multi":
+            _check_graphs(len(dialogues) - uncovered, len(dialogues))
+        lengths = [len(turn) for turns in tokenised.dialogues for turn in turns]
+        longest = sampling.longest or 1 + max(lengths, default=0)
+        return cls(pair, tokenised, positives, strategy, sampling, seed, graphs, uncovered, longest)
+
+    def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Drawn:
+        """The negatives of the dialogues with these indices."""
+        pair = self.pair
+        current: dict[int, Turns] = {i: self.tokenised.dialogues[i] for i in indices}
+        rngs = {i: random.Random(f"{self.seed}/{i}") for i in indices}
+        plans = {i: manipulations(self.strategy, rngs[i]) for i in indices}
+        unclosed = 0
+        dropped = 0
+        changed: set[int] = set()
+        ranks: list[int] = []  # of every drawn token by the amateur
+        for round_ in range(max(map(len, plans.values()), default=0)):
+            waiting = [i for i in indices if round_ < len(plans[i])]
+            ending = {i for i in waiting if round_ == len(plans[i]) - 1}  # with their last manipulation
+            for attempt in range(ATTEMPTS):
+                gaps = {i: self._find_gap(current[i], plans[i][round_], rngs[i]) for i in waiting}
+                tasks = {i: self.tokenised.task(current[i], gap) for i, gap in gaps.items()}
+                segments = self._draw_segments(tasks, (round_, attempt), ranks)
+                redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
+                before = pair.decode([current[i] for i in waiting])
+                after = pair.decode([redrawn[i] for i in waiting])
+                is_last = attempt == ATTEMPTS - 1
+                done = [
+                    i
+                    for i, old, new in zip(waiting, before, after, strict=True)
+                    if old != new != self.positives[i] and all(new) and (len(segments[i]) < self.longest or is_last)
+                ]
+                for i in done:
+                    current[i] = redrawn[i]
+                    unclosed += len(segments[i]) == self.longest
+                    dropped += tasks[i].dropped
+                changed.update(done)
+                advance(len(ending.intersection(done)))
+                waiting = [i for i in waiting if i not in done]
+                if not waiting:
+                    break
+            advance(len(ending.intersection(waiting)))  # these failed in every attempt
+        drawn = sorted(changed)
+        likeliest = round(PLAUSIBLE * pair.vocabulary)
+        return Drawn(
+            indices=drawn,
+            negatives=pair.decode([current[i] for i in drawn]),
+            unclosed=unclosed,
+            dropped=dropped,
+            tokens=len(ranks),
+            implausible=sum(rank >= likeliest for rank in ranks),
+        )
+
+    def _find_gap(self, turns: Turns, place: Place, rng: random.Random) -> Gap:
+        return find_gap(self.tokenised, turns, place, rng, self.graphs)
+
+    def _draw_segments(
+        self, tasks: Mapping[int, InfillingTask], draw: tuple[int, int], ranks: list[int]
+    ) -> dict[int, Sequence[int]]:
+        """A segment for each task; `draw` is the round and the attempt, on which the random numbers depend, too."""
+        candidates = self.sampling.candidates
+        shape = candidates, self.longest
+        uniforms = [np.random.default_rng((self.seed, i, *draw)).random(shape) for i in tasks]
+        sources = [task.source for task in tasks.values() for _ in range(candidates)]
+        drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
+        return {
+            i: choose_segment([next(drawn) for _ in range(candidates)], task.segment, self.longest)
+            for i, task in tasks.items()
+        }
+
+    def join(self, parts: Sequence[Drawn]) -> Negatives:
+        """The negatives of all dialogues, from those of their parts."""
+        pairs = [pair for part in parts for pair in zip(part.indices, part.negatives, strict=True)]
+        tokens = sum(part.tokens for part in parts)
+        implausible = sum(part.implausible for part in parts)
+        return Negatives.of(
+            self.positives,
+            {i: tuple(negative) for i, negative in pairs},
+            uncovered=self.uncovered,
+            unclosed=sum(part.unclosed for part in parts),
+            dropped=sum(part.dropped for part in parts),
+            implausible=implausible / tokens if tokens else None,
+        )
+
+
 def sample_negatives(
     pair: Pair,
     dialogues: Sequence[Sequence[str]],
@@ -61,61 +197,13 @@ def sample_negatives(
 
     A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
     at another place, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
-    manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. A negative depends on its
-    dialogue, its index, the seed and the longest length. `advance` gets the number of dialogues done. `graphs` are
-    those of `amr-multi`.
+    manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. `advance` gets the number
+    of dialogues done. `graphs` are those of `amr-multi`. `cdm.parallel` draws on every device of a trainer.
 
     Raises SettingError for `amr-multi` where fewer than half of the dialogues have a graph with a place.
     """
-    tokenised = pair.tokenise(dialogues)
-    positives = pair.decode(tokenised.dialogues)
-    uncovered = count_uncovered(tokenised, strategy, graphs)
-    if strategy == "amr-multi":
-        _check_graphs(len(dialogues) - uncovered, len(dialogues))
-    current: list[Turns] = list(tokenised.dialogues)
-    longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
-    shape = sampling.candidates, longest
-    rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
-    plans = [manipulations(strategy, rng) for rng in rngs]
-    unclosed = dropped = 0
-    changed: set[int] = set()
-    ranks: list[int] = []  # of every drawn token by the amateur
-    for round_ in range(max(map(len, plans), default=0)):
-        waiting = [i for i, plan in enumerate(plans) if round_ < len(plan)]
-        ending = {i for i in waiting if round_ == len(plans[i]) - 1}  # with their last manipulation
-        for attempt in range(ATTEMPTS):
-            gaps = {i: find_gap(tokenised, current[i], plans[i][round_], rngs[i], graphs) for i in waiting}
-            tasks = {i: tokenised.task(current[i], gap) for i, gap in gaps.items()}
-            uniforms = [np.random.default_rng((seed, i, round_, attempt)).random(shape) for i in waiting]
-            sources = [task.source for task in tasks.values() for _ in range(sampling.candidates)]
-            drawn = iter(sample_segments(pair, sources, sampling, np.concatenate(uniforms), ranks))
-            segments = {
-                i: choose_segment([next(drawn) for _ in range(sampling.candidates)], task.segment, longest)
-                for i, task in tasks.items()
-            }
-            redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
-            before, after = (pair.decode([of[i] for i in waiting]) for of in (current, redrawn))
-            is_last = attempt == ATTEMPTS - 1
-            done = [
-                i
-                for i, b, a in zip(waiting, before, after, strict=True)
-                if b != a != positives[i] and all(a) and (len(segments[i]) < longest or is_last)
-            ]
-            for i in done:
-                current[i] = redrawn[i]
-                unclosed += len(segments[i]) == longest
-                dropped += tasks[i].dropped
-            changed.update(done)
-            advance(len(ending.intersection(done)))
-            waiting = [i for i in waiting if i not in done]
-            if not waiting:
-                break
-        advance(len(ending.intersection(waiting)))  # these failed in every attempt
-    negatives = dict(zip(changed, pair.decode([current[i] for i in changed]), strict=True))
-    likeliest = round(PLAUSIBLE * pair.vocabulary)
-    implausible = float(np.mean(np.array(ranks) >= likeliest)) if ranks else None
-    counted = {"uncovered": uncovered, "unclosed": unclosed, "dropped": dropped}
-    return Negatives.of(positives, negatives, **counted, implausible=implausible)
+    sampler = NegativeSampler.prepare(pair, dialogues, strategy, sampling, seed, graphs)
+    return sampler.join([sampler.draw(range(len(dialogues)), advance)])
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:

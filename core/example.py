@@ -28,7 +28,12 @@ def is_invisible(text: str) -> bool:
     >>> is_invisible("\u200b"), is_invisible("a\u200b"), is_invisible(" ")
     (True, False, False)
     """
-    return VISIBLE.search(text) is None and bool(text.strip())
+    return bool(text.strip()) and not says_something(text)
+
+
+def says_something(text: str) -> bool:
+    """Whether a text has a visible character."""
+    return VISIBLE.search(text) is not None
 
 
 def refuse_surrogates(text: str) -> str:

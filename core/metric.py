@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ class BaseMetric:
     requires: Any = require()  # the fields of an example that it reads besides the text
     libraries: ClassVar[tuple[str, ...]] = ()  # those whose versions the signature has
     unsigned: ClassVar[tuple[str, ...]] = ("token_budget", "batch_size")
+    composes: ClassVar[bool] = False  # whether letters and accents are read composed (NFC), which the signature says
     scores_empty: ClassVar[bool] = False  # whether an empty answer has a score, mostly 0; else it has none
     notes: Any = ()  # sentences about all scores, such as that a model is not the usual one
 
@@ -38,6 +39,8 @@ class BaseMetric:
             is_plain = value is None or isinstance(value, str | int | float)
             if is_plain and field.name not in self.unsigned:
                 signed[field.name] = value
+        if self.composes:
+            signed["unicode"] = FORM
         return signed
 
     @property
@@ -50,7 +53,11 @@ class BaseMetric:
 
         Raises ExampleError if none has them, and for texts that a model cannot read whole (`truncation=error`).
         """
-        return score_complete(examples, self.requires, self.name, self.score_all, self.scores_empty)
+        score = self._score_composed if self.composes else self.score_all
+        return score_complete(examples, self.requires, self.name, score, self.scores_empty)
+
+    def _score_composed(self, examples: Sequence[Example]) -> Scores:
+        return self.score_all([compose_example(example) for example in examples])
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The scores of examples that have the required fields: the aspect `quality`, by `rate`."""
@@ -74,23 +81,33 @@ def compose(text: str) -> str:
     return unicodedata.normalize(FORM, text)
 
 
+def compose_example(example: Example) -> Example:
+    """The example with composed letters in all its texts; the example itself where they are."""
+    texts = [example.text, *example.turns, *example.references, example.context, example.prefix, example.label]
+    if all(unicodedata.is_normalized(FORM, text) for text in filter(None, texts)):
+        return example
+    named = {name: getattr(example, name) for name in ("text", "context", "prefix", "label")}
+    return replace(
+        example,
+        **{name: None if text is None else compose(text) for name, text in named.items()},
+        turns=tuple(map(compose, example.turns)),
+        references=tuple(map(compose, example.references)),
+    )
+
+
 class ReferenceMetric(BaseMetric):
-    """A metric that compares each text with its references; it defines `rate_text`, which reads composed letters."""
+    """A metric that compares each text with its references; it defines `rate_text`."""
 
     requires = require("references")
+    composes = True
     scores_empty = True
     blank: ClassVar[float] = 0.0  # the score of a blank text
 
-    @property
-    def settings(self) -> dict[str, Setting]:
-        return super().settings | {"unicode": FORM}
-
     def rate(self, example: Example) -> float | str:
-        text = compose(example.full_text)
+        text = example.full_text
         if not text.strip():
             return self.blank
-        references = list(map(compose, references_of(example)))
-        return self.rate_text(text, references)
+        return self.rate_text(text, list(references_of(example)))
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
         """The score of a text that is not blank, or the reason why it has none."""

@@ -1,5 +1,6 @@
 """Notes of models: a sentence in a model's folder that stands with all its scores."""
 
+import os
 from pathlib import Path
 
 from core.errors import InputError, fault, printable
@@ -16,17 +17,25 @@ def write_note(folder: Path, note: str) -> None:
 
 
 def read_note(name: Path | str) -> tuple[str, ...]:
-    """The note in a model's folder, for `Scores.notes`; empty for a folder without one and for a hub name.
+    """The note in a model's folder, also in the hub's cache, for `Scores.notes`; empty without one and for a hub name.
 
     Raises InputError for a note that is no file of its own (a link), not text, or longer than LONGEST characters.
     """
     path = Path(name) / FILE
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise InputError([fault(path, 0, "must be a file of its own, but is a link or a folder")])
-    if not path.exists():
+    if not os.path.lexists(path):
         return ()
+    if not path.is_file() or (path.is_symlink() and not _is_of_hub(path)):
+        raise InputError([fault(path, 0, "must be a file of its own, but is a link or a folder")])
     note = read_template(path, 4 * LONGEST).strip()
     if len(note) > LONGEST or printable(note) != note:
         what = f"must be text of at most {LONGEST} characters without control characters"
         raise InputError([fault(path, 0, what)])
     return (note,)
+
+
+def _is_of_hub(path: Path) -> bool:
+    """Whether a file is a link of the hub's cache to one of its own files."""
+    snapshots = next((parent for parent in path.absolute().parents if parent.name == "snapshots"), None)
+    if snapshots is None:
+        return False
+    return Path(os.path.realpath(path)).parent == Path(os.path.realpath(snapshots.parent / "blobs"))

@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import SHOWN_CHARACTERS, ExampleError
-from core.example import Example, hint_column, is_invisible
+from core.example import Example, hint_column, is_invisible, says_something
 from core.scores import INVISIBLE, Field, Scores
 
 
 def has_field(example: Example, field: Field) -> bool:
-    """Whether the example has the field. A blank text or reference does not count, nor does a single turn."""
+    """Whether the example has the field. A text that shows nothing does not count, nor does a single turn."""
     if field == "turns":
         return len(example.turns) >= 2
     if field == "references":
         return bool(references_of(example))
-    return bool((getattr(example, field) or "").strip())
+    return says_something(getattr(example, field) or "")
 
 
 def describe_missing_fields(
@@ -109,5 +109,5 @@ def score_complete(
 
 
 def references_of(example: Example) -> list[str]:
-    """The references that are not blank."""
-    return [reference for reference in example.references if reference.strip()]
+    """The references that are neither blank nor of invisible characters alone."""
+    return [reference for reference in example.references if says_something(reference)]

@@ -14,10 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, TypeAlias
 
 from filelock import FileLock
@@ -110,6 +111,18 @@ def _list_types(value: Any) -> Iterator[Code]:
     elif is_dataclass(value) and not isinstance(value, type):
         yield type(value)
         yield from _list_types([getattr(value, field.name) for field in fields(value)])
+
+
+def check_place(setting: str, folder: Path) -> None:
+    """Raises SettingError where no folder can be: below a file, behind a ring of links, under too long a name."""
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
+    if not S_ISDIR(found.st_mode):
+        raise SettingError(f"{setting} must be a folder, but {folder} is none")
 
 
 def check_writable(setting: str, folder: Path) -> None:
@@ -234,6 +247,8 @@ class Stages:
     first: bool = True
     # seconds after which a waiting process gives up
     patience: float = 24 * 3600.0
+    # the stages that this object has built or found, which the log names once
+    named: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def get(
         self,
@@ -318,7 +333,9 @@ class Stages:
     def _open(self, final: Path, depends: Depends) -> Iterator[Path | None]:
         """Yields the folder to build a stage in, which is finished when the block succeeds; None for a kept stage."""
         if find_damage(final) is None:
-            log.info("found %s", final)
+            if final not in self.named:
+                log.info("found %s", final)
+            self.named.add(final)
             yield None
             return
         final.parent.mkdir(parents=True, exist_ok=True)
@@ -341,6 +358,7 @@ class Stages:
             yield unfinished
             (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
             unfinished.rename(final)
+            self.named.add(final)
 
     def open_cache(
         self,

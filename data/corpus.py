@@ -43,6 +43,8 @@ class Corpus:
     # finds the table of word frequencies that was released with the texts, for CTRLEval; raises InputError, with
     # instructions, if it is missing
     iwf: Callable[[], Path] | None = None
+    # of the training texts; "" where this project does not know it, as for a user's own files
+    licence: str = ""
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -63,6 +63,16 @@ class PublicFile:
 
 DESCRIBED = tomllib.loads(Path(__file__).with_name("public_files.toml").read_text("utf-8"))
 PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **described) for name, described in DESCRIBED.items()}
+
+
+def join_licences(names: Iterable[str]) -> str:
+    """The licences of public files or of all files in public folders, each once.
+
+    >>> join_licences(["commongen_train/", "dialogue/meld.txt"])
+    'MIT; GPL-3.0'
+    """
+    files = [file for name in names for file in PUBLIC_FILES.values() if file.name.startswith(name)]
+    return "; ".join(dict.fromkeys(file.licence for file in files))
 
 
 def git_blob_hash(path: Path) -> str:

@@ -177,10 +177,15 @@ def _find_repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
         return []
     faults: list[str] = []
     first_line: dict[str, int] = {}
+    first_text: dict[str, object] = {}
     for line, record, _, _ in name_records(file, []):
         name = name_number(record.get("id")) or str(line)
-        if isinstance(name, str) and hash(name) in repeated:
-            faults += [fault(file.path, line, problem) for problem in check_id(name, line, first_line)]
+        if not isinstance(name, str) or hash(name) not in repeated:
+            continue
+        text = record.get("text") or record.get("turns")
+        is_same = first_text.setdefault(name, text) == text and "id" in record
+        hint = ": rows by rater, with one text, are for judge agree, which joins and scores them" if is_same else ""
+        faults += [fault(file.path, line, f"{problem}{hint}") for problem in check_id(name, line, first_line)]
     return faults
 
 

@@ -22,7 +22,7 @@ from data.columns import (
     freeze_columns,
     list_ratings,
 )
-from data.formats.recognition import recognise
+from data.formats.recognition import recognise, recognise_chosen
 from data.formats.tool_file import ToolFile, iterate_objects
 from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, order_words
 from data.table_files import DELIMITERS
@@ -120,10 +120,18 @@ class InputFile:
 
     @cached_property
     def tool_file(self) -> ToolFile | None:
-        """What a file of another tool holds; None for one of ours, and where `columns` say how it is read."""
-        if self.columns or self.aligned or self.records is not None:
+        """What a file of another tool holds; None for one of ours, and where `columns` say how it is read.
+
+        Columns may name chosen and rejected answers, which are then read as those of other tools are.
+        """
+        if self.aligned or self.records is not None:
+            return None
+        is_of_pairs = {"chosen", "rejected"} <= {name for name, _ in self.columns}
+        if self.columns and not is_of_pairs:
             return None
         self.check_unchanged()
+        if is_of_pairs:
+            return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns)
         return recognise(self.path, self.split)
 
     @cached_property
@@ -206,27 +214,28 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
     """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
     is_table = file.form in DELIMITERS
     is_typed = file.form in TYPED
+    columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
     seen: dict[str, None] = {}
     for line, record in read_objects(file, faults):
-        if record.keys() <= PLAIN and not (file.columns or is_table or is_typed):
+        if record.keys() <= PLAIN and not (columns or is_table or is_typed):
             yield line, record, {}, []
             continue
-        if not (seen or file.columns) and {"system_a", "system_b"} <= record.keys():
+        if not (seen or columns) and {"system_a", "system_b"} <= record.keys():
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
-            header, is_readable = check_header(file.columns, list(record))
+            header, is_readable = check_header(columns, list(record))
             faults += [fault(file.path, 1, problem) for problem in header]
             if not is_readable:
                 return  # every row would have the same fault
-        record = add_nested(record, file.columns)
+        record = add_nested(record, columns)
         if not seen.keys() >= record.keys():
             seen.update(dict.fromkeys(record))
             problems = count_columns(seen)
             if problems:
                 raise InputError([*faults, fault(file.path, line, problems[0])])
-        yield line, *read_cells(record, file.columns, is_table, is_typed)
+        yield line, *read_cells(record, columns, is_table, is_typed)
     if seen and not is_table:
-        faults += [fault(file.path, 0, problem) for problem in find_absent(file.columns, list(seen))]
+        faults += [fault(file.path, 0, problem) for problem in find_absent(columns, list(seen))]
 
 
 def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -150,9 +150,10 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     """
     file = InputFile.of(path, columns=columns)
     faults: list[str] = []
-    check_names((name for name, _ in file.columns if not name.startswith(JUDGE)), FIELDS, "data.columns of judgements")
     if file.tool_file is not None:
         return _read_tool_file(file.path, file.tool_file)
+    names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
+    check_names(names, FIELDS, "data.columns of judgements")
     rows = read_objects(file, faults)
     if file.form in DELIMITERS:
         rows = ((line, _drop_empty(row)) for line, row in rows)
@@ -283,7 +284,8 @@ def _check_first(
         hint = "give data.outputs=FILE beside judgements, or metric=llm_judge to judge the texts"
         raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
     known = list_first(keys, SHOWN)
-    raise InputError([fault(path, 0, f"{rule} {known}: data.columns.system_a=COLUMN names a column")])
+    hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
+    raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 
 def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[str]:

@@ -31,7 +31,7 @@ from discriminators.vocabulary import (
 from models.batching import read_in_batches
 from models.encoders import load_encoder
 from models.folders import check_folder
-from models.loading import load_weights, tokenizer_fingerprint, weights_fingerprint
+from models.loading import fetch_folder, load_weights, tokenizer_fingerprint, weights_fingerprint
 from models.model import readable_tokens
 
 SETTINGS = "discriminator.json"
@@ -129,8 +129,11 @@ class Discriminator:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "Discriminator":
-        """What `save_pretrained` wrote. Raises InputError for a folder without one or with a broken one."""
-        folder = Path(folder)
+        """What `save_pretrained` wrote, by its folder or hub name.
+
+        Raises InputError for a folder without one or with a broken one, and where there is no such folder.
+        """
+        folder = fetch_folder(folder)
         kept = read_saved(folder, SETTINGS, SavedDiscriminator)
         max_length = kept.pop("max_length")
         arguments = {key: value for key, value in kept.items() if key not in READING}

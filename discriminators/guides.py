@@ -32,7 +32,7 @@ from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST
 from discriminators.vocabulary import Vocabulary
 from models.batching import read_in_batches
-from models.loading import check_tokens, load_tokenizer, load_weights
+from models.loading import check_tokens, fetch_folder, load_tokenizer, load_weights
 from models.model import plain_token_ids
 
 SETTINGS = "guide.json"
@@ -210,8 +210,11 @@ class CausalGuide:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "CausalGuide":
-        """What `save_pretrained` wrote. Raises InputError for a folder without a causal guide or with a broken one."""
-        folder = Path(folder)
+        """What `save_pretrained` wrote, by its folder or hub name.
+
+        Raises InputError for a folder without a causal guide or with a broken one, and where there is no such folder.
+        """
+        folder = fetch_folder(folder)
         settings = read_saved(folder, SETTINGS, SavedGuide)
         network = load_weights(partial(CausalLSTM, **settings), folder / "model.safetensors")
         tokenizer = load_tokenizer(folder / "tokenizer")
@@ -250,8 +253,9 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
 
 
 def load_guide(folder: Path | str, device: str = "cpu") -> CausalGuide | Discriminator:
-    """A trained guide of either kind. Raises InputError for a folder without one."""
+    """A trained guide of either kind, by its folder or hub name. Raises InputError where there is none."""
+    place = fetch_folder(folder)
     for file, kind in ((SETTINGS, CausalGuide), (DISCRIMINATOR, Discriminator)):
-        if (Path(folder) / file).is_file():
-            return kind.from_pretrained(folder, device)
+        if (place / file).is_file():
+            return kind.from_pretrained(place, device)
     raise InputError([f"{folder}: must be the folder of a trained guide, with {SETTINGS} or {DISCRIMINATOR}"])

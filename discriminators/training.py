@@ -1,11 +1,12 @@
 """Training of classifiers (discriminators and guides): cross-entropy, best weights by held-out loss or AUC."""
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -24,8 +25,9 @@ from discriminators.guides import CausalGuide
 from discriminators.segments import Segments, TokenRow, pad_rows, read
 from discriminators.texts import SHORTEST, LabelledText, split_by_group
 from models.batching import Batch, batches_by_budget
-from models.fit import Batches, MakeBatch, Schedule, Training, fit
+from models.fit import BatchDataModule, MakeBatch, Schedule, TrainingModule, fit
 
+TOKEN_BUDGET = 4096  # padded tokens in a training batch
 MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`
 
 log = logging.getLogger(__name__)
@@ -40,7 +42,7 @@ class TrainingSettings(Schedule):
     learning_rate: Positive = 1e-4
     warm_up: Share = 0.1
     # padded tokens in a training batch
-    token_budget: Count = 4096
+    token_budget: Count = TOKEN_BUDGET
     # share of the texts to validate on
     held_out: Fraction = 0.1
     # the weights that are kept are those of the highest held-out `auc` (see `order_by_auc`) or of the lowest held-out
@@ -147,47 +149,92 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
     return found
 
 
-class ClassifierTraining(Training):
-    """A classifier's own network learns in place.
+class LabelledTextDataModule(BatchDataModule):
+    """Labelled texts that a classifier learns and held-out ones, in batches of at most `token_budget` padded tokens.
+
+    Raises ValueError as `read_rows`.
+    """
+
+    def __init__(
+        self,
+        classifier: Discriminator | CausalGuide,
+        train: Sequence[LabelledText],
+        held_out: Sequence[LabelledText],
+        token_budget: int = TOKEN_BUDGET,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.train = read_rows(classifier, train)
+        self.held_out = read_rows(classifier, held_out)
+        self.token_budget = token_budget
+        self.seed = seed
+
+    def train_batches(self, epoch: int) -> list[MakeBatch]:
+        return self.train.batches(self.token_budget, np.random.default_rng((self.seed, epoch)))
+
+    def held_out_batches(self) -> list[MakeBatch]:
+        return self.held_out.batches(self.token_budget)
+
+    @property
+    def per_batch(self) -> float:
+        """Texts, or prefixes, in a training batch on average."""
+        return self.train.per_batch(self.token_budget)
+
+
+class DiscriminatorModule(TrainingModule):
+    """A discriminator, or a guide, whose own network learns in place from a `LabelledTextDataModule`.
 
     A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
     weighs the same, though batches of long texts hold fewer. So does every prefix of a guide, as in OUMG's section 4.2.
     """
 
-    def __init__(
-        self,
-        network: nn.Module,
-        settings: TrainingSettings,
-        train: LabelledRows,
-        held_out: LabelledRows,
-        seed: int,
-        outputs: int = 1,
-    ):
+    def __init__(self, classifier: Discriminator | CausalGuide, settings: TrainingSettings, seed: int = 0) -> None:
         super().__init__(settings, seed)
-        self.network = network
-        self.per_batch = train.per_batch(settings.token_budget)
-        self.prefixes = train.prefixes
-        self.places = max(len(row.ids) for row in held_out.rows) if train.prefixes else 1  # of logits in a text
-        labels = torch.from_numpy(held_out.labels).repeat_interleave(self.places)
-        self.register_buffer("labels", labels, persistent=False)
-        self.register_buffer("found", torch.zeros(len(labels), outputs + 1), persistent=False)
-        self.labels: Tensor
-        self.found: Tensor  # weighted logits at each place of the held-out texts, and the weights
+        self.network = classifier.network
+        labels = classifier.labels if isinstance(classifier, Discriminator) else ()
+        self.outputs = max(1, len(labels))
+        # set by `read_data`
+        self.per_batch = math.nan
+        self.prefixes = False
+        self.places = 1  # of logits in a text
+        self.labels: Tensor  # of each place of the held-out texts
+        self.found: Tensor  # the sum of the weighted logits at each place, and the sum of the weights
 
-    def read(self, part: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def setup(self, stage: str) -> None:
+        """Reads what the loss and the held-out metrics need of the data. Raises TypeError for other data."""
+        if stage == "fit":
+            self.network.train()  # what was loaded is in eval mode, without dropout
+        data: Any = getattr(self.trainer, "datamodule", None)
+        if not isinstance(data, LabelledTextDataModule):
+            raise TypeError(f"a DiscriminatorModule learns from a LabelledTextDataModule, but got {data!r}")
+        self.read_data(data.held_out, data.per_batch)
+
+    def read_data(self, held_out: LabelledRows, per_batch: float) -> None:
+        """Takes the labels of the held-out texts, and the average number of texts or prefixes in a batch."""
+        self.per_batch = per_batch
+        self.prefixes = held_out.prefixes
+        self.places = max(len(row.ids) for row in held_out.rows) if self.prefixes else 1
+        self.labels = torch.from_numpy(held_out.labels).repeat_interleave(self.places)
+
+    def read_logits(self, part: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The logits of some rows, or of all their prefixes, with their labels, weights and places."""
-        logits, mask = self.network(part["ids"], part["mask"]), part["mask"]
-        labels, weights, places = part["labels"], part["weights"], part["texts"] * self.places
+        mask = part["mask"]
+        logits = self.network(part["ids"], mask)
+        labels = part["labels"]
+        weights = part["weights"]
+        places = part["texts"] * self.places
         if not self.prefixes:
             return logits, labels, weights, places
-        at = torch.arange(mask.shape[1], device=mask.device)
-        ends, places = mask & (at >= SHORTEST - 1), places[:, None] + at
-        labels, weights = (each[:, None].expand(ends.shape)[ends] for each in (labels, weights))
-        return logits[ends], labels, weights, places[ends]
+        positions = torch.arange(mask.shape[1], device=mask.device)
+        ends = mask & (positions >= SHORTEST - 1)
+        places = places[:, None] + positions
+        labels = labels[:, None].expand(ends.shape)
+        weights = weights[:, None].expand(ends.shape)
+        return logits[ends], labels[ends], weights[ends], places[ends]
 
     def loss(self, part: Batch) -> Tensor:
         """Cross-entropy summed over texts or prefixes, in nats."""
-        logits, labels, weights, _ = self.read(part)
+        logits, labels, weights, _ = self.read_logits(part)
         return discriminator_loss(logits, labels, weights)
 
     def divisor(self, batch: Batch) -> float:
@@ -211,10 +258,10 @@ class ClassifierTraining(Training):
         return [torch.optim.AdamW(groups, lr=self.schedule.learning_rate)]
 
     def on_validation_epoch_start(self) -> None:
-        self.found.zero_()
+        self.found = torch.zeros(len(self.labels), self.outputs + 1, device=self.device)
 
     def add_held_out(self, part: Batch) -> None:
-        logits, _, weights, places = self.read(part)
+        logits, _, weights, places = self.read_logits(part)
         rows = torch.cat([logits.float().reshape(len(logits), -1), torch.ones_like(weights)[:, None]], dim=1)
         self.found.index_add_(0, places, rows * weights[:, None])
 
@@ -222,7 +269,7 @@ class ClassifierTraining(Training):
         # Summed over processes: a row that two of them read counts twice in both sums, which changes nothing.
         sums = self.trainer.strategy.reduce(self.found, reduce_op="sum")
         was_read = sums[:, -1] > 0  # a text without a window that its pair lacks is not read
-        logits, labels = sums[was_read, :-1] / sums[was_read, -1:], self.labels[was_read]
+        logits, labels = sums[was_read, :-1] / sums[was_read, -1:], self.labels.to(self.device)[was_read]
         if not logits.isfinite().all():
             raise SettingError("held-out logits must be finite, but are not: lower the learning rate")
         values = held_out_metrics(logits.squeeze(-1), labels)
@@ -260,16 +307,10 @@ def train_classifier(
             raise ValueError(
                 f"a classifier of {classes} classes learns labels below {classes}, but a text has {highest}"
             )
-        classifier.network.train()  # what was loaded is in eval mode, without dropout
-        learned, checked = (read_rows(classifier, side) for side in (train, held_out))
-
-        def draw_epoch(epoch: int) -> list[MakeBatch]:
-            return learned.batches(settings.token_budget, np.random.default_rng((seed, epoch)))
-
-        training = ClassifierTraining(classifier.network, settings, learned, checked, seed, len(names) or 1)
-        batches = Batches(draw_epoch, checked.batches(settings.token_budget))
+        data = LabelledTextDataModule(classifier, train, held_out, settings.token_budget, seed)
+        module = DiscriminatorModule(classifier, settings, seed)
         save, monitor = classifier.save_pretrained, MONITORS[settings.keep]
-        fit(training, batches, Path(folder), make_trainer, loggers, save, monitor, max_epochs=settings.epochs)
+        fit(module, data, Path(folder), make_trainer, loggers, save, monitor, max_epochs=settings.epochs)
     return classifier
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from core.signature import MODEL_LIBRARIES, Setting, signature
+from data.corpus import Corpus
 from experiments.contracts import Outcome, Run, Table
 from experiments.training import Trained
 from judge.agreement_tables import tabulate_agreement
@@ -35,7 +36,9 @@ def present(
     files: Sequence[Path] = (),
     drawn: Sequence[ScoredSet] | None = None,
     adversaries: Sequence[ScoredSet] = (),
+    metrics_of: Mapping[str, Sequence[str]] | None = None,
     title: str = "",
+    data: Corpus | None = None,
     synthetic: bool = False,
 ) -> Outcome:
     """The outcome: what every experiment shows of its sets and models, and what it adds.
@@ -47,7 +50,8 @@ def present(
     `models` and `folders` are by name, trained here or not; a figure replaces that of a model; `settings` are for the
     signature. `drawn` are the sets to plot, where these are not all rated ones with all their metrics. `adversaries`
     are damaged texts with the ratings of their originals: their scores are recorded, but agreement with these ratings
-    ought to fall, so that no table or headline of agreement has them.
+    ought to fall, so that no table or headline of agreement has them. `metrics_of` names the metrics that score with
+    a model, for its card. The models learned `data`; `synthetic` says so of texts that are no corpus.
     """
     models = models or {}
     learned = {name: model for name, model in models.items() if model.is_language_model}
@@ -80,7 +84,10 @@ def present(
         | dict(figures or {}),
         files=files,
         title=title,
-        synthetic=synthetic,
+        metrics_of=dict(metrics_of or {}),
+        corpus="" if data is None else data.name,
+        licence="" if data is None else data.licence,
+        synthetic=synthetic or (data is not None and data.synthetic),
     )
 
 
@@ -104,7 +111,9 @@ def _describe_best(rows: Sequence[Agreement]) -> str:
     best = max(metrics, key=lambda row: row.spearman.value)
     rated, shown = f"{best.aspect} of {best.set}", f"spearman {format_cell(best.spearman)}"
     ahead = [row for row in rows if row.metric == CHEAP_CUES and row.spearman.value > best.spearman.value]
-    if best.spearman.low <= 0 or math.isnan(best.spearman.low):
+    if best.spearman.reason:
+        return f"{best.metric} agrees most with {rated} ({shown}), but without an interval: {best.spearman.reason}"
+    if best.spearman.low <= 0:
         return f"No agreement with {rated} is shown (highest: {best.metric}, {shown})"
     if ahead:
         cues = f"Cheap cues alone predict {rated} best (spearman {format_cell(ahead[0].spearman)})"

@@ -1,4 +1,4 @@
-"""A tiny model of each kind on built-in text (`judge models`, `make models`): what the examples and the demo use."""
+"""A tiny model of each kind on built-in text (`+exp=models`, `make models`): what the examples and the demo use."""
 
 from data.corpus import Corpus
 from experiments.cdm.experiment import GENERATIVE, get_negatives, get_pooler, train_discriminators, train_pair

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -18,6 +19,9 @@ from judge.verbs.score import join_signatures
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
+
+if TYPE_CHECKING:
+    from judge.report.outcome import Outcome
 
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
@@ -152,6 +156,12 @@ class Audits(Result):
     """The audits of one metric or of several."""
 
     metrics: Mapping[str, MetricAudit]
+    # files with cards
+    written: tuple[Path, ...] = ()
+
+    def present(self) -> Outcome:
+        is_synthetic = any(each.rated.synthetic for each in self.metrics.values())
+        return replace(super().present(), files=self.written, synthetic=is_synthetic)
 
     @property
     def signature(self) -> str:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from judge.tables import format_cell, format_number
+from judge.tables import format_cell, format_number, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement
 from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
@@ -74,12 +74,25 @@ def note_raters(scored: ScoredSet) -> Iterator[str]:
 def _note_confounded(
     scored: ScoredSet, aspect: str, known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], gap: float, usual: float
 ) -> Iterator[str]:
-    """A note where a rater rated one system more often than another, and raters differ."""
+    """A note where no rater rated two systems, or a rater rated one more often than another, and raters differ."""
     names = np.array(scored.systems or [])
     systems = list(dict.fromkeys(names.tolist()))
-    if len(systems) < 2 or gap <= SEVERE * usual / 2:
+    if len(systems) < 2:
         return
     shares = np.array([known[:, names == system].mean(axis=1) for system in systems])
+    apart_by_rater = [
+        f"{a} and {b}"
+        for (a, of_a), (b, of_b) in combinations(zip(systems, shares > 0, strict=True), 2)
+        if of_a.any() and of_b.any() and not (of_a & of_b).any()
+    ]
+    if apart_by_rater:
+        yield (
+            f"no rater of {aspect} rated texts of both {join_names(apart_by_rater[:3])}: a difference of the two "
+            "cannot be told from one of their raters"
+        )
+        return
+    if gap <= SEVERE * usual / 2:
+        return
     apart = np.ptp(shares, axis=0)
     rater = int(np.argmax(apart))
     if apart[rater] > UNEVEN:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from judge.tables import Result, Row, Table, bound_answer, format_number, join_names, pick, tabulate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
 from meta_eval.systems import UNCOUNTED, Pairs, SystemComparison, SystemMean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Margins = Mapping[str, float]  # by metric
 MEANS = (
@@ -84,6 +88,22 @@ class SystemsCompared(Result):
             by_answer.setdefault(answer, []).append(metric)
         said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
         return (*self.limits, *self._note_chance(), *bound_answer(f"{said[:1].upper()}{said[1:]}."))
+
+    def draw(self) -> dict[str, Figure]:
+        """The differences of the best system and each other one, by metric."""
+        from judge.report.plots import plot_intervals
+
+        plots = {}
+        for name, ranked in self.means.items():
+            best = ranked[0].system
+            gaps = {}
+            for (a, b), pair in self.pairs[name].items():
+                if best == a:
+                    gaps[f"{best} - {b}"] = pair.difference
+                elif best == b:
+                    gaps[f"{best} - {a}"] = pair.difference.negate()
+            plots[name] = gaps, f"difference of mean {name}, best minus other, 95 %"
+        return plot_intervals(plots)
 
     def _note_chance(self) -> Iterator[str]:
         """How often chance alone separates systems where several metrics are tested, each for itself."""

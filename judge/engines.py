@@ -12,18 +12,20 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
 from core.extras import named_extras
 from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
-from core.settings import Count, NonNegative, check
+from core.settings import Count, NonNegative, checked_dataclass
 from core.source import Code, hash_sources
-from data.files import InputFile, iterate_examples
+from data.files import iterate_examples
+from data.input_file import InputFile
 from data.scored import encode_scores
-from judge.metrics import FunctionMetric, build
+from judge.metrics import FunctionMetric, Planned, load_planned
 from meta_eval.scored_set import ScoredSet
 
 if TYPE_CHECKING:
@@ -109,44 +111,52 @@ class LocalEngine:
             yield {name: score_chunk(self.metrics[name], file.source.path, chunk) for name in names}
 
 
+@checked_dataclass
+class Ray:
+    """A pool of Ray actors, each of which holds the metrics."""
+
+    # actors
+    workers: Count = 2
+    # of each actor
+    cpus: NonNegative = 1.0
+    # of each actor; a metric on a GPU needs its own device=cuda too
+    gpus: NonNegative = 0.0
+    # HOST:PORT of a cluster; without one it starts on this machine
+    address: str | None = None
+
+
 class RayEngine:
-    """Scores with Ray Data: a pool of actors, each of which holds the metrics. Needs the extra `ray`.
+    """Scores with Ray Data: a pool of actors (`Ray`). Needs the extra `ray`.
 
     All chunks of the file are in Ray's object store, which spills to disk. If a metric depends on a corpus, the
     actors read the file too, so it must be in a folder that all nodes share. Ray restarts an actor that dies; a chunk
     in which three die ends the run.
 
-    Every one of the `workers` actors builds its own metrics from their configurations, and reserves `cpus` and `gpus`.
-    `address` is the `HOST:PORT` of a cluster; None starts one on this machine.
+    Every actor builds its own metrics from their plans.
 
     Raises SettingError for wrong settings, if ray is not installed, and for a cluster that does not answer.
     """
 
     def __init__(
         self,
-        metrics: Mapping[str, Mapping[str, Any]],
-        workers: int,
-        cpus: float,
-        gpus: float,
-        address: str | None = None,
+        metrics: Mapping[str, Planned],
+        ray: Ray,
     ) -> None:
-        check(Count, workers=workers)
-        check(NonNegative, cpus=cpus, gpus=gpus)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network by default
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         with named_extras():
-            import ray
-            import ray.data
-        if address is not None:
-            check_cluster(address)
-        self.ray, self.metrics, self.workers = ray, metrics, workers
+            library = import_module("ray")
+            import_module("ray.data")
+        if ray.address is not None:
+            check_cluster(ray.address)
+        self.ray, self.metrics, self.workers = library, metrics, ray.workers
         # by metric, once it is prepared: the signature of its scores, and its code as in LocalEngine
         self.signatures: dict[str, str] = {}
         self.code: Mapping[str, Mapping[str, str]] = {}
-        self.resources = {"num_cpus": cpus, "num_gpus": gpus}
-        own = None if address is not None else max(1, round(workers * cpus)) + 1
-        ray.init(
-            address,
+        self.resources = {"num_cpus": ray.cpus, "num_gpus": ray.gpus}
+        own = None if ray.address is not None else max(1, round(ray.workers * ray.cpus)) + 1
+        library.init(
+            ray.address,
             num_cpus=own,
             ignore_reinit_error=True,
             log_to_driver=False,
@@ -154,7 +164,7 @@ class RayEngine:
             logging_level=logging.ERROR,
         )
         logging.getLogger("ray.data").setLevel(logging.ERROR)
-        context = ray.data.DataContext.get_current()
+        context = library.data.DataContext.get_current()
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
 
@@ -198,7 +208,7 @@ class ScoringActor:
     """
 
     def __init__(
-        self, metrics: Mapping[str, Any], signatures: Mapping[str, str], file: InputFile, sha256: str, name: Path
+        self, metrics: Mapping[str, Planned], signatures: Mapping[str, str], file: InputFile, sha256: str, name: Path
     ) -> None:
         self.given, self.signatures, self.name = metrics, signatures, name
         self.read = partial(read_again, file, sha256)
@@ -206,7 +216,7 @@ class ScoringActor:
     @cached_property
     def metrics(self) -> dict[str, Metric]:
         """The metrics. Raises InputError if a file of one has changed."""
-        found = prepare(_build(self.given), self.read)
+        found = prepare(load_all(self.given), self.read)
         changed = [name for name, metric in found.items() if metric.signature != self.signatures[name]]
         if changed:
             rule = "its files and models must stay as they are during a run, but they changed: give the command again"
@@ -222,15 +232,21 @@ class ScoringActor:
         return {"scored": pickle.dumps(found)}
 
 
-def _build(metrics: Mapping[str, Any]) -> dict[str, Metric]:
-    return {name: build(config) for name, config in metrics.items()}
+def load_all(metrics: Mapping[str, Planned]) -> dict[str, Metric]:
+    """The metrics, with their models."""
+    return {name: load_planned(each) for name, each in metrics.items()}
+
+
+def make_engine(metrics: Mapping[str, Planned], ray: Ray | None = None) -> Engine:
+    """What scores the chunks of a file."""
+    return LocalEngine(load_all(metrics)) if ray is None else RayEngine(metrics, ray)
 
 
 def _prepare_local(
-    metrics: Mapping[str, Any], file: InputFile, sha256: str
+    metrics: Mapping[str, Planned], file: InputFile, sha256: str
 ) -> tuple[dict[str, str], Mapping[str, Mapping[str, str]]]:
     """The signatures of the metrics and the hashes of their code."""
-    engine = LocalEngine(_build(metrics))
+    engine = LocalEngine(load_all(metrics))
     return engine.prepare_for(partial(read_again, file, sha256)), engine.code
 
 
@@ -244,5 +260,5 @@ def check_cluster(address: str) -> None:
     except subprocess.TimeoutExpired:
         code = None
     if code != 0:
-        rule = "engine.address must be HOST:PORT of a Ray cluster"
+        rule = "ray.address must be HOST:PORT of a Ray cluster"
         raise SettingError(f"{rule}, but none answers at {address}")

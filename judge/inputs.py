@@ -23,16 +23,17 @@ from meta_eval.scored_set import ScoredSet
 
 Texts = Iterable[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
 Frame = Any  # a DataFrame of pandas
-Source = Path | str | ScoredSet | Texts | Mapping[str, Mapping[str, str]] | Frame
+Source = Path | str | InputFile | ScoredSet | Texts | Mapping[str, Mapping[str, str]] | Frame
 References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
 Columns = Mapping[str, str | Sequence[str]]
+GivenScores = Mapping[str, Path | str | ArrayLike | Sequence[float | None] | Scores]  # by metric
 GIVEN = Path("examples")  # names examples in memory in messages
 RULE = "texts must be in a file, a list, a DataFrame or {system: {input: text}}"
 
 
 def read(
     source: Source,
-    scores: Mapping[str, Path | str | ArrayLike | Sequence[float | None] | Scores] | None = None,
+    scores: GivenScores | None = None,
     references: References | None = None,
     columns: Columns | None = None,
     refuse_scores: bool = False,
@@ -61,17 +62,18 @@ def read(
     [('a', 'q2', 'No.', ('No!',)), ('b', 'q1', 'Maybe.', ('Yes.',))]
     """
     if isinstance(source, ScoredSet):
-        if any(given is not None for given in (scores, references, columns)):
+        if references is not None or columns or scores:
             raise SettingError("a ScoredSet has its scores, references and columns; give none beside it")
         if refuse_scores and source.scores:
             raise SettingError(f"texts to score must have no scores, but have {', '.join(source.scores)}")
         return source
     given = {} if scores is None else dict(scores)
     files: dict[str, Any] = {name: each for name, each in given.items() if isinstance(each, str | Path)}
-    if isinstance(source, str | Path):
+    if isinstance(source, str | Path | InputFile):
         if references is not None:
             raise SettingError("the references of a file stand in its lines; give none beside it")
-        found = read_scored(_check_path(source), files, refuse_scores, columns=columns, levels=levels)
+        path = source if isinstance(source, InputFile) else _check_path(source)
+        found = read_scored(path, files, refuse_scores, columns=columns, levels=levels)
     else:
         named = freeze_columns(columns or {})
         rows = _add_references(_list_rows(source, named), references, dict(named))

@@ -53,29 +53,33 @@ class PlanSettings:
     costs: Annotated[Sequence[NonNegative], Field(min_length=2, max_length=2)] = (1.0, 0.01)
     # how many texts (or pairs) there are to label and to judge
     texts: Count | None = None
-    # without a pilot: the share of texts with the label, and the kappa of judge and people
+    # without a pilot: the share of texts with the label
     rate: Fraction = 0.5
+    # without a pilot: of the judge with people
     kappa: Annotated[float, Field(gt=-1, lt=1)] = 0.6
     # of the judge, or the better metric, with one rater's labels or ratings
     correlation: Annotated[float, Field(gt=-1, lt=1)] = 0.4
-    # the correlation of the two metrics, and of two raters
+    # the correlation of the two metrics with each other
     between_metrics: Annotated[float, Field(gt=-1, lt=1)] = 0.6
+    # the correlation of two raters; between_raters of judge agree estimates it
     between_raters: Fraction = 0.5
-    # without a pilot: the deviation between inputs of the difference of two systems, and of one rater's difference
-    # around this, in points of the rating scale
+    # without a pilot: the standard deviation between inputs of the difference of two systems, in points of the scale
     spread_inputs: NonNegative = 0.5
+    # without a pilot: the standard deviation of one rater's difference around this
     spread_raters: NonNegative = 1.0
     # of correlations, and of mean ratings, to detect
     differences: Several[Positive] = (0.05, 0.1, 0.2)
     # numbers of raters per output
     raters: Several[Count] = (1, 3, 5)
-    # how many metrics, and systems, are compared at once: p-values are adjusted for all pairs of them
+    # how many metrics are compared at once: p-values are adjusted for all pairs of them
     compared_metrics: Annotated[int, Field(ge=2)] = 2
+    # how many systems are compared at once
     compared_systems: Annotated[int, Field(ge=2)] = 2
     # of the two metrics with the ratings
     statistic: Statistic = "spearman"
-    # of the two-sided tests
+    # probability to detect the difference
     power: Fraction = 0.8
+    # of significance, of the two-sided tests
     level: Fraction = 0.05
 
     def __post_init__(self) -> None:

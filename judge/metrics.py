@@ -4,37 +4,146 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
 from core.configs import CONFIGS
-from core.errors import InputError, SettingError, check_names, printable, suggest_similar
+from core.errors import InputError, SettingError, blame_file, check_names, fault, printable, suggest_similar
 from core.example import Example
 from core.extras import named_extras
-from core.scores import Metric, Scores, require
+from core.scores import Field, Metric, Scores, require, required_fields
 from core.selection import score_complete
 from core.signature import signature
 from core.stages import fingerprint
 
 MetricFunction = Callable[..., "ArrayLike | Mapping[str, ArrayLike]"]
+MODELS = ("model", "language_model", "encoder", "amateur", "expert")  # settings that name one, or several
+OWN_NAMES = ("offline", "naive")  # of models that are no folders and no names of the hub
 REQUIRED = "???"  # the value of a setting that has no default
 # The packages of functions that a run's configuration may name; None in Python, where the caller names them
 importable: ContextVar[Collection[str] | None] = ContextVar("importable", default=None)
+AnyMetric: TypeAlias = "str | Metric | MetricFunction | MetricPlan"
+Metrics: TypeAlias = "AnyMetric | Sequence[AnyMetric] | Mapping[str, AnyMetric]"
 
 
-def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False, **settings: Any) -> Metric:
+@dataclass(frozen=True)
+class MetricPlan:
+    """A metric by its complete configuration, before its models are loaded."""
+
+    # as it was named
+    name: str
+    # plain values; `_target_` names the object, also of the objects inside it
+    config: Mapping[str, Any]
+    # how its settings are called in messages: `--metric.` before their names
+    place: str = ""
+
+    @property
+    def requires(self) -> tuple[Field, ...]:
+        """The fields that the metric reads besides the text."""
+        target = resolve_name(self.config["_target_"])
+        return required_fields(getattr(target, "__self__", target), self.config)  # the class of `from_pretrained`
+
+    def build(self) -> Metric:
+        """The metric. Raises SettingError for a wrong value, MissingModelError for a model that does not exist here."""
+        with named_extras(), named_settings(self.place):
+            return build(self.config)
+
+
+@contextmanager
+def named_settings(place: str) -> Iterator[None]:
+    """A SettingError in this block names settings with `place` before them.
+
+    >>> with named_settings("--metric."):
+    ...     raise SettingError("order must be 1, but is 0")
+    Traceback (most recent call last):
+    core.errors.SettingError: --metric.order must be 1, but is 0
+    """
+    try:
+        yield
+    except SettingError as error:
+        if not place:
+            raise
+        said = re.sub(r"^(?=[\w\[\]']+ (?:must|is not a setting) )", place, str(error), flags=re.MULTILINE)
+        raise SettingError(re.sub(r"pass (\w+)=VALUE", rf"pass {place}\1 VALUE", said)) from error
+
+
+Planned = Metric | MetricPlan
+
+
+def plan_metric(
+    metric: AnyMetric,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    network: bool = False,
+    stages: Path | None = None,
+    place: str = "",
+) -> Planned:
+    """The metric of a name or a YAML file with these settings, ready to be built, or a metric as it is.
+
+    `place` is how its settings are called in messages (`MetricPlan.place`). Replies and references that a metric can
+    keep are kept in `stages`. Raises as `load_metric`, but no model is loaded.
+    """
+    given = dict(settings or {})
+    if isinstance(metric, str):
+        config = fill_references(read_config(metric), None if stages is None else str(stages))
+        if not network:
+            os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
+        if holds_names(config, given):  # else the names are the fault, which the metric itself knows
+            check_models({**config, **given})
+        with named_extras(), named_settings(place):
+            plan = MetricPlan(metric, complete_settings(metric, config, given), place)
+        check_targets(plan.config)
+        return plan
+    if inspect.isroutine(metric):
+        return FunctionMetric(metric, given)
+    if isinstance(metric, type) or not isinstance(metric, Metric | MetricPlan):
+        raise SettingError(f"a metric is a name, a metric or a function, but got {printable(repr(metric))}")
+    if given:
+        raise SettingError(f"a metric that was built takes no settings, but got {', '.join(given)}")
+    return metric
+
+
+def holds_names(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a configuration has all settings by name, and its inner objects theirs."""
+    pairs = [(config.get(name), value) for name, value in settings.items()]
+    inner = [(own, value) for own, value in pairs if isinstance(own, Mapping) and isinstance(value, Mapping)]
+    return set(settings) <= set(config) and all(holds_names(own, value) for own, value in inner)
+
+
+def check_models(config: Mapping[str, Any]) -> None:
+    """Raises MissingModelError for a model that is not here, before a library is imported that takes seconds."""
+    if config.get("base_url") is not None or find_spec("torch") is None:
+        return  # an endpoint knows its models; without libraries no model is read
+    named = [config[key] for key in MODELS if key in config]
+    names = [name for each in named for name in (each if isinstance(each, list) else [each])]
+    wanted = [name for name in names if isinstance(name, str) and name not in (*OWN_NAMES, REQUIRED)]
+    if not wanted:
+        return
+    from models.folders import require_model
+
+    for name in wanted:
+        require_model(name)
+
+
+def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) -> Metric:
     """The metric of a name with these settings; other settings are those of `configs/metric/NAME.yaml`.
 
     `metric` may also be a function `f(examples, **settings)` that returns a score per example, or a metric, which is
-    returned as it is. The first call of a process decides whether models may be fetched from the hub (`network`). A
-    mapping changes some settings of an inner object. A value that refers to a run (`${stages_dir}`) is None here.
+    returned as it is; or a YAML file of the same form. The first call of a process decides whether models may be
+    fetched from the hub (`network`). A mapping changes some settings of an inner object. A value that refers to a run
+    (`${stages_dir}`) is None here.
 
     Raises SettingError for an unknown metric, for an unknown or missing setting and for a wrong value;
     MissingModelError for a model that does not exist here.
@@ -42,37 +151,103 @@ def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False,
     >>> load_metric("bleu", order=2).signature.partition("|")[0]
     'bleu2'
     """
-    if isinstance(metric, str):
-        config = read_config(metric)
-        if not network:
-            os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
-        with named_extras():
-            return build(complete_settings(metric, config, settings))
-    if inspect.isroutine(metric):
-        return FunctionMetric(metric, settings)
-    if isinstance(metric, type) or not isinstance(metric, Metric):
-        raise SettingError(f"a metric is a name, a metric or a function, but got {printable(repr(metric))}")
-    if settings:
-        raise SettingError(f"a metric that was built takes no settings, but got {', '.join(settings)}")
-    return metric
+    return load_planned(plan_metric(metric, settings, network=network))
+
+
+def load_planned(planned: Planned) -> Metric:
+    """The metric of a plan, or a metric as it is."""
+    return planned.build() if isinstance(planned, MetricPlan) else planned
+
+
+def plan_metrics(
+    metrics: Metrics, settings: Mapping[str, Any] | None = None, *, network: bool = False, stages: Path | None = None
+) -> dict[str, Planned]:
+    """The metrics by name: the given one, that of a configuration or a function, or the first word of a signature.
+
+    Raises SettingError for settings of several metrics, for a name given twice, and as `plan_metric`.
+    """
+    is_one = isinstance(metrics, str | MetricPlan) or not isinstance(metrics, Sequence | Mapping)
+    several: Sequence[AnyMetric] = [metrics] if is_one else list(metrics)  # pyright: ignore
+    given = dict(settings or {})
+    network = given.pop("network", network)
+    if len(several) > 1 and given:
+        raise SettingError(f"{', '.join(given)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
+    how: dict[str, Any] = {"network": network, "stages": stages}
+    if isinstance(metrics, Mapping):
+        return {name: plan_metric(each, given, **how) for name, each in metrics.items()}
+    found: dict[str, Planned] = {}
+    for each in several:
+        planned = plan_metric(each, given, **how)
+        name = name_metric(each, planned)
+        if name in found:
+            raise SettingError(f"each metric needs a name of its own, but two are called {name}")
+        found[name] = planned
+    return found
+
+
+def name_metric(given: AnyMetric, planned: Planned) -> str:
+    """What a metric is called that was given without a name."""
+    if isinstance(given, str):
+        return short_name(given)
+    if isinstance(planned, MetricPlan):
+        return planned.name
+    return getattr(given, "__name__", planned.signature.partition("|")[0])
+
+
+def short_name(name: str) -> str:
+    """The name of a metric, or of its YAML file.
+
+    >>> short_name("bleu"), short_name("mine/ours.yaml")
+    ('bleu', 'ours')
+    """
+    return Path(name).stem if is_file_name(name) else name
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a metric is named by a YAML file."""
+    return name.endswith((".yaml", ".yml"))
+
+
+def list_names() -> list[str]:
+    """The names of the metrics of this project."""
+    return sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
+
+
+def find_config(name: str) -> Path:
+    """The YAML file of a metric. Raises SettingError for an unknown name, InputError for a file that is not there."""
+    if is_file_name(name):
+        if not Path(name).is_file():
+            raise InputError([fault(name, 0, "no such file")])
+        return Path(name)
+    if name not in (names := list_names()):
+        similar = suggest_similar(name, names)
+        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(names)}")
+    return CONFIGS / "metric" / f"{name}.yaml"
 
 
 def read_config(name: str) -> dict[str, Any]:
-    """The settings of a metric as plain values, with `_target_`; None in place of references. Raises SettingError."""
-    if name not in (names := sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))):
-        similar = suggest_similar(name, names)
-        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(names)}")
-    return _drop_references(yaml.safe_load((CONFIGS / "metric" / f"{name}.yaml").read_text(encoding="utf-8")))
+    """The settings of a metric as plain values, with `_target_`.
+
+    Raises as `find_config`, and InputError for a file that holds no metric.
+    """
+    path = find_config(name)
+    with blame_file(path):
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):
+            raise SettingError("a metric needs _target_: MODULE.CLASS and its settings")
+    return config
 
 
-def _drop_references(node: Any) -> Any:
+def fill_references(node: Any, value: Any) -> Any:
+    """The configuration with a value in place of references to a run: the folder of stages, or None."""
     if isinstance(node, dict):
-        return {key: _drop_references(value) for key, value in node.items()}
-    return None if isinstance(node, str) and "${" in node else node
+        return {key: fill_references(each, value) for key, each in node.items()}
+    return value if isinstance(node, str) and "${" in node else node
 
 
 def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with some settings replaced. Raises SettingError for an unknown setting and a missing one."""
+    check_target(config["_target_"])
     parameters = inspect.signature(resolve_name(config["_target_"])).parameters.values()
     named = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
     check_names(settings, sorted({key for key in config if not key.startswith("_")} | named), name)
@@ -83,6 +258,32 @@ def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[st
     if missing := [key for key, value in found.items() if value == REQUIRED]:
         raise SettingError("\n".join(f"{name} needs {key}: pass {key}=VALUE" for key in missing))
     return found
+
+
+@cache
+def list_targets() -> frozenset[str]:
+    """The objects that the configurations of this project's metrics name."""
+    texts = [file.read_text(encoding="utf-8") for file in (CONFIGS / "metric").glob("*.yaml")]
+    return frozenset(re.findall(r"_target_: *([\w.]+)", "\n".join(texts)))
+
+
+def check_target(target: str) -> None:
+    """Raises SettingError for an object that neither this project's metrics name nor an allowed package holds."""
+    allowed = importable.get() or ()
+    if target not in list_targets() and not any(target.startswith(f"{package}.") for package in allowed):
+        raise SettingError(f"{target} is refused: --allow {target.partition('.')[0]} would trust this package")
+
+
+def check_targets(node: Any) -> None:
+    """Checks every `_target_` in a configuration. Raises SettingError as `check_target`, and for other hidden keys."""
+    if isinstance(node, Mapping):
+        if other := [key for key in node if str(key).startswith("_") and key not in ("_target_", "_convert_")]:
+            raise SettingError(f"{other[0]} is no setting of a metric")
+        if "_target_" in node:
+            check_target(str(node["_target_"]))
+    inner = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
+    for each in inner:
+        check_targets(each)
 
 
 def build(config: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from meta_eval.bootstrap import Estimate
 from meta_eval.labels import SingleAgreement
 from meta_eval.preferences import PreferenceAgreement, Verdicts, position_effect
 from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ALL = "all"
 SYSTEMS = (
@@ -105,6 +109,13 @@ class PreferenceStudy(Result):
             tabulate("The judge", ASKED, self._count_answers()),
         ]
         return [table for table in found if table.rows]
+
+    def draw(self) -> dict[str, Figure]:
+        """The strength of each system."""
+        from judge.report.plots import plot_intervals
+
+        strengths = {each.system: each.strength for each in self.ranking.systems}
+        return plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
 
     def _judge_pairs(self) -> Iterator[Row]:
         """The pairs of systems, each with the verdict of its tests."""

@@ -8,25 +8,27 @@ import pickle
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import IO, Any
 
 from core.errors import InputError, fault
 from core.example import Example
-from core.scores import LOST, CorpusMetric, Field, Metric, Scores, required_fields
+from core.progress import step
+from core.scores import LOST, CorpusMetric, Field, Metric, Scores
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
-from core.stages import Stages
+from core.stages import Stages, fingerprint
 from data.files import iterate_examples, iterate_rows, to_record
 from data.input_file import FileLike, InputFile
 from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
 from judge.engines import Chunk, Engine, list_code, score_all
+from judge.metrics import MetricPlan, Planned
+from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +38,6 @@ FRAME = (iterate_rows, encode_scores)  # the code before and behind the metric t
 SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
-Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 def check_output(path: str, given: FileLike, endings: Sequence[str] = WRITTEN, standard: bool = False) -> Path:
@@ -55,7 +56,7 @@ def check_output(path: str, given: FileLike, endings: Sequence[str] = WRITTEN, s
         raise InputError([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
     read = InputFile.of(given)
     if os.path.realpath(file) in map(os.path.realpath, [read.path, *(path for _, path in read.aligned)]):
-        raise InputError([f"output and data.path must be different files, found {file} for both"])
+        raise InputError([f"output and FILE must be different files, found {file} for both"])
     if not file.parent.is_dir():
         raise InputError([f"output must be in an existing folder, but there is no {file.parent}"])
     probe = file.with_name(f".{file.name}.meta.json.{os.getpid()}.partial")  # the longest name beside it
@@ -95,8 +96,8 @@ class ScorableFile:
         return (example for chunk in self.chunks() for _, example in chunk)
 
 
-def check_scorable(data: FileLike, metrics: Mapping[str, Mapping[str, Any] | Metric], chunk: int) -> ScorableFile:
-    """Reads a whole file, checks it for metrics, or their configurations before models are loaded, and plans chunks.
+def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -> ScorableFile:
+    """Reads a whole file, checks it for metrics before their models are loaded, and plans chunks.
 
     A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
 
@@ -104,7 +105,7 @@ def check_scorable(data: FileLike, metrics: Mapping[str, Mapping[str, Any] | Met
     """
     check(Count, chunk=chunk)
     source = InputFile.of(data)
-    requires = {name: _find_required(config) for name, config in metrics.items()}
+    requires = {name: metric.requires for name, metric in metrics.items()}
     called = {name: "the metric" if len(metrics) == 1 else name for name in metrics}
     first, now = list[Example](), list[tuple[int, Example]]()
     ends, places, faults = [0], [0], dict[str, list[str]]({name: [] for name in metrics})
@@ -137,24 +138,22 @@ def check_scorable(data: FileLike, metrics: Mapping[str, Mapping[str, Any] | Met
         return ScorableFile(source, source.sha256(), tuple(first), tuple(ends[1:]), held, tuple(places))
 
 
-def _suggest_aspects(metric: Mapping[str, Any] | Metric, example: Example) -> str:
+def _suggest_aspects(metric: Planned, example: Example) -> str:
     """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
-    given = metric if isinstance(metric, Mapping) else {}
-    required = {aspect: _find_required({**given, "aspects": [aspect]}) for aspect in given.get("aspects", ())}
+    given = metric.config if isinstance(metric, MetricPlan) else {}
+    required = {aspect: _require_for(metric, aspect) for aspect in given.get("aspects") or ()}
     known = [aspect for aspect, fields in required.items() if describe_missing_fields(example, fields, "") is None]
-    return f"; with the setting aspects=[{','.join(known)}] it needs no more" if known else ""
+    return f"; with the setting aspects={','.join(known)} it needs no more" if known else ""
 
 
-def _find_required(metric: Mapping[str, Any] | Metric) -> tuple[Field, ...]:
-    if not isinstance(metric, Mapping):
+def _require_for(metric: Planned, aspect: str) -> tuple[Field, ...]:
+    """The fields that a metric needs for one of its aspects."""
+    if not isinstance(metric, MetricPlan):
         return metric.requires
-    target = resolve_name(metric["_target_"])
-    return required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
+    return replace(metric, config={**metric.config, "aspects": [aspect]}).requires
 
 
-def keep_scores(
-    file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages, progress: Progress
-) -> dict[str, Path]:
+def keep_scores(file: ScorableFile, engine: Engine, signatures: Mapping[str, str], stages: Stages) -> dict[str, Path]:
     """Scores a file in order, chunk by chunk; returns the stage of each metric.
 
     After a kill the same call continues after the finished chunks, and a call with one more metric computes only this
@@ -164,7 +163,7 @@ def keep_scores(
     names = list(signatures)
 
     def build(folders: Mapping[int, Path]) -> None:
-        score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()}, progress)
+        score_chunks(file, engine, {names[i]: folder for i, folder in folders.items()})
 
     depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
     code = [[*FRAME, engine.code[name]] for name in names]
@@ -173,27 +172,42 @@ def keep_scores(
     return dict(zip(names, stages.get_several(STAGE, depends, build, code=code), strict=True))
 
 
-def add_kept_scores(file: ScoredFile, metrics: Mapping[str, Metric], stages: Stages) -> ScoredFile:
-    """The file with its scores, then those of the metrics, which are kept as `judge score` keeps them.
+def score_set(scored: ScoredSet, metrics: Mapping[str, Metric], stages: Stages | None = None) -> ScoredSet:
+    """The set with its scores, then those of the metrics, kept in `stages` as `judge score` keeps those of a file.
 
     Raises InputError by file and line.
     """
-    found = dict(file.scores)
-    sha256 = file.source.sha256() if metrics else ""
+    found = dict(scored.scores)
     for name, metric in metrics.items():
-        prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
+        with step(f"scoring by {name}", len(scored)) as advance:
+            prepared = metric.with_corpus(scored.examples) if isinstance(metric, CorpusMetric) else metric
+            found[name] = find_scores(scored, prepared, stages)
+            advance(len(scored))
+    return replace(scored, scores=found)
 
-        def build(folder: Path, prepared: Metric = prepared) -> None:
-            line = encode_scores(score_all(file, prepared))
-            (folder / KEPT).write_text(line, encoding="utf-8", newline="\n")
-            mark_lost(folder, LOST in line)
 
-        depends = {"input": sha256, "signature": prepared.signature}
-        code = [*FRAME, *list_code(metric)]
-        stages.reopen(STAGE, depends, code=code, mark=LACKS)
-        kept = stages.get(STAGE, depends, build, code=code)
-        found[name] = Scores.join(list(read_kept(kept)), prepared.signature)
-    return replace(file, scores=found)
+def find_scores(scored: ScoredSet, metric: Metric, stages: Stages | None) -> Scores:
+    """The scores of a set by a metric that is prepared for it; those that are kept are read."""
+    if stages is None:
+        return score_all(scored, metric)
+
+    def build(folder: Path) -> None:
+        line = encode_scores(score_all(scored, metric))
+        (folder / KEPT).write_text(line, encoding="utf-8", newline="\n")
+        mark_lost(folder, LOST in line)
+
+    depends = {"input": identify(scored), "signature": metric.signature}
+    code = [*FRAME, *list_code(metric)]
+    stages.reopen(STAGE, depends, code=code, mark=LACKS)
+    kept = stages.get(STAGE, depends, build, code=code)
+    return Scores.join(list(read_kept(kept)), metric.signature)
+
+
+def identify(scored: ScoredSet) -> str:
+    """What the kept scores of a set depend on: the bytes of its file, or its texts."""
+    if isinstance(scored, ScoredFile):
+        return scored.source.sha256()
+    return fingerprint([to_record(example) for example in scored.examples])
 
 
 def write_scores(file: ScorableFile, kept: Mapping[str, Path], output: Path) -> dict[str, list[Scores]]:
@@ -227,13 +241,13 @@ def read_kept(folder: Path) -> Iterator[Scores]:
         yield from map(decode_scores, lines)
 
 
-def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path], progress: Progress) -> None:
+def score_chunks(file: ScorableFile, engine: Engine, folders: Mapping[str, Path]) -> None:
     """Writes the scores of a file by metric to `folders`; continues where an earlier run stopped.
 
     A chunk is scored by the metrics that have not finished it.
     """
     total, path = file.ends[-1], file.source.path
-    with ExitStack() as held, progress("scoring", total) as advance:
+    with ExitStack() as held, step("scoring", total) as advance:
         rows = {name: held.enter_context((folder / KEPT).open("ab+")) for name, folder in folders.items()}
         done = {name: keep_finished(each, file.ends) for name, each in rows.items()}
         lost = dict.fromkeys(rows, False)

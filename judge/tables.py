@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import IO, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from rich import box, markup
 from rich.cells import cell_len
@@ -24,6 +24,11 @@ from core.errors import SettingError, printable
 from core.extras import named_extras
 from meta_eval.bootstrap import Estimate
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
+
+if TYPE_CHECKING:  # keeps matplotlib out of the start
+    from matplotlib.figure import Figure
+
+    from judge.report.outcome import Outcome
 
 HEADLINE = 300  # characters of the answer that stands on top of a page
 MOST_NAMED = 4  # systems, or groups of them, that a sentence names
@@ -96,12 +101,40 @@ class Table:
         below = [
             f"{join_names(each)} {'are' if each[1:] else 'is'} undefined: {why}" for why, each in undefined.items()
         ]
-        for row in self.rows if columns else ():
-            estimates = [cell for name in columns if isinstance(cell := row.get(name), Estimate) and cell.reason]
-            below += [f"{'–' if _is_undefined(cell) else 'no interval'}: {cell.reason}" for cell in estimates]
-            if (own := row.get("reason")) and own not in (*undefined, collect_reasons(row)):
-                below.append(f"–: {own}")
+        if columns:
+            below += self._explain_gaps(columns)
+            below += self._list_reasons(columns[0], [*undefined])
         return columns, list(dict.fromkeys(below))
+
+    def _explain_gaps(self, columns: Sequence[str]) -> list[str]:
+        """Why cells are dashes or lack an interval: each reason once, with the columns and the rows that have it."""
+        places: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+        for row in self.rows:
+            named = format_cell(row.get(columns[0], ""))
+            for column in columns:
+                cell = row.get(column)
+                if isinstance(cell, Estimate) and cell.reason:
+                    lacking = "no" if _is_undefined(cell) else "no interval of"
+                    lacking_columns, lacking_rows = places.setdefault((lacking, cell.reason), ([], []))
+                    lacking_columns.append(column)
+                    lacking_rows.append(named)
+        all_rows = {format_cell(row.get(columns[0], "")) for row in self.rows}
+        lines: list[str] = []
+        for (lacking, reason), (lacking_columns, lacking_rows) in places.items():
+            measures = join_names([*dict.fromkeys(lacking_columns)])
+            rows = [*dict.fromkeys(lacking_rows)]
+            where = "in any row" if len(rows) == len(all_rows) > 1 else f"for {join_names(rows)}"
+            lines.append(f"{lacking} {measures} {where}: {reason}")
+        return lines
+
+    def _list_reasons(self, first: str, known: Sequence[str]) -> list[str]:
+        """The reasons that rows give for themselves, other than those of their estimates."""
+        lines: list[str] = []
+        for row in self.rows:
+            reason = row.get("reason")
+            if reason and reason not in (*known, collect_reasons(row)):
+                lines.append(f"{format_cell(row.get(first, ''))}: {reason}")
+        return lines
 
     def lay_out(self) -> tuple[list[str], list[str]]:
         """`arrange` for pages; in a wide table names come first, then the verdict; columns of one value are a sentence.
@@ -273,6 +306,16 @@ def drop_columns(widths: Mapping[str, int], excess: int) -> list[str]:
 
 class Result:
     """What a verb returns: its `tables`, `notes` and `signature` are shown by a notebook and given to pandas."""
+
+    def present(self: Any) -> Outcome:
+        """What the terminal and the page show, without plots."""
+        from judge.report.outcome import Outcome
+
+        return Outcome(self.signature, tables=self.tables, notes=self.notes)
+
+    def draw(self) -> Mapping[str, Figure]:
+        """The plots of the page, by name."""
+        return {}
 
     def to_frame(self: Any, title: str | None = None) -> Any:
         """The table of this title, or the first one, as a DataFrame (see `Table.to_frame`).

@@ -12,7 +12,7 @@ from core.scores import Scores
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.chance import measure_correlation_chance, widen_interval
 from meta_eval.correlation import CORRELATIONS
-from meta_eval.cues import FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
+from meta_eval.cues import ARE_CUES, FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Grouping, restrict
 from meta_eval.intervals import USUAL, Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
@@ -119,7 +119,7 @@ def measure_aspect(
     if has_cues:
         metrics = {name: rated.values(name, aspect) for name in rated.scores if name != CHEAP_CUES}
         beyond = agreement_beyond_cues(metrics, rated.ratings(aspect), rated.cues, rated.groups, resampling)
-        beyond[CHEAP_CUES] = Estimate.undefined("these are the cues")
+        beyond[CHEAP_CUES] = Estimate.undefined(ARE_CUES)
     compared = [name for name, found in rated.scores.items() if _is_compared(found, aspect)]
     columns = {name: rated.values(name, aspect) for name in compared if name != CHEAP_CUES}
     by_chance = measure_correlation_chance(columns, rated.ratings(aspect), rated.layout, resampling.seed)

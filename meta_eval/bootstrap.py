@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, stdtrit
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95  # of every interval
@@ -172,11 +171,15 @@ def expand_confidence(units: int) -> float:
     >>> round(expand_confidence(30), 3), round(expand_confidence(1000), 3)
     (0.962, 0.95)
     """
+    from scipy.special import ndtr  # takes longer to import than many runs, which need no interval
+
     return 2 * float(ndtr(t_quantile(units - 1) * math.sqrt(units / (units - 1)))) - 1
 
 
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
     """The quantile of Student's t distribution that bounds an interval; infinite `freedom` is the normal one."""
+    from scipy.special import stdtrit
+
     return float(stdtrit(freedom, (1 + confidence) / 2))
 
 

@@ -17,7 +17,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from core.example import UNSPACED, Example
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, explain_few, number_groups, t_interval
@@ -26,6 +25,8 @@ from meta_eval.grouping import explain_undefined, lay_out
 from meta_eval.intervals import USUAL, Resampling
 
 Parts = tuple[Floats, Floats, Floats]  # scores, ratings and cues of the same texts
+ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
+NOTHING_LEFT = "cheap cues alone determine the scores or the ratings, so nothing is left beyond them"
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 NGRAM = 3  # words of a repeated or copied span
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
@@ -171,7 +172,7 @@ def agreement_beyond_cues(
     the metric agrees with people only as far as a sum of such curves does.
 
     Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than `TEXTS_PER_CUE`
-    texts for each cue, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups.
+    texts for each cue, or where the cues determine the scores or the ratings; no interval below `FEWEST_UNITS` groups.
     Simulated for metrics that are noisy cues, or a curve of one (80 to 700 inputs of 1 to 8 outputs, 9 to 14 cues),
     intervals cover 0 in 90 to 98 %.
     """
@@ -194,7 +195,7 @@ def agreement_beyond_cues(
             return dict(zip(names, correlate_beyond(*parts, weights).T, strict=True))
 
         estimates = bootstrap(beyond, units[kept], resamples=resampling.resamples, seed=resampling.seed)
-        fixed = Estimate.undefined("the cues fix the scores or the ratings")
+        fixed = Estimate.undefined(NOTHING_LEFT)
         found |= {metric: fixed if np.isnan(each.value) else each for metric, each in estimates.items()}
     return {metric: found[metric] for metric in scores}
 
@@ -298,6 +299,8 @@ def _normal_scores(columns: Floats, weights: Floats | None = None) -> Floats:
     total = given.sum(axis=-1)[:, None, None]
     half = 0.5 / total  # values that a resample does not hold have no weight, but must be finite
     ranks = np.stack([average_ranks(column, given) for column in columns.T], axis=-1)
+    from scipy.special import ndtri  # takes longer to import than many runs, which need no cues
+
     found = ndtri(np.clip((ranks - 0.5) / total, half, 1 - half))
     return found[0] if weights is None else found
 

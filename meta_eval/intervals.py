@@ -45,7 +45,9 @@ FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how
 class Resampling:
     """The settings of intervals."""
 
+    # of the inputs, for intervals
     resamples: Count = 1000
+    # of what is drawn
     seed: Seed = 0
 
     @property

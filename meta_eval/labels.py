@@ -176,7 +176,7 @@ def agree_with_single(
         same, n = (sum(int(counted(x, y).sum()) for x, y in pairs) for counted in (np.equal, _both))
         kappa = estimate_kappa(pairs, labels, own, resampling)
         weighted = estimate_kappa(pairs, labels, own, resampling, is_weighted=True)
-        beside = Estimate.undefined("these are the people")
+        beside = Estimate.undefined("the row is the people themselves, with whom judges are compared")
         if each is not None:
             whole = [(person, each) for person in table]
             with_judge = weigh_kappa(whole, labels, layout, is_weighted=by_distance)

@@ -33,6 +33,8 @@ from meta_eval.intervals import mean_over_inputs, score_interval, share_interval
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import count_wins, find_information, fit_strengths
 
+FEWEST_ERRORS = 5  # of a judge on labelled examples, below which others may be of a kind that no label shows
+UNSEEN = 0.25  # of an error that is added then: intervals of a rate of .02 with 50 labels covered .87, and .98 with it
 FEWEST_RATED = 5
 
 
@@ -196,7 +198,8 @@ def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> Powe
     Labels are 1, 0, or 0.5 for a tie, and NaN where there is none; verdicts lie between 0 and 1, and one that is NaN
     says nothing. Both have the shape (n,). Examples of one input may depend on each other: an input counts once, with
     all that is known of it. The estimate lies in [0, 1]; its score interval takes as many labels as it is worth, and
-    needs `FEWEST_UNITS` labelled inputs.
+    needs `FEWEST_UNITS` labelled inputs. Where the judge has few errors on labels, a part
+    of one that no label shows is added.
     """
     y, f = to_columns(labels=labels, verdicts=verdicts)
     known, total = ~np.isnan(y), len(y)
@@ -215,6 +218,8 @@ def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> Powe
         float((each**2).sum()) * own.input_count / (own.input_count - 1)
         for each in (alone, np.bincount(layout.inputs, parts))
     )
+    errors = float(np.abs(y[known] - f[known]).sum())
+    variance += UNSEEN / n**2 if min(errors, n - errors) < FEWEST_ERRORS else 0.0
     drawn = float(y[known].var())
     effective = drawn / variance if drawn > 0 and variance > 0 else math.inf
     share, untied = min(max(value, 0.0), 1.0), float((y[known] != 0.5).mean())

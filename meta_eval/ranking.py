@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,9 +82,9 @@ class Comparison:
             raise ValueError("grouping=all is several comparisons: expand them first")
         return self.grouping
 
-    def expand(self, layout: Layout) -> list[Comparison]:
+    def expand(self, layout: Layout) -> list[Self]:
         """A comparison for each grouping."""
-        groupings = list_groupings(layout) if self.grouping == "all" else [self.grouping]
+        groupings: list[Grouping] = list_groupings(layout) if self.grouping == "all" else [self.one_grouping]
         return [replace(self, grouping=grouping) for grouping in groupings]
 
 

@@ -20,7 +20,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtrc, expit
 
 from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, estimate_from, explain_few, resample
@@ -217,6 +216,8 @@ def measure_fit(given: Preferences, strengths: Floats) -> Fit:
 def _estimate_strengths(given: Preferences, resampling: Resampling) -> tuple[Floats, Floats, str | None]:
     """The strengths of shape (systems,), those of the resamples, and why either is missing, which is then empty."""
     k, (counted, compared) = len(given.systems), count_wins(given)
+    from scipy.sparse.csgraph import connected_components  # with scipy's solvers, which other verbs never need
+
     parts, labels = connected_components(compared, directed=False)
     if parts > 1:
         one, other = (given.systems[int(np.argmax(labels == part))] for part in (0, 1))

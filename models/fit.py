@@ -1,6 +1,7 @@
 """One way to train any model: steps that fit into memory, one schedule, the best weights by held-out data, resumable.
 
-Language models and classifiers subclass `Training` with their loss and hand it to `fit`. The curves of all have
+Language models and classifiers are Lightning modules: they subclass `TrainingModule` with their loss and
+`BatchDataModule` with their batches, for `fit` or for any `pytorch_lightning.Trainer`. The curves of all have
 `train/loss`, which is minimised, and `val/...` for what is measured on held-out data.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.callbacks import LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 from torch import Tensor
@@ -70,7 +71,7 @@ def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> 
     return max(0.0, min(rise, fall, 1.0))
 
 
-class Training(pl.LightningModule):
+class TrainingModule(pl.LightningModule):
     """The steps of a training. A subclass gives the loss, the optimizers and what is measured on held-out data.
 
     A batch that does not fit into memory, or holds more than `token_budget` padded tokens, is read in parts, whose
@@ -217,19 +218,26 @@ def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
     return {**share, "learned": learned}
 
 
-class Batches(pl.LightningDataModule):
-    """The batches of each epoch by its number, and held-out ones; several processes share the rows of each."""
+class BatchDataModule(pl.LightningDataModule):
+    """The training batches of each epoch and held-out ones. Several processes share the rows of each batch.
 
-    def __init__(self, train: Callable[[int], Sequence[MakeBatch]], held_out: Sequence[MakeBatch]) -> None:
-        super().__init__()
-        self.train = train
-        self.held_out = held_out
+    A Trainer of one's own needs `reload_dataloaders_every_n_epochs=1`, so that each epoch has new batches, and on
+    several devices `use_distributed_sampler=False`, because the processes share rows, not batches.
+    """
+
+    def train_batches(self, epoch: int) -> Sequence[MakeBatch]:
+        """The batches of one epoch; the same ones whenever they are asked for."""
+        raise NotImplementedError
+
+    def held_out_batches(self) -> Sequence[MakeBatch]:
+        """The batches that decide which weights are kept."""
+        raise NotImplementedError
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        return self._loader(self.train(self.trainer.current_epoch if self.trainer else 0))
+        return self._loader(self.train_batches(self.trainer.current_epoch if self.trainer else 0))
 
     def val_dataloader(self) -> DataLoader[Batch]:
-        return self._loader(self.held_out)
+        return self._loader(self.held_out_batches())
 
     def _loader(self, batches: Sequence[MakeBatch]) -> DataLoader[Batch]:
         process, processes = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
@@ -353,10 +361,13 @@ def fit(
     which: dict[str, Any] = {"mode": "min" if monitor == "val/loss" else "max", "save_top_k": -1 if every_epoch else 1}
     weights: dict[str, Any] = {"save_weights_only": True, "auto_insert_metric_name": False}
     best = MovableCheckpoint(checkpoints, "epoch_{epoch}", monitor, **which, **weights, **shared)
+    last = MovableCheckpoint(checkpoints, "last", **shared)
     curve = LearningCurve()
+    used_loggers = list(loggers)
+    rates = [LearningRateMonitor("step")] if used_loggers else []  # it refuses a trainer without a logger
     trainer = make_trainer(
-        callbacks=[curve, best, MovableCheckpoint(checkpoints, "last", **shared)],
-        logger=list(loggers),
+        callbacks=[curve, best, last, *rates],
+        logger=used_loggers,
         default_root_dir=folder,
         num_sanity_val_steps=0,
         reload_dataloaders_every_n_epochs=1,

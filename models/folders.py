@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import try_to_load_from_cache
+from huggingface_hub import constants, try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
 from safetensors import SafetensorError, safe_open
 
 from core.errors import InputError, MissingModelError, SettingError, blame_file, fault, format_value
@@ -43,6 +45,20 @@ def find_folder(name: str | Path) -> Path | None:
     except ValueError:  # no name of the hub
         return None
     return next((Path(file).parent for file in cached if isinstance(file, str)), None)
+
+
+def require_model(name: str) -> None:
+    """Raises MissingModelError for a model that is neither here nor asked of the hub, without loading a library."""
+    if Path(name).exists() or find_folder(name) is not None:
+        return
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        what = "there is no such folder, and the model hub has no such names"
+        raise MissingModelError(name, what) from None
+    if constants.HF_HUB_OFFLINE:
+        what = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
+        raise MissingModelError(name, what, fetchable=True)
 
 
 def find_weights(name: str | Path) -> list[Path]:

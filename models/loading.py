@@ -11,12 +11,11 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-import huggingface_hub.constants
 import numpy as np
 import torch
 import transformers.dynamic_module_utils
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -24,7 +23,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, MissingModelError, blame_file
 from core.stages import file_sha256, fingerprint
-from models.folders import check_model_folder, find_folder, find_weight
+from models.folders import check_model_folder, find_folder, find_weight, require_model
 
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
@@ -32,6 +31,7 @@ LARGEST = 1e15  # of a weight: products of larger ones overflow
 SHORTEST = 8  # tokens, special ones included, that a model must read at once
 TRIAL = "Yes: 3 cats, 天 \U0010fffd"  # a text that every tokenizer must read; no vocabulary has its last character
 UNREAD = "pooler."  # of a bare encoder: nothing reads it, and checkpoints that lack one (RoBERTa) get a random one
+DESCRIBING = ("README.md", "LICENSE", ".gitattributes")  # files of a model's folder that change no score
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
 
 # transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
@@ -87,6 +87,23 @@ def load_pretrained(
             raise MissingModelError(str(name), what) from error
         if find_folder(name) is None:
             raise
+        raise _missing(str(name), error) from error
+
+
+FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a folder that this project saved
+
+
+def fetch_folder(name: Path | str) -> Path:
+    """The folder of a model that this project saved, by its place or by its name on the model hub.
+
+    Tensors, JSON and vocabulary are fetched, nothing else. Raises MissingModelError where neither a folder nor a
+    reachable hub has it.
+    """
+    if Path(name).exists():
+        return Path(name)
+    try:
+        return Path(snapshot_download(str(name), allow_patterns=list(FETCHED)))
+    except (HTTPError, OSError, ValueError) as error:
         raise _missing(str(name), error) from error
 
 
@@ -292,17 +309,14 @@ def _missing(name: str, error: BaseException) -> MissingModelError:
     reason = message[0] if message else type(error).__name__
     if Path(name).is_dir():
         return MissingModelError(name, f"the model in this folder cannot be loaded: {reason}")
-    try:
-        validate_repo_id(name)
-    except HFValidationError:
-        return MissingModelError(name, "there is no such folder, and the model hub has no such names")
     folder = find_folder(name)
     if folder is not None:
         has_pickles = any(folder.glob("*.bin"))  # which are never read
         return MissingModelError(name, f"the model in the cache cannot be loaded: {reason}", fetchable=not has_pickles)
-    if huggingface_hub.constants.HF_HUB_OFFLINE:
-        what = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
-        return MissingModelError(name, what, fetchable=True)
+    try:
+        require_model(name)
+    except MissingModelError as missing:
+        return missing
     return MissingModelError(name, f"there is no such folder, and the model hub does not give it: {reason}")
 
 
@@ -344,8 +358,11 @@ def tokenizer_fingerprint(tokenizer: Any) -> str:
 
 
 def folder_fingerprint(folder: Path) -> str:
-    """Sixteen hexadecimal digits that change with any file of a saved model, which is not loaded."""
+    """Sixteen hexadecimal digits that change with any file of a saved model, which is not loaded.
+
+    What only describes it (`DESCRIBING`) does not count.
+    """
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in DESCRIBING):
         digest.update(f"{path.relative_to(folder).as_posix()} {file_sha256(path)}\n".encode())
     return digest.hexdigest()[:16]

@@ -23,7 +23,7 @@ from core.errors import SettingError
 from core.settings import Count, Positive, Share, checked_dataclass
 from models.batching import NOT_LEARNED, Batch, Task
 from models.devices import free_memory
-from models.fit import Batches, MakeBatch, Schedule, Training, fit
+from models.fit import BatchDataModule, MakeBatch, Schedule, TrainingModule, fit
 from models.model import LanguageModel, output_layer_given
 from models.muon import Muon
 
@@ -69,7 +69,7 @@ class LanguageModelSchedule(Schedule):
             raise ValueError("lora trains with AdamW alone, but muon is set: set muon=null")
 
 
-class LanguageModelTraining(Training):
+class LanguageModelModule(TrainingModule):
     """A language model that learns its targets.
 
     `val/discrepancy` is the held-out loss of another model after the same epoch, in `against`, minus its own.
@@ -151,6 +151,37 @@ class LanguageModelTraining(Training):
         return [adam] if self.muon is None else [adam, Muon(hidden, self.muon, weight_decay=decay)]
 
 
+class TaskDataModule(BatchDataModule):
+    """The tasks that a language model learns and the held-out ones, in batches of tasks of similar length."""
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        train: Callable[[int], Sequence[Task]],
+        held_out: Sequence[Task],
+        batch_size: int,
+        seed: int = 0,
+    ) -> None:
+        """`train` gives the tasks of one epoch by a seed."""
+        super().__init__()
+        self.lm = lm
+        self.train = train
+        self.held_out = held_out
+        self.batch_size = batch_size
+        self.seed = seed
+
+    def train_batches(self, epoch: int) -> list[MakeBatch]:
+        seed = self.seed * 100_003 + epoch
+        return self._make_batches(self.train(seed), seed)
+
+    def held_out_batches(self) -> list[MakeBatch]:
+        return self._make_batches(self.held_out)
+
+    def _make_batches(self, tasks: Sequence[Task], shuffle_seed: int | None = None) -> list[MakeBatch]:
+        batches = batches_of_tasks(tasks, self.batch_size, shuffle_seed)
+        return [partial(self.lm.training_batch, batch) for batch in batches]
+
+
 def batches_of_tasks(tasks: Sequence[Task], size: int, shuffle_seed: int | None = None) -> list[list[Task]]:
     """Batches of at most `size` tasks of similar length, the shortest first, or in random order.
 
@@ -223,13 +254,6 @@ def train_language_model(
         lm.model.activation_checkpointing_enable({"use_reentrant": False})
     lm.model.train()
 
-    def make_batches(tasks: Sequence[Task], shuffle_seed: int | None = None) -> list[MakeBatch]:
-        batches = batches_of_tasks(tasks, schedule.batch_size, shuffle_seed)
-        return [partial(lm.training_batch, batch) for batch in batches]
-
-    def draw_epoch(epoch: int) -> list[MakeBatch]:
-        return make_batches(train(seed * 100_003 + epoch), seed * 100_003 + epoch)
-
     def save(folder: Path) -> None:
         if schedule.lora is not None:
             learner.merge_and_unload()
@@ -238,6 +262,7 @@ def train_language_model(
             moved = measure_moves(new_rows, read_new_rows(lm))
             (folder / MOVED).write_text(json.dumps(moved) + "\n", "utf-8")
 
-    training = LanguageModelTraining(learner, schedule, seed, against)
-    batches, monitor = Batches(draw_epoch, make_batches(held_out)), "val/loss" if against is None else "val/discrepancy"
-    fit(training, batches, folder, make_trainer, loggers, save, monitor, every_epoch, max_epochs=schedule.epochs)
+    module = LanguageModelModule(learner, schedule, seed, against)
+    data = TaskDataModule(lm, train, held_out, schedule.batch_size, seed)
+    monitor = "val/loss" if against is None else "val/discrepancy"
+    fit(module, data, folder, make_trainer, loggers, save, monitor, every_epoch, max_epochs=schedule.epochs)

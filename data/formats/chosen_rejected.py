@@ -12,6 +12,7 @@ MESSAGES = layout({"chosen_messages": Any, "rejected_messages": Any}, chosen_mod
 LABELLED = layout({"messages": str | list[Any], "label": bool})
 COMPLETIONS = layout({"completion": str | list[Any], "label": bool})
 PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
+REFERENCES = ("references", "reference")
 TURN = "\n\nAssistant:"
 
 
@@ -23,6 +24,7 @@ def read_pairs(rows: Located, path: Path) -> Rows:
     groups = _name_groups(rows)
     for line, row in rows:
         group = groups[line]
+        of_input = {"group": group, "context": _find_context(row), "references": _find_references(row)}
         suffix = "" if "chosen" in row else "_messages"
         chosen_key = f"chosen{suffix}"
         rejected_key = f"rejected{suffix}"
@@ -31,17 +33,8 @@ def read_pairs(rows: Located, path: Path) -> Rows:
         rejected = _read_side(row, rejected_key, chosen_key, path, line)
         chosen_by_system = _name_answers(chosen_system, chosen)
         rejected_by_system = _name_answers(rejected_system, rejected)
-        context = _find_context(row)
         for system, answer in {**chosen_by_system, **rejected_by_system}.items():
-            yield (
-                line,
-                {
-                    "system": system,
-                    "group": group,
-                    "context": context,
-                    **answer,
-                },
-            )
+            yield line, {"system": system, **of_input, **answer}
         for better, worse in product(chosen_by_system, rejected_by_system):
             yield (
                 line,
@@ -72,6 +65,12 @@ def _find_context(row: Row) -> str | None:
     """The text of the first prompt that says something."""
     texts = (_read_messages(row.get(key)) for key in PROMPTS)
     return next(filter(None, texts), None)
+
+
+def _find_references(row: Row) -> Any:
+    """What the first column of references holds that is not empty."""
+    values = (row.get(key) for key in REFERENCES)
+    return next(filter(None, values), None)
 
 
 def _read_side(

@@ -1,10 +1,12 @@
 """Recognises files of other evaluation tools by what they hold: the keys of rows, of a document, or of a header."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from core.errors import blame_file
+from core.errors import blame_file, check_names, fault
+from data.columns import Columns, add_nested, find_absent
 from data.formats import (
     alpaca_eval,
     arena,
@@ -58,6 +60,33 @@ DOCUMENTS: Sequence[tuple[type[Record], Callable[[Row, Path], ToolFile]]] = (
 def fits(layout: type[Record], row: Row) -> bool:
     """Whether an object has the keys that a layout needs."""
     return all(name in row for name, field in layout.model_fields.items() if field.is_required())
+
+
+def recognise_chosen(path: Path, form: str, columns: Columns) -> ToolFile:
+    """Rows of a chosen and a rejected answer in columns of any name; several columns hold several answers.
+
+    Raises SettingError for a name that such rows do not have, InputError with all faults of the file.
+    """
+    names = (*chosen_rejected.PAIRS.model_fields, "prompt", "id", "references")
+    check_names((name for name, _ in columns), names, "data.columns of chosen and rejected answers")
+    faults: list[str] = []
+    seen: dict[str, None] = {}
+    renamed: list[tuple[int, Row]] = []
+    for line, row in iterate_objects(path, form, faults):
+        nested = add_nested(row, columns)
+        seen |= dict.fromkeys(nested)
+        renamed.append((line, {**row, **dict(_rename(nested, columns))}))
+    faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
+    rows = check_rows(require_none(renamed, faults), path, chosen_rejected.PAIRS)
+    return ToolFile.of("chosen and rejected answers", [*chosen_rejected.read_pairs(rows, path)])
+
+
+def _rename(row: Mapping[str, Any], columns: Columns) -> Iterator[tuple[str, Any]]:
+    """The values of a row by the names that `columns` give them."""
+    for name, keys in columns:
+        values = [row[key] for key in keys if key in row]
+        if values:
+            yield name, values if len(keys) > 1 else values[0]
 
 
 def recognise(path: Path, split: str | None = None) -> ToolFile | None:

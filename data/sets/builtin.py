@@ -22,6 +22,7 @@ from data.corpus import Corpus, Key, split_by
 from meta_eval.scored_set import ScoredSet
 
 Texts: TypeAlias = tuple[Example, ...]
+LICENCE = "MIT"  # that of this project, whose generators write the texts
 
 
 class Source(NamedTuple):
@@ -88,4 +89,11 @@ def builtin_corpus(
     in_order = (texts[:train], texts[train:])
     train_part, held_out_part = in_order if source.in_order else split_by(texts, source.key, held_out, seed)
     sets = (ScoredSet(name, rated_examples, synthetic=True),) if rated_examples else ()
-    return Corpus(name, train_part, held_out_part, sets, synthetic=True)
+    return Corpus(
+        name,
+        train_part,
+        held_out_part,
+        sets,
+        synthetic=True,
+        licence=LICENCE,
+    )

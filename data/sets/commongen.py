@@ -13,7 +13,7 @@ from core.errors import read_all
 from core.example import Example
 from core.settings import Count, check
 from data.corpus import Corpus, refuse_shared, score_published
-from data.download import require_file
+from data.download import join_licences, require_file
 from data.files import load_examples
 from meta_eval.scored_set import ScoredSet
 
@@ -55,6 +55,7 @@ def commongen(
         held_out=tuple(first_references.values()),
         rated=rated,
         synthetic=False,
+        licence=join_licences(["commongen_train/"]),
     )
 
 

@@ -11,7 +11,7 @@ from core.errors import SettingError, format_value, read_all
 from core.example import Example
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
-from data.download import require_file
+from data.download import join_licences, require_file
 from data.files import load_examples
 from data.numeric import parse_number
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
@@ -69,6 +69,7 @@ def ctrleval(
         rated=(rated,),
         synthetic=False,
         iwf=partial(require_file, root, IWF, download),
+        licence=join_licences(["attributes/"]),
     )
 
 

@@ -10,7 +10,7 @@ from core.errors import read_all
 from core.example import Example
 from core.settings import Several, check, one_of
 from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, split_share
-from data.download import find_file, require_file
+from data.download import find_file, join_licences, require_file
 from data.files import load_examples
 from data.records import check_rows, layout
 from data.sentences import split_sentences
@@ -204,12 +204,16 @@ def public_corpus(
     rule = "rated texts (or their references) also occur in the training texts: {}"
     refuse_shared(rule, contents, [fold_text(text.full_text) for text in texts])
     train, held_out = split_share(split_texts, lambda example: example.turns or example.text, held_out_fraction, seed)
+    files = [f"dialogue/{file}." for source in training for file in TRAINING_FILES.get(source, ())]
+    if "roc_stories" in training:
+        files.append("roc_stories/roc_plain.")
     return Corpus(
         name or "+".join(names),
         train=(*train, *whole_texts),
         held_out=(*held_out, *held_out_texts),
         rated=sets,
         synthetic=False,
+        licence=join_licences(files),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.example import Example
 from data.corpus import HELD_OUT_FRACTION, Corpus, split_share
-from data.download import require_file
+from data.download import join_licences, require_file
 from data.files import load_examples
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ def songci(
         held_out,
         rated=(),
         synthetic=False,
+        licence=join_licences(["songci/"]),
     )
 
 

@@ -6,11 +6,11 @@ Every trained model and every sample is a kept stage.
 import json
 import random
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -21,7 +21,8 @@ from cdm import discriminative, negatives
 from cdm.concepts import check_exchangeable, exchange_concepts, find_known
 from cdm.discriminative import POOLINGS, ClassifierPooler, DiscriminativeCDM, MomentumPooling, Steps, find_steps
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
-from cdm.negatives import Negatives, sample_negatives
+from cdm.negatives import Negatives, NegativeSampler, sample_negatives
+from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from core.errors import SettingError
@@ -57,7 +58,7 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         check_exchangeable(chosen, find_known(spell(get_turns(data.train), "normal")))
     trained = train_pair(run, data, plan)
     # refuses turns that the models cannot read, before anything is drawn
-    tokenised = [trained.pair.tokenise(get_turns(each.examples)) for each in data.rated]
+    tokenised = [trained.pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
     sampled = get_negatives(run, trained, data, plan.negatives)
     resampled = get_resampled(run, trained, data, plan)
     learned = {GENERATIVE: sampled, **resampled, **make_ruled(run, trained, data, plan)}
@@ -65,10 +66,10 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         discriminators = train_discriminators(run, learned, plan)
     pooler = get_pooler(run, trained, data, plan.pooler)
     fitted = ClassifierPooler.load(pooler / "pooler.json")
-    find = keep_steps(run, trained)
-    metrics = {**list_generative(discriminators, plan.device), **make_discriminative(trained.pair, fitted, find)}
-    steps = [find(trained.pair, each) for each in tokenised]
-    scored = [score_dialogues(run, *each, metrics, trained.pair) for each in zip(data.rated, steps, strict=True)]
+    metrics = {**list_generative(discriminators, plan.device), **make_discriminative(trained.pair, fitted)}
+    read = [get_steps(run, trained, dialogues) for dialogues in tokenised]
+    steps = [of_set.steps for of_set in read]
+    scored = [score_dialogues(run, *each, metrics, trained.pair) for each in zip(data.rated, read, strict=True)]
     cues = tables.tabulate_cues(learned, get_turns(data.held_out))
     contrasts = [row for each in zip(scored, steps, strict=True) for row in tables.list_contrasts(*each)]
     return present(
@@ -95,8 +96,9 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             "pooler": plan.pooler.negatives,
         },
         folders={"pooler": pooler},
+        metrics_of=list_metrics(discriminators),
         figures=tables.list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
-        synthetic=data.synthetic,
+        data=data,
     )
 
 
@@ -185,12 +187,14 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: Negati
             known = find_known(spell(get_turns(data.train), pair.spelling))
             found = exchange_concepts(pair, chosen, known, settings.sampling, run.seed)
         else:
+            sampler = NegativeSampler.prepare(
+                pair, chosen, settings.strategy, settings.sampling, seed=run.seed, graphs=graphs
+            )
             with run.progress("sampling negatives", len(chosen)) as advance:
-                found = sample_negatives(
-                    pair, chosen, settings.strategy, settings.sampling, run.seed, advance=advance, graphs=graphs
-                )
+                found = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(found, f"model.negatives.strategy is {settings.strategy}", chosen, run.seed, pair.given)
-        (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
+        if run.stages.first:
+            (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
 
     depends = {
         **trained.identity,
@@ -202,7 +206,7 @@ def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: Negati
         "seed": run.seed,
     }
     with run.timed("sampling negatives"):
-        folder = run.stages.get("negatives", depends, build)
+        folder = run.stages.get("negatives", depends, build, together=True)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
 
 
@@ -307,26 +311,39 @@ def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[
     }
 
 
-def keep_steps(run: Run, trained: TrainedPair) -> Callable[..., list[Steps]]:
-    """`find_steps` with its results as kept stages."""
-
-    def find(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
-        def build(folder: Path) -> None:
-            discriminative.save_steps(folder / "steps.npz", find_steps(pair, tokenised, token_budget))
-
-        depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
-        with run.timed("momentum"):
-            folder = run.stages.get("momentum", depends, build)
-            return discriminative.load_steps(folder / "steps.npz")
-
-    return find
+def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[str]]:
+    """The rows of agreement that each trained model scores; the pair and its pooler score those of the momentum."""
+    momentum = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
+    rows: dict[str, Sequence[str]] = {judge.name: [row] for row, judge in discriminators.items()}
+    return {**rows, "amateur": momentum, "expert": momentum, "pooler": ["cdm_discriminative_classifier"]}
 
 
-def make_discriminative(pair: Pair, fitted: ClassifierPooler, find: Callable[..., list[Steps]]) -> dict[str, Metric]:
+class ReadDialogues(NamedTuple):
+    """Rated dialogues as the pair read them, which all poolings share."""
+
+    tokenised: TokenisedDialogues
+    steps: list[Steps]
+
+
+def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> ReadDialogues:
+    """The steps of rated dialogues, a stage."""
+
+    def build(folder: Path) -> None:
+        steps = find_steps_on_all(trained.pair, tokenised, folder, run.trainer)
+        if run.stages.first:
+            discriminative.save_steps(folder / "steps.npz", steps)
+
+    depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
+    with run.timed("momentum"):
+        folder = run.stages.get("momentum", depends, build, together=True)
+        return ReadDialogues(tokenised, discriminative.load_steps(folder / "steps.npz"))
+
+
+def make_discriminative(pair: Pair, fitted: ClassifierPooler) -> dict[str, Metric]:
     """Discriminative CDM by row name, a row for each pooling but that of a refused classifier."""
     return {
         f"cdm_discriminative_{pooling}": DiscriminativeCDM(
-            pair, pooling, fitted if pooling == "classifier" else None, explain=pooling in EXPLAINED, find=find
+            pair, pooling, fitted if pooling == "classifier" else None, explain=pooling in EXPLAINED
         )
         for pooling in POOLINGS
         if not (pooling == "classifier" and fitted.refusal)
@@ -334,21 +351,26 @@ def make_discriminative(pair: Pair, fitted: ClassifierPooler, find: Callable[...
 
 
 def score_dialogues(
-    run: Run, rated: ScoredSet, steps: Sequence[Steps], metrics: Mapping[str, Metric | LoadMetric], pair: Pair
+    run: Run, rated: ScoredSet, read: ReadDialogues, metrics: Mapping[str, Metric | LoadMetric], pair: Pair
 ) -> ScoredSet:
     """One rated set under every metric: both CDM scores, baselines, and published scores."""
     with run.timed(f"scoring {rated.name}"):
-        scores: dict[str, Scores] = {
-            name: (metric() if isinstance(metric, partial) else metric).score(rated.examples)
-            for name, metric in metrics.items()
-        }
+        scores = {name: score_by(metric, rated, read) for name, metric in metrics.items()}
         for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
             line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
-            rows = [getattr(each, name) for each in steps]
-            scores[f"{name}_likelihood"] = to_quality(rows, line, [each.dropped for each in steps])
+            rows = [getattr(steps, name) for steps in read.steps]
+            scores[f"{name}_likelihood"] = to_quality(rows, line, [steps.dropped for steps in read.steps])
         scores["word_count"] = WordCount().score(rated.examples)
         scores |= {f"{metric}_published": found for metric, found in rated.scores.items()}
     return replace(rated, scores=scores)
+
+
+def score_by(metric: Metric | LoadMetric, rated: ScoredSet, read: ReadDialogues) -> Scores:
+    """The scores of a metric; one that is still to be loaded is loaded now."""
+    if isinstance(metric, DiscriminativeCDM):
+        return metric.score_steps(read.tokenised, read.steps)
+    loaded = metric() if isinstance(metric, partial) else metric
+    return loaded.score(rated.examples)
 
 
 def choose_dialogues(data: Corpus, plan: NegativesPlan, seed: int) -> list[tuple[str, ...]]:

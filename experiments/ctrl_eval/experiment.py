@@ -92,7 +92,7 @@ def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, evaluators: Sequence[in
             f"{name} held-out AUC": max(point["val/auc"] for point in model.curve if "val/auc" in point)
             for name, model in discriminators.items()
         },
-        synthetic=data.synthetic,
+        data=data,
     )
 
 

@@ -90,7 +90,7 @@ def mars_story(
             if (kl := mean_kl(reference.augmented for reference in one.references)) is not None
         },
         adversaries=[texts for one in found for texts in one.adversaries.values()],
-        synthetic=data.synthetic,
+        data=data,
     )
 
 

@@ -14,6 +14,7 @@ from core.scores import Scores
 from core.settings import Seed, Several, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from core.stages import fingerprint
+from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
@@ -209,7 +210,7 @@ def compare_systems(
     notes: Sequence[str] = (),
     figures: Mapping[str, float] | None = None,
     settings: Mapping[str, Setting] | None = None,
-    synthetic: bool = False,
+    data: Corpus | None = None,
 ) -> Outcome:
     """A row for each contest and kind of discriminator, beside what a form of OUMG adds.
 
@@ -226,14 +227,14 @@ def compare_systems(
     finding = "; ".join(describe_verdict(each) for each in first)
     return present(
         run,
-        score_origins(first, synthetic),
+        score_origins(first, synthetic=data is not None and data.synthetic),
         {**(models or {}), **judges},
         [Table(title, caption, rows, finding=finding), *further],
         [*notes, *(note for each in found for note in comparison_notes(each))],
         settings=settings,
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
         title=" against ".join(contests[0].systems),
-        synthetic=synthetic,
+        data=data,
     )
 
 

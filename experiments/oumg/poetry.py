@@ -138,7 +138,7 @@ def oumg_poetry(
         further=[score_forms(run, data, shown)],
         notes=notes,
         settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
-        synthetic=data.synthetic,
+        data=data,
     )
 
 
@@ -190,7 +190,7 @@ def guided_poetry(
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
             "perplexity of the unguided poems": estimate_poem_perplexity(songnet, unguided, run.seed).value,
         },
-        synthetic=data.synthetic,
+        data=data,
     )
 
 

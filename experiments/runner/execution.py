@@ -1,81 +1,79 @@
-"""Execution: one run, from its checked configuration to its run folder and exit code."""
+"""Execution: one run, from its composed configuration to its run folder and exit code."""
 
 import errno
 import logging
 import os
-import re
-import time
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from hydra.conf import HydraConf
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import InstantiationException
+from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from core.errors import InputError, MissingModelError, SettingError, printable
+from core.errors import InputError, MissingModelError, SettingError
 from core.extras import named_extras
-from core.settings import Seed, Several, check, one_of
 from core.stages import Stages, check_writable
 from experiments.contracts import Outcome, Run
-from experiments.runner import hardware, terminal
-from experiments.runner.configuration import check_targets, complete_experiment
-from experiments.runner.journal import Journal, journal, quiet_libraries
-from experiments.runner.redaction import redact, redact_leaves
+from experiments.runner import hardware
+from experiments.runner.configuration import build_experiment, name_settings, resolve
+from experiments.runner.journal import quiet_libraries
+from experiments.runner.sweep import name_job, write_job
 from experiments.runner.tracking import NoTracking
-from experiments.runner.trust import COPIES, check_trusted, leaves
-from experiments.runner.words import find_verb, name_extra
-from judge.metrics import importable
-from judge.report import page, results
+from experiments.runner.trust import check_allowed, check_trusted, leaves
+from judge import terminal
+from judge.report import model_cards, page, results
 from judge.tables import Table, literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
-CUES = ("ridge", "none")
-REDACTED = (
-    "signature",
-    "title",
-    "tables",
-    "notes",
-    "figures",
-    "files",
-)  # of an outcome; scored texts, plots and models stay
+EXTRA = "papers"  # of the installation, which brings what experiments need
 
 log = logging.getLogger(__name__)
 
-SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
+
+class Built(NamedTuple):
+    """What a configuration became."""
+
+    # a function of a Run
+    experiment: Any
+    tracking: NoTracking
+    # the plain values of the configuration
+    settings: Mapping[str, Any]
 
 
-def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str] = (), job: str = "") -> int:
-    """Runs the experiment of a resolved configuration; returns the exit code.
-
-    `allow` holds the packages that targets may name besides the objects in configs/ (see `trust`). `job` names a job of
-    a sweep by the settings that vary; it prints one line, because the sweep shows the results of all jobs.
+def execute(config: DictConfig) -> int:
+    """Runs the experiment of a configuration in Hydra's output folder; returns the exit code.
 
     0: success. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
-    2: bad input or settings; nothing is written.
+    2: bad input or settings. A job of a sweep leaves its exit code in its folder.
 
     Raises KeyboardInterrupt for Ctrl-C, even if a library has replaced it by another exception.
     """
-    set_library_defaults(network=config.network)
-    folder = Path(os.path.realpath(config.run_dir))
-    with ExitStack() as held, journal() as kept:
-        held.callback(importable.reset, importable.set(frozenset(allow)))
-        try:
-            hardware.ignore_ranks(config)
-            with named_extras(name_extra(str(OmegaConf.select(config, "experiment._target_")))):
-                _run(config, folder, tuple(overrides), allow, kept, held, job=job)
-        except (Exception, KeyboardInterrupt, SystemExit) as error:
-            return _report_end(error, config, folder, kept, held)
-    return FINE
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    set_library_defaults(network=config.network is True)
+    quiet_libraries()
+    unresolved: Any = OmegaConf.to_container(config)
+    exit_code = FAILED
+    try:
+        with ExitStack() as held, named_extras(EXTRA):
+            exit_code = _run(config, unresolved, folder, held)
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        exit_code = _report_end(error, unresolved, folder)
+    if HydraConfig.get().mode == RunMode.MULTIRUN:
+        write_job(folder, HydraConfig.get(), exit_code)
+    return exit_code
 
 
-def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Journal, held: ExitStack) -> int:
+def _report_end(error: BaseException, unresolved: Mapping[str, Any], folder: Path) -> int:
     """Prints why a run ended early; returns the exit code."""
     while isinstance(error, InstantiationException) and error.__cause__ is not None:
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
@@ -86,36 +84,21 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
     if isinstance(error, SettingError | InputError):
-        terminal.say(_missing_model(error, config) if isinstance(error, MissingModelError) else str(error))
+        terminal.say(_missing_model(error, unresolved) if isinstance(error, MissingModelError) else str(error))
         return BAD_INPUT
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         terminal.say(f"{error.filename}: {error.strerror}")  # no such file can exist
         return BAD_INPUT
-    where = f"the traceback is in {_short(folder)}/run.log"
-    if hardware.is_first_process(config) and not kept.writes:  # the run failed before it began
-        if folder.is_dir() and any(folder.iterdir()):
-            where = f"{_short(folder)} is as it was\n{trace}"
-        else:
-            try:
-                _begin(folder, kept, held)
-            except SettingError as fault:
-                where = str(fault)
     log.error("%s", trace, extra={"unseen": True})  # on the terminal
-    terminal.say_failure(error, where)
+    terminal.say(terminal.describe_failure(error, f"the traceback is in {_short(folder)}/run.log"))
     return FAILED
 
 
-def _missing_model(fault: MissingModelError, config: DictConfig) -> str:
+def _missing_model(fault: MissingModelError, unresolved: Mapping[str, Any]) -> str:
     """The message for a missing model: the settings that name it, and the setting that fetches it."""
-    asked = " and ".join(f"{key}={fault.name}" for key in name_settings(OmegaConf.to_container(config), fault.name))
-    fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
+    asked = " and ".join(f"{key}={fault.name}" for key in name_settings(unresolved, fault.name))
+    fetch = "; network=true fetches it" if fault.fetchable and not unresolved["network"] else ""
     return f"{asked or fault.name}: {fault.what}{fetch}"
-
-
-def name_settings(config: Any, value: str) -> list[str]:
-    """The settings that name this model."""
-    others = (*COPIES, "logger.")  # whose mode may be offline
-    return [key for key, found in leaves(config) if found == value and not key.startswith(others)]
 
 
 def set_library_defaults(network: bool) -> None:
@@ -130,29 +113,39 @@ def set_library_defaults(network: bool) -> None:
         os.environ.setdefault("TQDM_DISABLE", "1")
 
 
-def _run(
-    config: DictConfig,
-    folder: Path,
-    overrides: tuple[str, ...],
-    allow: Collection[str],
-    kept: Journal,
-    held: ExitStack,
-    *,
-    job: str,
-) -> None:
-    started, clock = datetime.now().astimezone(), time.perf_counter()
-    plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
-    experiment, tracking = _build(config, plain, folder, allow)
+def _run(config: DictConfig, unresolved: Mapping[str, Any], folder: Path, held: ExitStack) -> int:
+    """Checks the settings, then runs the experiment; returns the exit code of a dry run, or FINE."""
+    started = datetime.now().astimezone()
+    hydra = HydraConfig.get()
+    settings = resolve(config)
+    check_allowed(settings["allow"], hydra.overrides.task)
+    check_trusted({name: settings[name] for name in ("experiment", "logger", "trainer")}, settings["allow"])
+    if config.dry_run:
+        from experiments.runner.needs import examine
 
-    redacted, first = redact_leaves(plain), hardware.is_first_process(config)
-    written = OmegaConf.to_yaml(OmegaConf.create(redacted))
+        return examine(config, unresolved)
+    hardware.ignore_ranks(config)
+    if hydra.mode == RunMode.MULTIRUN:
+        hardware.refuse_processes(config, hydra.runtime.choices["hydra/launcher"])
+    first = hardware.is_first_process(config)
     if first:
-        _begin(folder, kept, held)
-        (folder / "config.yaml").write_text(written, encoding="utf-8")
-    verb = find_verb(config.name)
-    log.info("%s, seed %d, in %s", verb or config.name, config.seed, _short(folder))
+        held.enter_context(results.claim_folder(folder))
+    _check_paths(settings, folder)
+    built = _build(config, unresolved, settings)
+    if first:
+        results.clear_folder(folder)
+        OmegaConf.save(config, folder / "config.yaml")
+    log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
+    _perform(built, config, folder, started, first=first)
+    return FINE
+
+
+def _perform(built: Built, config: DictConfig, folder: Path, started: datetime, *, first: bool) -> None:
+    """Calls the experiment, and in the first process writes, publishes and prints what it found."""
+    hydra = HydraConfig.get()
+    job = name_job(hydra) if hydra.mode == RunMode.MULTIRUN else ""
     exit_code = FAILED
-    tracking.open(folder, config.name, redacted, first=first, job=redact(job))
+    built.tracking.open(folder, config.name, built.settings, first=first, job=job)
     try:
         with terminal.show_steps() as progress:
             run = Run(
@@ -161,34 +154,58 @@ def _run(
                 stages=Stages(Path(config.stages_dir), first=first),
                 seed=config.seed,
                 trainer=partial(hardware.build_trainer, config.trainer, folder, progress=progress),
-                loggers=tracking.loggers,
+                loggers=built.tracking.loggers,
                 progress=progress,
                 precision=str(config.trainer.precision),
                 cues=config.cues != "none",
             )
-            outcome = experiment(run)
+            outcome = built.experiment(run)
         if not isinstance(outcome, Outcome):
             kind = type(outcome).__name__
             raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
         if first:
             outcome = name_recipe(outcome, config)
-            outcome = replace(outcome, **{name: redact_leaves(getattr(outcome, name)) for name in REDACTED})
-            about = {
-                "experiment": config.name,
-                "verb": verb,
-                "description": redacted["description"],
-                "seed": config.seed,
-                "command": redact_leaves([*terminal.program(), *overrides]),
-                "started": started.isoformat(timespec="seconds"),
-                "seconds": time.perf_counter() - clock,
-                "timings": run.timings,
-            }
-            _deliver(outcome, results.results(outcome, about), written, folder, config.plots)
-            tracking.publish(outcome, folder)
+            about = describe_run(config, run, started)
+            _deliver(outcome, about, config, folder)
+            built.tracking.publish(outcome, folder)
             _summarise(outcome, about["seconds"], folder, job)
         exit_code = FINE
     finally:
-        tracking.close(exit_code)
+        built.tracking.close(exit_code)
+
+
+def describe_run(config: DictConfig, run: Run, started: datetime) -> dict[str, Any]:
+    """What results.json says of a run beside its outcome."""
+    return {
+        "experiment": config.name,
+        "verb": "",
+        "description": config.description,
+        "seed": config.seed,
+        "command": name_command(HydraConfig.get()),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": (datetime.now().astimezone() - started).total_seconds(),
+        "timings": run.timings,
+    }
+
+
+def _build(config: DictConfig, unresolved: Mapping[str, Any], settings: Mapping[str, Any]) -> Built:
+    """Checks the settings and builds the experiment, which reads the input and raises its faults, and the tracking."""
+    results.check_place("stages_dir", Path(config.stages_dir))
+    check_writable("stages_dir", Path(config.stages_dir))
+    hardware.check_devices(settings)
+    hardware.check_trainer(config.trainer)
+    hardware.seed_generators(config.seed)
+    tracking = instantiate(config.logger)
+    experiment = build_experiment(config, unresolved)
+    quiet_libraries()
+    return Built(experiment, tracking, settings)
+
+
+def name_command(hydra: HydraConf) -> list[str]:
+    """The words of a command line that runs this experiment, or this job of a sweep, again."""
+    sources = hydra.runtime.config_sources
+    folders = [f"--config-dir={source.path}" for source in sources if source.provider == "command-line"]
+    return ["python", "experiments/run.py", *folders, *hydra.overrides.task]
 
 
 def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
@@ -200,76 +217,36 @@ def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
     return replace(outcome, signature=signature, notes=[note, *outcome.notes])
 
 
-def _build(
-    config: DictConfig, plain: Mapping[str, Any], folder: Path, allow: Collection[str]
-) -> tuple[Any, NoTracking]:
-    """Checks the settings and builds the experiment, which reads the input and raises its faults, and the tracking."""
-    check(Seed, seed=config.seed)
-    check(one_of(CUES), cues=config.cues)
-    check(Several[one_of(results.ENDINGS)], plots=[*config.plots])
-    check(bool, network=config.network)
-    check_trusted(plain, allow)
-    results.check_run_folder(folder)
-    results.check_place("stages_dir", Path(config.stages_dir))
-    check_writable("stages_dir", Path(config.stages_dir))
-    _check_paths(plain, folder)
-    completed = complete_experiment(plain)  # imports the targets
-    check_targets(plain["logger"], "logger")
-    has_torch = hardware.is_torch_imported()  # without it nothing trains, and nothing waits for Lightning's import
-    if has_torch:
-        check_targets(plain["trainer"], "trainer")
-    quiet_libraries()
-    hardware.check_devices(plain)
-    hardware.seed_generators(config.seed)
-    tracking = instantiate(config.logger)
-    if has_torch:
-        hardware.check_trainer(config.trainer)
-    return instantiate(completed), tracking
-
-
-def _deliver(outcome: Outcome, found: Mapping[str, Any], config: str, folder: Path, endings: Sequence[str]) -> None:
+def _deliver(outcome: Outcome, about: Mapping[str, Any], config: DictConfig, folder: Path) -> None:
     """Writes an outcome into the run folder, results.json last."""
-    results.write_plots(outcome, folder, endings)
+    found = results.results(outcome, about)
+    results.write_plots(outcome, folder, config.plots)
     results.write_models(outcome, folder)
+    model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
     results.write_tables(outcome, folder)
-    page.write_report(outcome, found, config, folder)
+    page.write_report(outcome, found, OmegaConf.to_yaml(config), folder)
     results.write_json(found, folder / "results.json")
 
 
-def _check_paths(config: Mapping[str, Any], folder: Path) -> None:
-    """Raises SettingError for a name that is not UTF-8, and for one of what the run would clear or overwrite."""
-    settings = sorted(leaves(config), key=lambda leaf: leaf[0].startswith(COPIES))  # copies come last
-    for key, value in [*settings, ("the run folder", str(folder))]:
+def _check_paths(settings: Mapping[str, Any], folder: Path) -> None:
+    """Raises SettingError for a setting that names what the run would clear or overwrite."""
+    for key, value in leaves({name: node for name, node in settings.items() if name != "experiment"}):
         if not isinstance(value, str) or not value:
             continue
-        if SURROGATE.search(value):
-            raise SettingError(f"{key}={printable(value)} must be UTF-8 text, found other bytes: rename it")
         path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
-        is_own = key in ("run_dir", "outputs", "the run folder")
-        if not is_own and (path == folder or results.is_cleared(path, folder)):
-            raise SettingError(f"{key}={value} lies where the run clears {_short(folder)}: choose another run_dir")
-
-
-def _begin(folder: Path, kept: Journal, held: ExitStack) -> None:
-    """Takes the run folder until `held` ends, and clears it."""
-    held.enter_context(results.claim_folder(folder))
-    try:
-        results.clear_folder(folder)
-    except OSError as error:
-        raise SettingError(f"cannot write to run_dir: {error}") from error
-    kept.write_to(folder / "run.log")
+        if results.is_cleared(path, folder):
+            where = f"{key}={value} lies where the run clears {_short(folder)}"
+            raise SettingError(f"{where}: choose another hydra.run.dir")
 
 
 def _summarise(outcome: Outcome, seconds: float, folder: Path, job: str) -> None:
-    out = terminal.console(stderr=outcome.printed is not None)
-    if job:
-        out.print(literal(redact(f"{job}: {seconds:.1f} s, {_short(folder)}/report.html")))
-    else:
+    """Prints what a run found; a job of a sweep prints one line, because the sweep shows the results of all jobs."""
+    out = terminal.console()
+    if not job:
         _print_results(outcome, out)
-        out.print(literal(f"{seconds:.1f} s, {_short(folder)}/report.html"))
-    if outcome.printed is not None:
-        terminal.print_file(outcome.printed)
+    start = f"{job}: " if job else ""
+    out.print(literal(f"{start}{seconds:.1f} s, {_short(folder)}/report.html"))
 
 
 def _print_results(outcome: Outcome, out: Console) -> None:

@@ -1,23 +1,17 @@
-"""Hardware and seeds of a run: checks of its devices before anything is loaded, its trainer, and its generators.
-
-Nothing here imports torch or Lightning, which take seconds, for a run that needs neither.
-"""
+"""Hardware and seeds of a run: checks of its devices before anything is loaded, its trainer, and its generators."""
 
 from __future__ import annotations
 
 import math
 import os
-import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from core.errors import SettingError
 from experiments.contracts import Progress
@@ -29,7 +23,7 @@ if TYPE_CHECKING:
     from pytorch_lightning.callbacks import Callback
 
 LOGGED = 5  # batches between points in a logger; with Lightning's 50, a small model has no curve
-TOOLS = "experiments.tools."  # beginning of the targets that train nothing
+CLUSTER = ("slurm", "submitit_slurm")  # launchers that start the processes of a training themselves
 
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
 
@@ -67,14 +61,12 @@ def ignore_ranks(config: DictConfig) -> None:
 
 
 def has_several_processes(config: DictConfig) -> bool:
-    """Whether this run trains, and its trainer has several devices or nodes."""
+    """Whether the trainer has several devices or nodes."""
     return count_processes(config) > 1
 
 
 def count_processes(config: DictConfig) -> int:
-    """The processes of a training of this run; 1 for an experiment that trains nothing."""
-    if str(OmegaConf.select(config, "experiment._target_")).startswith(TOOLS):
-        return 1
+    """The processes of a training of this run."""
     return count_devices(config.trainer) * int(config.trainer.get("num_nodes", 1))
 
 
@@ -90,9 +82,7 @@ def count_devices(trainer: DictConfig) -> int:
 
 
 def count_gpus() -> int:
-    """The GPUs of this machine that CUDA shows, or 1 if there are none; without torch nothing trains."""
-    if find_spec("torch") is None:
-        return 1
+    """The GPUs of this machine that CUDA shows, or 1 if there are none."""
     import torch
 
     return max(1, torch.cuda.device_count())
@@ -144,13 +134,14 @@ def count_steps(progress: Progress) -> Callback:
     )
 
 
-def refuse_processes(config: DictConfig) -> None:
+def refuse_processes(config: DictConfig, launcher: str) -> None:
     """Raises SettingError for a job of a sweep whose trainings take several processes of this machine.
 
-    Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`.
+    Lightning starts the further processes of a training by repeating the command, and that of a sweep has `-m`. A
+    cluster's launcher starts them itself.
     """
     processes = count_processes(config)
-    if processes > 1:
+    if processes > 1 and launcher not in CLUSTER:
         asked = f"trainer.devices={config.trainer.devices} and trainer.num_nodes={config.trainer.get('num_nodes', 1)}"
         raise SettingError(
             f"with -m every job trains in one process, but {asked} ask for {processes}: set trainer.devices=1 "
@@ -181,16 +172,7 @@ def check_trainer(config: DictConfig) -> torch.device:
 
 
 def seed_generators(seed: int) -> None:
-    """Seeds python and numpy, and torch if it is imported already, with its workers of data loaders."""
-    if is_torch_imported():
-        from pytorch_lightning import seed_everything
+    """Seeds python, numpy and torch, with its workers of data loaders."""
+    from pytorch_lightning import seed_everything
 
-        seed_everything(seed, workers=True, verbose=False)
-    else:
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002, libraries draw from the legacy generator
-
-
-def is_torch_imported() -> bool:
-    """Whether this process has imported torch. After the targets of a run are imported: whether it may use a model."""
-    return "torch" in sys.modules
+    seed_everything(seed, workers=True, verbose=False)

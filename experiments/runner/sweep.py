@@ -1,113 +1,73 @@
-"""Sweep: one experiment under many settings (`-m`). Hydra's launchers run the jobs, each in its own run folder."""
+"""Sweep: the jobs of a sweep (`-m`) as one table, which a callback of Hydra makes of their folders."""
 
 import json
-import os
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hydra import initialize_config_dir
-from hydra._internal.callbacks import Callbacks  # has no public name; a launcher needs it
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
-from hydra.types import HydraContext, RunMode
+from hydra.conf import HydraConf
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.runner import terminal
-from experiments.runner.configuration import ROOT, search_path
-from experiments.runner.execution import FAILED, FINE, execute
-from experiments.runner.hardware import refuse_processes
-from experiments.runner.redaction import redact_leaves
-from experiments.runner.terminal import open_streams
-from experiments.runner.words import quote
-from judge.report.joint import Job, join_jobs, name_job, varied_settings
-from judge.report.results import claim_folder, write_json
-from judge.tables import literal
+from judge import terminal
 
-CLUSTER = ("hydra/launcher=slurm", "hydra/launcher=submitit_slurm")  # start the processes of a training themselves
+FINE, FAILED = 0, 1  # exit codes
+JOB = "job.json"  # in the folder of a job: its number, settings and exit code
 KEPT = ("signature", "notes", "figures", "table", "seconds")  # of a job's results.json
 
 
-def run_sweep(
-    jobs: Sequence[Sequence[str]],
-    configs: Sequence[DictConfig],
-    settings: Sequence[str],
-    words: Sequence[str],
-    folders: Sequence[Path],
-    allow: Sequence[str],
-) -> int:
-    """Runs all jobs, prints one table of them and writes sweep.json; returns the worst exit code of a job.
+class JointTable(Callback):
+    """Prints one table of the jobs of a sweep, writes it and sweep.json, and ends with the worst exit code."""
 
-    `jobs` holds the settings of each, `configs` their checked configurations, `settings` those of the sweep with its
-    launcher, and `words` the command line without `-m`.
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Forgets the jobs of an earlier sweep in the same folder."""
+        for file in Path(config.hydra.sweep.dir).rglob(JOB):
+            file.unlink()
 
-    Raises SettingError for a job whose trainings take several processes on this machine.
-    """
-    if not any(setting.startswith(CLUSTER) for setting in settings):
-        for config in configs:
-            refuse_processes(config)
-    folder = Path(os.path.realpath(configs[0].run_dir))
-    options = [word for word in words if word.startswith("--")]
-    varied = varied_settings([split_settings(job) for job in jobs])
-    job = partial(run_job, options=options, allow=allow, varied=varied)
-    places = [folder / str(number) for number in range(len(jobs))]
-    codes: list[int | None] = []
-    lost: Exception | None = None
-    with claim_folder(folder):
-        for place in places:
-            (place / "results.json").unlink(missing_ok=True)
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Joins the jobs. Raises SystemExit with the worst exit code of a job.
+
+        Hydra makes a warning of any other exception of a callback.
+        """
+        folder = Path(config.hydra.sweep.dir).resolve()
         try:
-            codes += launch(jobs, job, settings, folders, folder)
-        except Exception as error:  # a launcher raises its own class when the process of a job dies
-            lost = error
-            codes += [FINE if (place / "results.json").is_file() else None for place in places]
-        ended = [
-            read_job(number, settings, places[number], code)
-            for number, (settings, code) in enumerate(zip(jobs, codes, strict=True))
-            if code is not None
-        ]
-        if ended:
-            command = redact_leaves([*terminal.program(), "-m", *words])
-            write_json({"command": command, "jobs": ended}, folder / "sweep.json")
-            show(ended, folder)
-    if lost is not None:
-        if os.environ.get("HYDRA_FULL_ERROR"):
-            terminal.say("".join(traceback.format_exception(lost)))
-        kept = f"{len(ended)} of {len(jobs)} jobs ended; trained models are kept for the next sweep"
-        terminal.say_failure(lost, kept)
-        return FAILED
-    return max(job["exit_code"] for job in ended)
+            jobs = read_jobs(folder)
+            write_sweep(jobs, list(config.hydra.overrides.task), folder)
+            show(jobs, folder)
+            exit_code = max((job["exit_code"] for job in jobs), default=FAILED)
+        except Exception:
+            terminal.say(traceback.format_exc())
+            exit_code = FAILED
+        raise SystemExit(exit_code)
 
 
-def launch(
-    jobs: Sequence[Sequence[str]],
-    job: Callable[[DictConfig], int],
-    settings: Sequence[str],
-    folders: Sequence[Path],
-    folder: Path,
-) -> list[int]:
-    """Lets Hydra's launcher run the jobs; returns their exit codes. Raises what the launcher raises."""
-    with initialize_config_dir(str(folders[0]), version_base="1.3"):
-        loader = GlobalHydra.instance().config_loader()
-        given = [*settings, *search_path(folders), f"hydra.sweep.dir={quote(str(folder))}"]
-        config = loader.load_configuration(ROOT, given, RunMode.MULTIRUN, from_shell=False)
-        launcher = Plugins.instance().instantiate_launcher(HydraContext(loader, Callbacks()), job, config)
-        return [done.return_value for done in launcher.launch(jobs, initial_job_idx=0)]
+def write_job(folder: Path, hydra: HydraConf, exit_code: int) -> None:
+    """Writes how a job ended into its folder."""
+    settings = split_settings(hydra.overrides.task)
+    job = {"number": hydra.job.num, "settings": settings, "exit_code": exit_code}
+    (folder / JOB).write_text(json.dumps(job) + "\n", encoding="utf-8")
 
 
-def run_job(config: DictConfig, options: Sequence[str], allow: Sequence[str], varied: Sequence[str]) -> int:
-    """Runs one job, which is named by the settings that vary; a Hydra launcher calls it, perhaps in another process."""
-    open_streams()  # in another process
-    hydra = HydraConfig.get()
-    OmegaConf.resolve(config)
-    OmegaConf.update(config, "run_dir", hydra.runtime.output_dir)
-    own = [setting for setting in hydra.overrides.task if not setting.startswith("run_dir=")]
-    name = name_job(split_settings(own), varied) or f"job {hydra.job.num}"
-    return execute(config, [*options, *own], allow, job=name)
+def name_job(hydra: HydraConf) -> str:
+    """The settings of a job that vary in its sweep."""
+    from judge.report import joint  # imports matplotlib, which a start without a run does not need
+
+    named = joint.name_job(split_settings(hydra.overrides.task), list_varied(hydra))
+    return named or f"job {hydra.job.num}"
+
+
+def list_varied(hydra: HydraConf) -> list[str]:
+    """The settings that a sweep varies, by the file that Hydra's sweeper writes."""
+    file = Path(hydra.sweep.dir) / "multirun.yaml"
+    if not file.is_file():  # of another sweeper
+        return []
+    sweep = OmegaConf.load(file).hydra
+    given = OverridesParser.create().parse_overrides(list(sweep.overrides.task))
+    typed = [override.get_key_element().lstrip("+") for override in given if override.is_sweep_override()]
+    return [*typed, *(sweep.sweeper.params or ())]
 
 
 def split_settings(settings: Sequence[str]) -> dict[str, str]:
@@ -120,11 +80,26 @@ def split_settings(settings: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def read_job(number: int, settings: Sequence[str], folder: Path, exit_code: int) -> dict[str, Any]:
+def read_jobs(folder: Path) -> list[dict[str, Any]]:
+    """The jobs below the folder of a sweep in order, with what the results of those that ended well say."""
+    jobs = [read_job(file) for file in folder.rglob(JOB)]
+    return sorted(jobs, key=lambda job: job["number"])
+
+
+def read_job(file: Path) -> dict[str, Any]:
     """What sweep.json says of a job."""
-    job = {"number": number, "settings": split_settings(settings), "folder": str(folder)}
-    found = json.loads((folder / "results.json").read_text("utf-8")) if exit_code == FINE else {}
-    return redact_leaves({**job, "exit_code": exit_code} | {key: found[key] for key in KEPT if key in found})
+    job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
+    if job["exit_code"] != FINE:
+        return job
+    found = json.loads((file.parent / "results.json").read_text("utf-8"))
+    return {**job, **{key: found[key] for key in KEPT if key in found}}
+
+
+def write_sweep(jobs: Sequence[dict[str, Any]], overrides: Sequence[str], folder: Path) -> None:
+    """Writes sweep.json."""
+    from judge.report.results import write_json
+
+    write_json({"command": ["python", "experiments/run.py", "-m", *overrides], "jobs": jobs}, folder / "sweep.json")
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -132,6 +107,9 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
     Writes the table, in several forms, where jobs have different settings.
     """
+    from judge.report.joint import Job, join_jobs
+    from judge.tables import literal
+
     out = terminal.console()
     width = terminal.table_width(out)
     ended = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["exit_code"] == FINE]

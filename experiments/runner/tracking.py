@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingError
 from experiments.contracts import Outcome, Table
-from experiments.runner.redaction import redact, redact_leaves
 from judge.agreement_tables import AGREEMENT
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
@@ -64,7 +62,7 @@ class WandbTracking(NoTracking):
     def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
         if mode not in ("offline", "online", "disabled"):
             raise SettingError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
-        self.settings = {"project": project, "entity": entity, "mode": mode, "tags": redact_leaves(list(tags))}
+        self.settings = {"project": project, "entity": entity, "mode": mode, "tags": list(tags)}
         self.name = ""
         self.run: wandb.Run | None = None
         self.trained: set[str] = set()  # trainings whose curves Lightning sends
@@ -75,13 +73,12 @@ class WandbTracking(NoTracking):
             return
         import wandb
 
-        arguments, sys.argv = sys.argv, redact_leaves(sys.argv)  # W&B records the command
         try:
             self.run = wandb.init(
                 **self.settings,  # pyright: ignore[reportArgumentType]
                 dir=folder,
-                name=redact(f"{name}/{job or folder.name}")[:LONGEST_NAME],
-                group=redact(f"{name}/{folder.parent.name}" if job else name)[:LONGEST_NAME],
+                name=(f"{name}/{job or folder.name}")[:LONGEST_NAME],
+                group=(f"{name}/{folder.parent.name}" if job else name)[:LONGEST_NAME],
                 config=dict(config),
                 settings=wandb.Settings(console="off", silent=True),  # run.log records the output
             )
@@ -90,8 +87,6 @@ class WandbTracking(NoTracking):
                 f"logger.mode={self.settings['mode']} needs a network and a key of W&B, but W&B says: {error}\n"
                 "logger.mode=offline keeps the run in its folder, and `wandb sync` sends it later"
             ) from error
-        finally:
-            sys.argv = arguments
         self.run.define_metric("trainer/global_step")
         self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
 
@@ -168,6 +163,6 @@ def log_training(run: wandb.Run | None, training: str) -> Logger:
         LOGGER_JOIN_CHAR = "/"
 
         def log_hyperparams(self, params: object) -> None:
-            del params  # the run has its whole configuration already, without secrets
+            del params  # the run has its whole configuration already
 
     return TrainingLogger(experiment=run, prefix=training)

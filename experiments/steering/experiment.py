@@ -93,7 +93,7 @@ def guided_text(
             **accuracies,
         },
         files=[samples],
-        synthetic=data.synthetic,
+        data=data,
     )
 
 

@@ -13,6 +13,7 @@ from cdm.discriminative import ClassifierPooler, DiscriminativeCDM
 from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
 from core.scores import Metric
+from core.selection import has_field
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from data.scored import read_scored
@@ -23,6 +24,7 @@ from judge.report.explanations import Line, read_explanation
 from mars.metric import MARS
 from meta_eval.scored_set import ScoredSet
 
+JUDGE = "judge of "  # how the name of a judge of a label begins
 SCALES = {  # what the number of a metric says, by the beginning of its name
     "word count": "words; says nothing about quality",
     "ROUGE-L": "0 to 1; 1 = the words of a reference, in order",
@@ -78,8 +80,22 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
             found[f"CDM, generative ({name})"] = DiscriminatorScore(discriminator, dialogues=True, explain=True)
     for folder in sorted(models.glob("judge_*")):
         judge = DiscriminatorScore.from_pretrained(folder, device, explain=True)
-        found[f"judge of {folder.name.removeprefix('judge_')}"] = judge
+        found[f"{JUDGE}{folder.name.removeprefix('judge_')}"] = judge
     return found
+
+
+def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:
+    """The metrics that can say something about an example: not those of another label, nor of texts for a dialogue."""
+    return [name for name, metric in metrics.items() if fits(name, metric, example)]
+
+
+def fits(name: str, metric: Metric, example: Example) -> bool:
+    """Whether an example has what a metric reads, and a judge is one of its label."""
+    if name.startswith(JUDGE):
+        return name == f"{JUDGE}{example.label}"
+    if example.turns and name.startswith("CTRLEval"):
+        return False
+    return all(has_field(example, field) for field in metric.requires)
 
 
 def judge_by(name: str, metric: Metric, example: Example) -> Judgement:

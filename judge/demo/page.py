@@ -12,13 +12,16 @@ from gradio import themes
 from core.errors import InputError, SettingError
 from core.example import Example
 from data.scored import read_scored
-from judge.demo.judging import check_length, judge_by, make_example, read_outputs
+from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
+from judge.demo.judging import check_length, judge_by, list_fitting, make_example, read_outputs
 from judge.demo.serving import guard, refuse_unknown_function
 from judge.demo.settings import DemoModels, DemoSettings
 from judge.demo.views import show_candidates, show_judgements
 from judge.tables import shorten
 from judge.verbs.compare import compare
 from judge.verbs.steer import SteeredText, write_steps
+from models.causal import CausalLM
 from oumg.generation import WrittenToken
 
 SIDES = ("guided", "unguided")
@@ -27,21 +30,24 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SHADES = {"likelier": "#58a8e0", "less likely": "#f28a3c"}  # colour-blind people tell them apart
 WAITING = 32  # requests that wait, at most
 MOVED = 0.1  # nats, from which a token is coloured
+STRENGTH, SEED, OPENING = 4.0, 0, 30  # alpha, seed and new tokens of the text on which the page opens
 PROMPT, PROMPTS = "The food", ("Yesterday my sister and I", "On Friday I")  # shown at first, and to click
 SOURCES = ("texts", "dialogues", "summaries")
 CLICKED, BEGINNING = 3, 24  # examples of each file, and the characters by which they are named
 INTRODUCTION = (
-    "<b>Steer</b> a language model token by token, <b>judge</b> a text, <b>compare</b> systems: four papers (CDM, "
-    "CTRLEval, MARS, OUMG) and the usual metrics, to try by hand. docs/demo.md explains the page."
+    "Four papers on judging generated text (CDM, CTRLEval, MARS, OUMG) and the usual metrics, to try by hand."
 )
-COMPARED = (
-    "The outputs of several systems for the same inputs, as JSONL, CSV or TSV. One file: a line such as "
+STEERED = "Continues a prompt twice: with a guide that makes the tokens of a label likelier, and without it."
+JUDGED = "Scores one text by the papers' metrics and the usual ones, and shows which of its parts speak for it."
+COMPARED = "Says which system is better on the same inputs, by a metric and by the ratings in the file."
+FILES = (
+    "JSONL, CSV or TSV. One file: a line such as "
     '`{"system": "new", "group": "input 1", "text": "An output."}` for each output. Or a file for each system: outputs '
     "of one `group` belong together, or without groups those in the same position."
 )
 NO_MODELS = (
     "There are no models for this in `{folder}`. `make models` trains a tiny one of each kind in minutes; "
-    "`demo.models=RUN/models` takes those of a run."
+    "`--models RUN/models` takes those of a run."
 )
 
 
@@ -93,7 +99,8 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
 
 
 def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
-    """Continues a prompt with and without guidance."""
+    """Continues a prompt with and without guidance; the page opens on one that is already written."""
+    gr.Markdown(STEERED)
     lm = models.generator
     if lm is None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
@@ -103,23 +110,30 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     prompt = gr.Textbox(PROMPT, label="prompt", max_length=settings.characters, lines=2)
     with gr.Row():
         label = gr.Dropdown(labels, value=labels[-1], label="label to steer to")
-        seed = gr.Number(0, label="seed", precision=0, minimum=0, maximum=2**31)
+        seed = gr.Number(SEED, label="seed", precision=0, minimum=0, maximum=2**31)
     with gr.Row():
-        strength = gr.Slider(0, 10, 4, step=0.5, label="strength (alpha)", info="0 is no guidance")
+        strength = gr.Slider(0, 10, STRENGTH, step=0.5, label="strength (alpha)", info="0 is no guidance")
         k = gr.Slider(2, most, min(32, most), step=1, label="k", info="candidates for each token")
-        tokens = gr.Slider(1, longest, min(30, longest), step=1, label="new tokens", info="at most")
+        tokens = gr.Slider(1, longest, min(OPENING, longest), step=1, label="new tokens", info="at most")
     examples = [[start, side] for start, side in zip(cycle(PROMPTS), labels)]
     named = [f"{start} … ({side})" for start, side in examples]
     gr.Examples(examples, [prompt, label], example_labels=named, label="examples to click")
     with gr.Row():
         write, stop = gr.Button("Write", variant="primary"), gr.Button("Stop")
+    opening = write_opening(lm, models.guides[labels[-1]], min(OPENING, longest), min(32, most))
     with gr.Row():
         views = [
-            gr.HighlightedText(label=side, color_map=SHADES, show_legend=side == "guided", show_inline_category=False)
+            gr.HighlightedText(
+                shade_side(opening, side),
+                label=side,
+                color_map=SHADES,
+                show_legend=side == "guided",
+                show_inline_category=False,
+            )
             for side in SIDES
         ]
     gr.Markdown("Click on a token to see its candidates. A colour says whether guidance made it likelier.")
-    shown, state = gr.HTML(elem_classes="result"), gr.State(SteeredText(""))
+    shown, state = gr.HTML(elem_classes="result"), gr.State(opening)
 
     def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
         try:
@@ -128,8 +142,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
                 raise SettingError(f"label must be one of {', '.join(labels)}, but is {label!r}")
             asked = (lm, models.guides[label], prompt, float(strength), int(k), int(tokens), int(seed))
             for found in write_steps(*asked, rule="normalised"):
-                sides = ([(found.prompt, None), *map(shade, getattr(found, side))] for side in SIDES)
-                yield (*sides, found, "")
+                yield (*(shade_side(found, side) for side in SIDES), found, "")
         except (InputError, SettingError) as fault:
             yield [], [], SteeredText(""), show_fault(fault)
 
@@ -147,6 +160,17 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         view.select(on_select(side), state, shown, show_progress="hidden")
 
 
+def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int, k: int) -> SteeredText:
+    """What the page shows before anybody clicks: the first prompt, continued with the settings of the page."""
+    *_, written = write_steps(lm, guide, PROMPT, STRENGTH, k, tokens, SEED, rule="normalised")
+    return written
+
+
+def shade_side(text: SteeredText, side: str) -> list[tuple[str, str | float | None]]:
+    """The prompt and the tokens of the `guided` or `unguided` text with their shades."""
+    return [(text.prompt, None), *map(shade, getattr(text, side))]
+
+
 def shade(token: WrittenToken) -> tuple[str, str | None]:
     """The text of a token and its shade; None for a token that guidance hardly moved."""
     return token.text, None if abs(token.moved) < MOVED else "likelier" if token.moved > 0 else "less likely"
@@ -154,6 +178,7 @@ def shade(token: WrittenToken) -> tuple[str, str | None]:
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Scores one text by the chosen metrics; one that lacks something says so."""
+    gr.Markdown(JUDGED)
     examples = [(name, e) for name in SOURCES for e in read_scored(EXAMPLES / f"{name}.jsonl").examples[:CLICKED]]
     first, most = examples[0][1], settings.characters
     info = "one turn on each line for a dialogue"
@@ -165,14 +190,14 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     with gr.Row():
         references = gr.Textbox("", label="references", max_length=most, lines=3, info="one on each line")
         context = gr.Textbox("", label="context", max_length=most, lines=3, info="what the text sums up or answers")
+    chosen = gr.CheckboxGroup(
+        list(models.metrics), value=list_fitting(models.metrics, first), label="metrics", render=False
+    )
     fields = [text, is_dialogue, prefix, label, references, context]
-    clicked = [
-        [e.full_text, bool(e.turns), e.prefix or "", e.label or "", "\n".join(e.references or ()), e.context or ""]
-        for _, e in examples
-    ]
+    clicked = [[*list_fields(example), list_fitting(models.metrics, example)] for _, example in examples]
     named = [name_example(name, example) for name, example in examples]
-    gr.Examples(clicked, fields, example_labels=named, label="examples to click")
-    chosen = gr.CheckboxGroup(list(models.metrics), value=list(models.metrics), label="metrics")
+    gr.Examples(clicked, [*fields, chosen], example_labels=named, label="examples to click")
+    chosen.render()
     if len(models.metrics) <= 3:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
     score = gr.Button("Score", variant="primary")
@@ -192,6 +217,19 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     score.click(on_score, [*fields, chosen], shown)
 
 
+def list_fields(example: Example) -> list[str | bool]:
+    """What the fields of the form hold for an example, in their order."""
+    references = "\n".join(example.references or ())
+    return [
+        example.full_text,
+        bool(example.turns),
+        example.prefix or "",
+        example.label or "",
+        references,
+        example.context or "",
+    ]
+
+
 def name_example(source: str, example: Example) -> str:
     """The button of an example; its id tells it from one that begins alike."""
     return f"{source} {example.id}: {shorten(' '.join(example.full_text.split()), BEGINNING)}"
@@ -200,6 +238,7 @@ def name_example(source: str, example: Example) -> str:
 def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     """Compares the systems of one file, or of a file for each."""
     gr.Markdown(COMPARED)
+    gr.Markdown(FILES)
     types = [".jsonl", ".csv", ".tsv"]
     files = gr.File(label="one file, or one for each system", file_count="multiple", file_types=types, height=140)
     named = ["summaries of ten articles by two systems"]

@@ -20,9 +20,9 @@ GENERATOR, GUIDE = "generator", "guide_"  # folders of models
 class DemoSettings:
     """Where the page is served and what it accepts."""
 
-    models: Text  # a folder of models
+    models: Text = "outputs/tiny/models"  # those of `make models`, or RUN/models of any run
     host: Text = "127.0.0.1"  # where to listen; 127.0.0.1 is this machine alone
-    port: Count = 7860
+    port: Count = 7860  # where to listen on it
     # further names and addresses by which other machines reach the page; no other is answered
     hosts: Sequence[Text] = ()
     characters: Count = 2000  # of a text, at most
@@ -37,8 +37,8 @@ class DemoSettings:
     def __post_init__(self) -> None:
         if self.host in EVERYWHERE and not self.hosts:
             raise ValueError(
-                f"demo.hosts must name how other machines reach the page with demo.host={self.host}, as in "
-                "demo.hosts=[lab.example,10.0.0.5]"
+                f"hosts must name how other machines reach the page with host={self.host}, as in "
+                "hosts=lab.example,10.0.0.5"
             )
 
     @property

@@ -31,6 +31,11 @@ class Outcome:
     plots: Mapping[str, Figure] = field(default_factory=dict)
     # folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`
     models: Mapping[str, Path] = field(default_factory=dict)
+    # the metrics of the table of agreement that score with a model, by the name of the model
+    metrics_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # the name of the texts that the models learned, and their licence; "" where there are none or it is not known
+    corpus: str = ""
+    licence: str = ""
     # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
     # warnings, shown with every table

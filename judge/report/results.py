@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
-from stat import S_ISDIR
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from core.errors import SettingError
 from core.notes import TINY, write_note
-from core.stages import FILES, fingerprint
+from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
 from judge.report.outcome import Outcome
 
@@ -31,7 +30,7 @@ LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy"
 LONGEST_NAME = 200  # bytes
 ENDINGS = ("png", "svg", "pdf")  # of plots
 MARK = ".run"  # marks the folder of a run or a sweep; who writes into the folder holds a lock on this file
-WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models")
+WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "plots", "tables", "models")
 
 
 def to_json(value: Any) -> Any:
@@ -104,46 +103,34 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
-def check_place(setting: str, folder: Path) -> None:
-    """Raises SettingError where no folder can be: below a file, behind a ring of links, under too long a name."""
-    try:
-        found = folder.stat()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
-    if not S_ISDIR(found.st_mode):
-        raise SettingError(f"{setting} must be a folder, but {folder} is none")
-
-
-def check_run_folder(folder: Path) -> None:
+def check_run_folder(folder: Path, setting: str = "hydra.run.dir") -> None:
     """Raises SettingError unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
-    check_place("run_dir", folder)
+    check_place(setting, folder)
     mark = folder / MARK
     is_ours = folder.is_dir() and (not any(folder.iterdir()) or (mark.is_file() and not mark.is_symlink()))
     if not is_ours and os.path.lexists(folder):
-        rule = f"run_dir must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
+        rule = f"{setting} must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
         raise SettingError(f"{rule}, but is {folder}")
 
 
 @contextmanager
-def claim_folder(folder: Path) -> Iterator[None]:
+def claim_folder(folder: Path, setting: str = "hydra.run.dir") -> Iterator[None]:
     """Creates the folder of a run or a sweep, or takes that of an earlier one, for one process at a time.
 
     Raises SettingError for a folder that is not a run's (`check_run_folder`), that another run writes into, or that
     cannot be written to.
     """
-    check_run_folder(folder)
+    check_run_folder(folder, setting)
     lock = FileLock(folder / MARK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
         raise SettingError(
-            f"another run writes into run_dir={folder}: wait until it ends, or name another folder"
+            f"another run writes into {setting}={folder}: wait until it ends, or name another folder"
         ) from error
     except OSError as error:
-        raise SettingError(f"cannot write to run_dir: {error}") from error
+        raise SettingError(f"cannot write to {setting}: {error}") from error
     try:
         yield
     finally:
@@ -151,7 +138,7 @@ def claim_folder(folder: Path) -> Iterator[None]:
 
 
 def clear_folder(folder: Path) -> None:
-    """Deletes the outputs of an earlier run from its folder. Kept stages are not in it."""
+    """Deletes the outputs of an earlier run from its folder. Its log and kept stages stay."""
     for name in WRITTEN:
         path = folder / name
         if path.is_dir() and not path.is_symlink():

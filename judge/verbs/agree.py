@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
 from core.example import hint_column
 from core.signature import join_settings
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
-from judge.inputs import Columns, Source, read
+from judge.inputs import Columns, GivenScores, Source, read
 from judge.labelling import Labelling, LabelStudy, study_labels
+from judge.metrics import Metrics, plan_metrics
 from judge.tables import Result, Table, bound_answer, format_cell, join_names, pick, tabulate
-from judge.verbs.score import Metrics, add_scores, collect_notes, note_empty
+from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.chance import widen_interval
 from meta_eval.grouping import lay_out
@@ -31,6 +35,11 @@ from meta_eval.ranking import (
 )
 from meta_eval.raters import Kind, correct_agreement
 from meta_eval.scored_set import ScoredSet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from judge.report.outcome import Outcome
 
 PAIR_CELLS = ("aspect", "statistic", "grouping", "metric_a", "metric_b", "better")
 PAIR_CELLS += ("n", "difference", "p_value", "reason")
@@ -83,22 +92,42 @@ class MetricStudy(Result):
         ]
         return [table for table in found if table.rows]
 
+    def present(self) -> Outcome:
+        return replace(super().present(), scored=[self.scored])
+
+    def draw(self) -> dict[str, Figure]:
+        """The agreement of each metric, by ranking, and the scores against the ratings of each aspect."""
+        from judge.report.plots import plot_intervals, scores_against_ratings
+
+        intervals = {}
+        for ranking in self.rankings:
+            how = ranking.comparison
+            title = f"{how.statistic} with {ranking.aspect} ({how.one_grouping}), 95 % over inputs"
+            intervals[f"{how.statistic}_{ranking.aspect}_{how.one_grouping}"] = ranking.agreement, title
+        against = {f"scores_{aspect}": scores_against_ratings(self.scored, aspect) for aspect in self.scored.aspects}
+        return plot_intervals(intervals) | against
+
 
 def agree(
     source: Source,
     metrics: Metrics = (),
     *,
+    scores: GivenScores | None = None,
     columns: Columns | None = None,
     cues: bool = True,
+    stages: Path | str | None = None,
     **settings: Any,
 ) -> MetricStudy:
     """Finds out which metric agrees best with human ratings, with intervals and tests.
 
     Args:
-        source: rated texts, as `judge.read` takes them with `columns`, or its result.
+        source: rated texts, as `judge.read` takes them with `scores` and `columns`, or its result.
         metrics: to run, beside those whose scores are there (`judge.load_metric`); one with several aspects counts as
             several metrics.
+        scores: by name, files that `judge score` wrote for the same texts.
+        columns: by field its column of the file.
         cues: whether agreement stands beside that of cheap cues.
+        stages: a folder that keeps the scores of the metrics.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
 
@@ -115,13 +144,17 @@ def agree(
     own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in kinds}
     comparison, resampling = Comparison(**own[Comparison]), Resampling(**own[Resampling])
     labelling = Labelling(**own[Labelling])
-    examples = read(source, columns=columns, levels=labelling.levels)
+    kept = open_stages(stages)
+    planned = plan_metrics(metrics, stages=kept and kept.root)
+    examples = read(source, scores, columns=columns, levels=labelling.levels)
     check_rated(examples)
-    scored = add_scores(examples, metrics)
-    if not scored.scores:
+    if not (examples.scores or planned):
         raise SettingError("scores are needed: pass metrics or scores")
+    scored = add_scores(examples, planned, kept)
     if cues and CHEAP_CUES in scored.scores:
         raise SettingError(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
+    order = order_by_name(scored)
+    scored = scored.take(order)
     split = negate(scored, comparison.lower_is_better).split_aspects()
     labels = study_labels(split, labelling, resampling)
     shown = add_cheap_cues(split, resampling.seed) if cues else split
@@ -146,13 +179,27 @@ def agree(
     notes = (*said, *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *labels.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
-        scored=shown,
+        scored=shown.take(np.argsort(order)),
         rows=tuple(rows),
         rankings=tuple(rankings),
         raters=rater_tables(scored, split, comparison, resampling),
         labels=labels,
         notes=(*notes, *bound_answer(answer_question(rankings, rows))),
     )
+
+
+def order_by_name(scored: ScoredSet) -> list[int]:
+    """The places of the examples by input, system and id, since random draws number rows: their order decides nothing.
+
+    Shorter names come first, so that 10 follows 9.
+    """
+
+    def name_example(place: int) -> list[tuple[int, str]]:
+        example = scored.examples[place]
+        names = (example.group or example.id, example.system or "", example.id)
+        return [(len(name), name) for name in names]
+
+    return sorted(range(len(scored)), key=name_example)
 
 
 def check_rated(scored: ScoredSet) -> None:

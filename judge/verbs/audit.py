@@ -8,21 +8,25 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from core.errors import ExampleError, SettingError
 from core.example import Example
+from core.progress import step
 from core.scores import Field, Metric
 from core.selection import has_field
 from core.signature import join_settings
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
+from data.rating_words import GivenLevels
 from judge.audits import AspectAudit, Audits, AuditSettings, MetricAudit
-from judge.engines import list_code, score_all
+from judge.engines import list_code, load_all, score_all
 from judge.inputs import Columns, Source, read
-from judge.verbs.score import Metrics, load_several
+from judge.metrics import Metrics, plan_metrics
+from judge.verbs.score import check_fields, open_stages
 from meta_eval.auditing import DamageAudit, EditAudit, audit_cues, audit_damage, audit_edit
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues
@@ -43,30 +47,57 @@ def audit(
     resamples: int = 1000,
     seed: int = 0,
     cues: bool = True,
-    stages: Stages | None = None,
+    levels: GivenLevels | None = None,
+    stages: Path | str | None = None,
+    cards: Path | str | None = None,
     **settings: Any,
 ) -> Audits:
     """Audits metrics on your texts: what their scores depend on, and what fools them.
 
-    `source` and `columns` are those of `judge.read`; of several sets each metric takes the first that has the fields it
-    needs. `metrics` (also by name) and `settings` are those of `judge.load_metric`, the others of `AuditSettings`;
-    `cues` says whether the scores are compared with cheap cues; `stages` are those of `audit_metric`.
+    Args:
+        source: texts, as `judge.read` takes them with `columns` and `levels`; scores among them are ignored. Of several
+            sets each metric takes the first that has the fields it needs.
+        metrics: to audit, with `settings` as in `judge.load_metric`.
+        columns: by field its column of the file.
+        texts: the most to draw; each is scored 29 times.
+        strengths: shares of a text to damage.
+        resamples: of the intervals.
+        seed: of the texts, the damage and the resamples.
+        cues: whether the scores are compared with cheap cues.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
+        cards: an existing folder to write: NAME.md for the card of each metric, README.md for the table of all.
 
     Raises SettingError for wrong settings, InputError as `audit_metric` does.
     """
     how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
-    several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
-    sets = several or [read(cast(Source, source), columns=columns)]
-    loaded, chosen = load_several(metrics, settings), dict[str, ScoredSet]()
-    if not loaded:
+    kept = open_stages(stages)
+    planned = plan_metrics(metrics, settings, stages=kept and kept.root)
+    if not planned:
         raise SettingError("metrics must name the metrics to audit: metrics=bleu,rouge_l")
+    if cards is not None and not Path(cards).is_dir():
+        raise SettingError(f"cards must be an existing folder, but there is no {cards}")
+    several = [each for each in source if isinstance(each, ScoredSet)] if isinstance(source, list | tuple) else []
+    sets = several or [read(cast(Source, source), columns=columns, levels=levels)]
+    if len(sets) == 1:
+        for name, each in planned.items():
+            check_fields(sets[0], name, each.requires)
+    with step("loading"):
+        loaded = load_all(planned)
+    chosen: dict[str, ScoredSet] = {}
     for name, metric in loaded.items():
         usable = [each for each in sets if all(has_field(e, field) for e in each.examples for field in metric.requires)]
         if not usable and len(sets) > 1:
             raise SettingError(f"{name} needs {', '.join(metric.requires)}, which no set has")
         chosen[name] = usable[0] if usable else sets[0]
-    audits = {name: audit_metric(rated, loaded[name], how, cues, stages) for name, rated in chosen.items()}
-    return Audits({name: replace(each, name=name) for name, each in audits.items()})
+    audits = {name: audit_metric(rated, loaded[name], how, cues, kept) for name, rated in chosen.items()}
+    found = Audits({name: replace(each, name=name) for name, each in audits.items()})
+    if cards is None:
+        return found
+    from judge.cards import write_cards
+
+    write_cards(Path(cards), found)
+    return replace(found, written=(Path(cards) / "README.md",))
 
 
 def audit_metric(
@@ -108,10 +139,14 @@ def score_perturbed(
     read = [[(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in texts]
     depends = {"signature": signature, "texts": fingerprint(read)}
     cache = stages.open_cache("audit", depends, code=[score_accepted, *list_code(metric)])
-    return {
-        name: [cache.get(f"{name} {i}", partial(score_accepted, metric, each)) for i, each in enumerate(levels)]
-        for name, levels in perturbed.items()
-    }
+    found: dict[str, list[dict[str, list[float]]]] = {}
+    with step("scoring damaged texts", sum(map(len, perturbed.values()))) as advance:
+        for name, levels in perturbed.items():
+            found[name] = []
+            for i, each in enumerate(levels):
+                found[name].append(cache.get(f"{name} {i}", partial(score_accepted, metric, each)))
+                advance(1)
+    return found
 
 
 def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:

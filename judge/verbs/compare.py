@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations, product
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -21,10 +22,11 @@ from data.scored import place_outputs
 from judge.cautions import note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
 from judge.correcting import note_sample
-from judge.inputs import Columns, References, Source, read
+from judge.inputs import Columns, GivenScores, References, Source, read
 from judge.labelling import check_samples
+from judge.metrics import Metrics, plan_metrics
 from judge.tables import join_names, note_resolution
-from judge.verbs.score import Metrics, add_scores, collect_notes
+from judge.verbs.score import add_scores, collect_notes, open_stages
 from meta_eval.bootstrap import Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
@@ -50,10 +52,12 @@ def compare(
     source: Source,
     metrics: Metrics = (),
     *,
+    scores: GivenScores | None = None,
     references: References | None = None,
     columns: Columns | None = None,
     levels: GivenLevels | None = None,
     cues: bool = True,
+    stages: Path | str | None = None,
     resamples: int = 1000,
     permutations: int = 10_000,
     level: float = 0.05,
@@ -64,14 +68,21 @@ def compare(
     """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
 
     Args:
-        source: as `judge.read` takes it with `references` and `columns`, or its result; each text names its system and
-            its input (`group`).
+        source: as `judge.read` takes it with `scores`, `references` and `columns`, or its result; each text names its
+            system and its input (`group`).
         metrics: to run (`judge.load_metric`).
-        levels: the scale of ratings in words, as in `judge.read`.
+        scores: by name, files that `judge score` wrote for the same texts.
+        columns: by field its column of the file.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         cues: whether cheap cues are held against the differences.
+        stages: a folder that keeps the scores of the metrics.
+        resamples: of intervals.
+        permutations: swaps drawn by the tests of more than 15 inputs.
+        level: of significance.
         margin: a difference that does not matter, for every metric or by metric: pairs of systems whose difference is
             shown to be smaller are equal within it.
-        incomplete: whether inputs that some system did not answer are refused, or dropped with a note.
+        incomplete: inputs that some system did not answer: refuse, or drop (with a note).
+        seed: of what is drawn.
 
     Raises InputError unless every system has one text for every input (with `drop`, for some input), and SettingError
     for wrong settings.
@@ -82,11 +93,13 @@ def compare(
     """
     check(Fraction, level=level)
     check(Count, permutations=permutations)
-    scored = read(source, references=references, columns=columns, levels=levels)
+    kept = open_stages(stages)
+    planned = plan_metrics(metrics, stages=kept and kept.root)
+    scored = read(source, scores, references=references, columns=columns, levels=levels)
     check_comparable(scored, incomplete)
-    scored, dropped = drop_lacking(add_scores(scored, metrics).split_aspects())
-    if not scored.scores and not scored.aspects:
+    if not (scored.scores or scored.aspects or planned):
         raise SettingError("a comparison needs metrics, scores or ratings, but there are none")
+    scored, dropped = drop_lacking(add_scores(scored, planned, kept).split_aspects())
     resampling = Resampling(resamples=resamples, seed=seed)
     grid, unranked = leave_silent_out(lay_grid(scored), scored)
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):

@@ -15,7 +15,7 @@ from core.errors import SettingError, check_names
 from core.example import SHOWN
 from core.signature import join_settings
 from data.cells import list_items
-from data.files import InputFile
+from data.input_file import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.rating_words import GivenLevels
 from data.scored import read_scored
@@ -39,7 +39,7 @@ from meta_eval.scored_set import ScoredSet
 Pilot = Source | Preferences
 FEWEST_PILOT_INPUTS = 5
 SIZE_CELLS = ("n", "power", "reason")
-ASSUMED = "every figure rests on assumptions; pilot.path=FILE"
+ASSUMED = "every figure rests on assumptions; a pilot"
 
 
 def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread:
@@ -51,7 +51,7 @@ def find_spread(pilot: ScoredSet, aspect: str, systems: Sequence[str]) -> Spread
     there = list(dict.fromkeys(example.system for example in pilot.examples if example.system))
     if len(systems) != 2 or not set(systems) <= set(there):
         known = ", ".join(there[:SHOWN]) or "none"
-        raise SettingError(f"pilot.systems must be two of those in the pilot ({known}), but is {list(systems)}")
+        raise SettingError(f"systems must be two of those in the pilot ({known}), but is {list(systems)}")
     ratings = pilot.raters.get(aspect, pilot.ratings(aspect)[None])
     place = {(example.system, example.group): i for i, example in enumerate(pilot.examples) if example.group}
     first, second = systems
@@ -90,10 +90,16 @@ def plan(
 ) -> StudyPlan:
     """How many inputs, systems and raters a study needs, or with `within` how many labels, from assumptions or a pilot.
 
-    The `pilot` has texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of
-    the two `systems`, or with `within` any, with scores of judges. With `within` it may also be preferences, as
-    `judge.prefer` takes them, with the verdicts of judges or of several people. `settings` are those of
-    `judge.label_plans.PlanSettings`.
+    Args:
+        pilot: texts with ratings of the aspect, as `judge.read` takes them with `columns` and `levels`: outputs of the
+            two systems, or with `within` any, with scores of judges. With `within` it may also be preferences, as
+            `judge.prefer` takes them, with the verdicts of judges or of several people.
+        aspect: of the ratings in the pilot.
+        systems: two of the pilot, to estimate how their difference varies.
+        columns: by field its column of the pilot.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        seed: of what is drawn.
+        settings: of `judge.label_plans.PlanSettings`.
 
     Raises SettingError for wrong settings, for an aspect without ratings, and as `find_spread`; InputError for a wrong
     pilot.
@@ -108,7 +114,7 @@ def plan(
     said = () if given is None else given.notes
     if isinstance(given, ScoredSet) and aspect not in given.aspects:
         known = ", ".join(given.aspects[:SHOWN]) or "none"
-        raise SettingError(f"pilot.aspect must be one with ratings in the pilot ({known}), but is {aspect}")
+        raise SettingError(f"aspect must be one with ratings in the pilot ({known}), but is {aspect}")
     if how.within is None:
         if isinstance(given, Preferences):
             raise SettingError("a pilot of preferences plans labels: set within, half of the width of an interval")
@@ -128,18 +134,15 @@ def plan(
 
 
 def read_pilot(
-    pilot: Pilot | None, data: Any = None, columns: Columns | None = None, levels: GivenLevels | None = None
+    pilot: Pilot | None, columns: Columns | None = None, levels: GivenLevels | None = None
 ) -> ScoredSet | Preferences | None:
-    """The texts, or the preferences where the pilot has pairs of systems; `data` is a loaded set in place of a file."""
-    if pilot is None:
-        if isinstance(data, Mapping):
-            raise SettingError("data.columns names the columns of a pilot: give its file too, as pilot.path=FILE")
-        pilot = next(iter(data), None) if isinstance(data, tuple) else data
+    """The texts, or the preferences where the pilot has pairs of systems."""
+    if pilot is None and columns:
+        raise SettingError("columns are those of a pilot: give its file too")
     if pilot is None or isinstance(pilot, ScoredSet | Preferences):
         return pilot
-    if isinstance(pilot, str | Path) or data is not None:
-        given: Any = pilot
-        file = InputFile.of(given, columns=columns, levels=levels)
+    if isinstance(pilot, str | Path | InputFile):
+        file = InputFile.of(pilot, columns=columns, levels=levels)
         return read_preferences(file) if holds_pairs(file) else read_scored(file)
     if isinstance(pilot, Mapping):
         return read(pilot, columns=columns, levels=levels)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -15,15 +15,15 @@ from core.example import Example
 from core.settings import Fraction, check
 from data.cells import list_items
 from data.columns import freeze_columns
-from data.files import InputFile
-from data.preferences import has_outputs, read_preferences
-from data.scored import place_outputs, read_scored
+from data.input_file import InputFile
+from data.preferences import has_outputs, holds_pairs, read_preferences
+from data.scored import place_outputs
 from judge.correcting import add_labels, correct
-from judge.inputs import Columns, Frame, Source, read
-from judge.metrics import load_metric
+from judge.inputs import Columns, Frame, GivenScores, Source, read
+from judge.metrics import MetricPlan, Metrics, load_planned, plan_metric, plan_metrics
 from judge.preferences import ALL, PreferenceStudy
 from judge.tables import note_resolution
-from judge.verbs.score import Metrics, add_scores
+from judge.verbs.score import add_scores, open_stages
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Floats
 from meta_eval.grouping import restrict
@@ -59,14 +59,16 @@ class PairJudge(Protocol):
 
 
 def prefer(
-    source: Path | str | Iterable[Mapping[str, Any]] | Frame | Preferences | None = None,
+    source: Path | str | InputFile | Iterable[Mapping[str, Any]] | Frame | Preferences | None = None,
     *,
     outputs: Source | None = None,
+    scores: GivenScores | None = None,
     columns: Columns | None = None,
     metrics: Metrics = (),
-    judge: str | PairJudge | None = None,
+    judge: str | MetricPlan | PairJudge | None = None,
     human_labels: Path | str | Iterable[Mapping[str, Any]] | Frame | Preferences | int | None = None,
     family: Family = (),
+    stages: Path | str | None = None,
     resamples: int = 1000,
     seed: int = 0,
     level: float = 0.05,
@@ -77,12 +79,20 @@ def prefer(
 
     Args:
         source: a file, rows or a DataFrame with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps
-            `rater`; None if the judge is asked, about all pairs of systems on all inputs. `columns` as in `judge.read`.
+            `rater`; with a judge, it may be a file of outputs: the judge is then asked about all pairs of systems on
+            all inputs.
         outputs: the systems' outputs, with `system`, `group` and perhaps `scores`; `metrics` run on them.
-        judge: a judge of pairs, or `llm_judge` with its `settings`.
+        scores: of the outputs, by name: files that `judge score` wrote.
+        columns: by field its column of the file.
+        metrics: to run on the outputs (`judge.load_metric`).
+        judge: llm_judge with its settings, which compares pairs of outputs in both orders; or a judge of pairs.
         human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems;
             the winners of `source` are then those of a judge. Or how many labels of `source` to keep, drawn by `seed`.
         family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
+        stages: a folder that keeps the scores of the metrics and the replies of the judge.
+        resamples: of intervals, and swaps drawn by the tests of more than 15 inputs.
+        seed: of what is drawn.
+        level: significance level, for clusters.
         margin: a distance of win rates from 1/2 that does not matter: pairs whose rates are shown to lie within it are
             equal.
 
@@ -94,15 +104,19 @@ def prefer(
     """
     if not isinstance(judge, str):
         check_names(settings, (), "prefer without the name of a judge")
-    if isinstance(source, str | Path) and has_outputs(file := InputFile.of(source, columns=columns)):
-        source, outputs = file, read_scored(file) if outputs is None else outputs
+    kept = open_stages(stages)
+    planned = plan_metrics(metrics, stages=kept and kept.root)
+    if isinstance(judge, str):
+        judge = cast(MetricPlan, plan_metric(judge, settings, stages=kept and kept.root))
+    if isinstance(source, str | Path | InputFile):
+        source, outputs = find_outputs(InputFile.of(source, columns=columns), outputs, is_asked=judge is not None)
     given = read_given(source, columns or {})
-    if outputs is None and metrics:
+    if outputs is None and planned:
         raise SettingError("metrics score texts: outputs must hold those of the systems")
-    texts = ScoredSet("", (), {}) if outputs is None else read(outputs)
+    texts = ScoredSet("", (), {}) if outputs is None else read(outputs, scores)
     places = place_outputs(texts)
-    texts = add_scores(texts, metrics).split_aspects()
-    asking: Any = load_metric(judge, **settings) if isinstance(judge, str) else judge
+    texts = add_scores(texts, planned, kept).split_aspects()
+    asking: Any = load_planned(judge) if isinstance(judge, MetricPlan) else judge
     resampling = Resampling(resamples=resamples, seed=seed)
     labels = human_labels if isinstance(human_labels, int) else read_given(human_labels, {})
     check(Fraction, level=level, **({} if margin is None else {"margin": margin}))
@@ -174,6 +188,17 @@ def prefer(
     )
 
 
+def find_outputs(file: InputFile, outputs: Source | None, is_asked: bool) -> tuple[InputFile | None, Source | None]:
+    """The file of preferences, and the outputs: a file may have both, or the outputs alone where a judge is asked."""
+    if outputs is not None:
+        return file, outputs
+    if has_outputs(file):
+        return file, file
+    if is_asked and not holds_pairs(file):
+        return None, file
+    return file, None
+
+
 def describe_winners(given: Preferences, has_people: bool) -> str:
     """Whose the winners of a file are, where they are not those of people; `has_people`: whether tables say people."""
     if given.by_model is None:
@@ -240,7 +265,8 @@ def find_favours(
 
     Raises SettingError for an unknown judge or system in `family`.
     """
-    families = family if isinstance(family, Mapping) else dict.fromkeys(found, family)
+    given = family if isinstance(family, Mapping) else dict.fromkeys(found, family)
+    families = {name: [each] if isinstance(each, str) else each for name, each in given.items()}
     check_names(families, found, "family")
     for systems in families.values():
         check_names(systems, asked.systems, "family")

@@ -5,37 +5,39 @@ from __future__ import annotations
 import gc
 import json
 import math
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError, SettingError, fault
 from core.example import Example
-from core.scores import Metric, Scores
-from core.stages import Stages, check_writable
-from data.files import InputFile
+from core.progress import step
+from core.scores import Field, Scores
+from core.selection import describe_missing_fields, hint_field
+from core.stages import Stages, check_place, check_writable
+from data.input_file import InputFile
 from data.rating_words import GivenLevels
-from data.scored import ScoredFile, join_name, list_rows, score_records
-from data.text_files import open_atomically
-from judge.agreement_tables import among_table
-from judge.engines import Engine, LocalEngine, score_all
+from data.scored import join_name, list_rows, score_records
+from data.text_files import STANDARD, open_atomically
+from judge.engines import Engine, Ray, load_all, make_engine
 from judge.inputs import Columns, References, Source, read
-from judge.metrics import MetricFunction, load_metric
-from judge.streaming import Progress, ScorableFile, check_output, check_scorable, keep_scores, write_scores
+from judge.metrics import MetricPlan, Metrics, Planned, plan_metrics
+from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, score_set, write_scores
 from judge.tables import Result, Row, Table, shorten
-from meta_eval.grouping import lay_out
+from judge.terminal import print_file
 from meta_eval.scored_set import ScoredSet
 
-AnyMetric = str | Metric | MetricFunction
-Metrics = AnyMetric | Sequence[AnyMetric] | Mapping[str, AnyMetric]
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from judge.report.outcome import Outcome
+
 QUANTILES = {"min": 0.0, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "max": 1.0}
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 
@@ -47,6 +49,9 @@ class ScoredTexts(Result):
     examples: tuple[Example, ...]  # in the order of the source; of a file that was written, the first ones
     scores: Mapping[str, Scores]  # of all examples, by metric; explanations may be those of the first ones alone
     where: str = "`reasons`"  # what says why a score is missing
+    name: str = "texts"  # of the set
+    said: tuple[str, ...] = ()  # about the source
+    written: tuple[Path, ...] = ()  # files
 
     def __len__(self) -> int:
         return len(next(iter(self.scores.values())))
@@ -128,6 +133,16 @@ class ScoredTexts(Result):
         ]
 
     @property
+    def figures(self) -> dict[str, float]:
+        """How many texts there are, how many lack a score or lost tokens, and the mean of each aspect."""
+        counts: dict[str, float] = {"examples": len(self), "unscored": self.unscored, "truncated": self.truncated}
+        return counts | {f"mean {row['aspect']}": row["mean"] for row in self.tables[1].rows}
+
+    def present(self) -> Outcome:
+        scored = ScoredSet(self.name, self.examples, self.first)
+        return replace(super().present(), figures=self.figures, shown=[scored], files=self.written)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What metrics say about their scores, and how many examples have no score or lost tokens."""
         n, unscored, truncated = len(self), self.unscored, self.truncated
@@ -138,7 +153,7 @@ class ScoredTexts(Result):
             (unscored, f"of {n} examples lack a score; {self.where} says why"),
             (truncated, f"of {n} examples lost tokens that the model could not read"),
         )
-        return (*collect_notes(self.scores), *(f"{number} {what}" for number, what in found if number))
+        return (*self.said, *collect_notes(self.scores), *(f"{number} {what}" for number, what in found if number))
 
 
 def score(
@@ -151,15 +166,22 @@ def score(
     output: Path | str | None = None,
     stages: Path | str | None = None,
     chunk: int = 500,
+    ray: Ray | None = None,
     **settings: Any,
 ) -> ScoredTexts:
     """Scores texts with a metric, or with several.
 
     Args:
         source: what `judge.read` takes with `references`, `columns` and `levels`.
+        references: of texts in memory.
+        columns: by field its column of the file.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
         metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings.
-        output: for a file of any length, the file to write, as `judge score` does; the result has the first examples.
-        stages: a folder for finished chunks of `chunk` examples: after a kill, the same call continues after them.
+        output: the file to write, by its ending: .jsonl, .csv or .tsv; - writes JSONL to standard output. Of a file of
+            any length, the result has the first examples.
+        stages: a folder for finished chunks: after a kill, the same call continues after them.
+        chunk: number of examples to score and keep at once.
+        ray: scores with a pool of Ray actors.
 
     Raises SettingError and InputError as `read` and `load_metric` do, and where no example has what the metric needs.
 
@@ -167,37 +189,54 @@ def score(
     >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
     {'quality': [0.86, 0.5]}
     """
-    if stages is not None:
-        check_writable("stages", Path(stages))
-    if not (metrics := load_several(metric, settings)):
+    kept = open_stages(stages)
+    if not (metrics := plan_metrics(metric, settings, stages=kept and kept.root)):
         raise SettingError("at least one metric is needed, found none")
-    if output is not None:
-        if not isinstance(source, Path | str) or references is not None:
-            raise SettingError("output needs a file of texts with their references")
-        given = InputFile.of(source, columns=columns, levels=levels)
-        path, engine = check_output(str(output), given), LocalEngine(metrics)
-        file = check_scorable(given, metrics, chunk)
-        with TemporaryDirectory() as folder:
-            kept = Stages(Path(folder if stages is None else stages))
-            found = score_file(file, engine, engine.prepare(file), path, kept, lambda *_: nullcontext(lambda _: None))
-        write_meta(found, path)
-        return found
-    examples = read(source, references=references, columns=columns, refuse_scores=True, levels=levels)
-    scores = {name: score_all(examples, each) for name, each in metrics.items()}
-    return ScoredTexts(examples.examples, scores)
+    if output is None:
+        if ray is not None:
+            raise SettingError("ray scores a file: give the output too")
+        read_texts = read(source, references=references, columns=columns, refuse_scores=True, levels=levels)
+        scored = add_scores(read_texts, metrics, kept)
+        return ScoredTexts(scored.examples, scored.scores, name=scored.name, said=scored.notes)
+    if not isinstance(source, Path | str | InputFile) or references is not None:
+        raise SettingError("output needs a file of texts with their references")
+    given = InputFile.of(source, columns=columns, levels=levels)
+    path = check_output(str(output), given, standard=True)
+    file = check_scorable(given, metrics, chunk)
+    with TemporaryDirectory() as folder:
+        is_printed = path == STANDARD
+        rows = Path(folder) / "scores.jsonl" if is_printed else path
+        with redirect_stdout(sys.stderr) if is_printed else nullcontext():  # libraries print
+            engine = make_engine(metrics, ray)
+            found = score_file(file, engine, rows, kept or Stages(Path(folder)))
+        if is_printed:
+            print_file(rows)
+            return replace(found, written=())
+    write_meta(found, path)
+    return found
 
 
-def score_file(
-    file: ScorableFile, engine: Engine, signatures: Mapping[str, str], output: Path, stages: Stages, progress: Progress
-) -> ScoredTexts:
+def open_stages(folder: Path | str | None) -> Stages | None:
+    """The stages in a folder; none without one. Raises SettingError where none can be written."""
+    if folder is None:
+        return None
+    check_place("stages", Path(folder))
+    check_writable("stages", Path(folder))
+    return Stages(Path(folder))
+
+
+def score_file(file: ScorableFile, engine: Engine, output: Path, stages: Stages) -> ScoredTexts:
     """Scores a file as `keep_scores` and writes `output`. Raises InputError, by file and line."""
+    with step("loading"):
+        signatures = engine.prepare(file)
     gc.freeze()  # a long file makes many objects; what was there before need not be searched for garbage each time
     try:
-        parts = write_scores(file, keep_scores(file, engine, signatures, stages, progress), output)
+        parts = write_scores(file, keep_scores(file, engine, signatures, stages), output)
     finally:
         gc.unfreeze()
     scores = {name: Scores.join(parts[name], line) for name, line in signatures.items()}
-    return ScoredTexts(file.first, scores, str(output))
+    source = file.source
+    return ScoredTexts(file.first, scores, str(output), source.path.name, source.notes, written=(output,))
 
 
 def write_meta(found: ScoredTexts, output: Path) -> None:
@@ -210,67 +249,31 @@ def write_meta(found: ScoredTexts, output: Path) -> None:
         file.write("\n")
 
 
-def load_several(metric: Metrics, settings: Mapping[str, Any]) -> dict[str, Metric]:
-    """The metrics by name: the given one, that of a configuration or a function, or the first word of a signature.
+def add_scores(scored: ScoredSet, metrics: Mapping[str, Planned], stages: Stages | None = None) -> ScoredSet:
+    """The set with its scores, then those of the metrics (`score_set`).
 
-    Raises SettingError for settings of several metrics and for a name given twice.
+    Raises InputError for a metric whose scores are there already, and before its models are loaded where no example has
+    the fields that it requires.
     """
-    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence | Mapping) else list(metric)
-    if len(several) > 1 and settings:
-        raise SettingError(f"{', '.join(settings)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
-    if isinstance(metric, Mapping):
-        return {name: load_metric(each, **settings) for name, each in metric.items()}
-    found: dict[str, Metric] = {}
-    for each in several:
-        loaded = load_metric(each, **settings)
-        name = each if isinstance(each, str) else getattr(each, "__name__", loaded.signature.partition("|")[0])
-        if name in found:
-            raise SettingError(f"each metric needs a name of its own, but two are called {name}")
-        found[name] = loaded
-    return found
-
-
-def add_scores(examples: ScoredSet, metrics: Metrics) -> ScoredSet:
-    """The set with its scores, then those of the metrics."""
-    found = {name: score_all(examples, each) for name, each in load_several(metrics, {}).items()}
-    return replace(examples, scores={**examples.scores, **found})
-
-
-def name_metrics(metrics: Mapping[str, T], metric: T | None, name: str | None) -> dict[str, T]:
-    """The metrics to run, or their configurations, by name: `metric=NAME` and `metrics=[...]`.
-
-    Raises SettingError for a name given twice.
-    """
-    single = {} if metric is None else {name or "metric": metric}
-    if twice := [name for name in single if name in metrics]:
-        raise SettingError(f"metrics must name each metric once, but metric={twice[0]} is in metrics too")
-    return {**single, **metrics}
-
-
-def check_scored(
-    file: ScoredFile,
-    check: Callable[[ScoredFile], None],
-    metric: str | None,
-    metrics: Iterable[str],
-    or_ratings: bool = False,
-) -> ScoredFile:
-    """Checks the file, and the names of the metrics to run, `metric` and `metrics`, before one is loaded.
-
-    Raises SettingError for a corpus, and InputError as `check` does, for a file without scores (nor ratings, with
-    `or_ratings`) if no metric runs, and for a metric that is in the file already.
-    """
-    if not isinstance(file, ScoredFile):
-        raise SettingError("data must be a file of texts: data.path=FILE; sets of other forms are for the experiments")
-    check(file)
-    names = [*([] if metric is None else [metric]), *metrics]
-    if not (file.scores or names or (or_ratings and file.aspects)):
-        rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=NAME'
-        raise InputError([fault(file.source.path, 0, f"{rule}, found none")])
-    for name in names:
-        if any(given == name or given.startswith(f"{name}/") for given in file.scores):
+    for name, metric in metrics.items():
+        if any(given == name or given.startswith(f"{name}/") for given in scored.scores):
             rule = f"a metric must have one score, but {name} is also in the file"
-            raise InputError([fault(file.source.path, 0, rule)])
-    return file
+            raise InputError([fault(scored.locate(0)[0], 0, rule)])
+        if isinstance(metric, MetricPlan):
+            check_fields(scored, name, metric.requires)
+    with step("loading"):
+        loaded = load_all(metrics)
+    return score_set(scored, loaded, stages)
+
+
+def check_fields(scored: ScoredSet, name: str, requires: Sequence[Field]) -> None:
+    """Raises InputError, by file and line, where no example has the fields that a metric requires."""
+    lacking = [describe_missing_fields(each, requires, name, scores_empty=True) for each in scored.examples]
+    if lacking and all(lacking):
+        raise InputError(
+            fault(*scored.locate(i), f"{reason}{hint_field(scored.examples[i], requires)}")
+            for i, reason in enumerate(lacking)
+        )
 
 
 def join_signatures(signatures: Mapping[str, str]) -> str:
@@ -308,5 +311,10 @@ def panel_tables(examples: Sequence[Example], values: Mapping[str, NDArray[np.fl
     for name, aspect in single_ratings(values).items():
         panels.setdefault(aspect, []).append(values[name][: len(examples)])
     several = {aspect: np.stack(each) for aspect, each in panels.items() if len(each) > 1}
+    if not several:
+        return []
+    from judge.agreement_tables import among_table  # with scipy, which takes longer than most runs
+    from meta_eval.grouping import lay_out
+
     layout = lay_out(len(examples), inputs=[each.group or str(i) for i, each in enumerate(examples)])
-    return [among_table(f"Agreement among judges, {len(examples)} texts", several, layout)] if several else []
+    return [among_table(f"Agreement among judges, {len(examples)} texts", several, layout)]

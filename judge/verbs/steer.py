@@ -7,16 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
 
+from core.errors import MissingModelError
+from core.example import Example
+from core.scores import Scores
 from core.settings import Count, NonNegative, Seed, Several, Text, check
 from core.signature import MODEL_LIBRARIES, signature
 from judge.tables import Result, Table, pick
+from meta_eval.scored_set import ScoredSet
 
 if TYPE_CHECKING:
+    from judge.report.outcome import Outcome
     from models.causal import CausalLM
     from oumg.generation import GuideModel, WrittenToken
     from oumg.guidance import GuidanceRule
@@ -30,6 +35,7 @@ STEPS_CAPTION = (
     "probability that the text with the candidate has the attribute. after: the probability under guidance, from which "
     "the token marked in the column chosen was drawn. Candidates that are among the first before or after are shown."
 )
+Prompts: TypeAlias = Sequence[str]  # texts, which may hold commas
 ATTRIBUTES = ("attribute", "attribute_unguided")
 TAIL = 30  # characters of the text so far
 SHOWN = 3  # first candidates of a step before guidance, and after it
@@ -80,6 +86,10 @@ class SteeredTexts(Result):
             Table("Step by step", f"The first text. {STEPS_CAPTION}", steps),
         ]
 
+    def present(self) -> Outcome:
+        prompts = dict.fromkeys(each.prompt for each in self.texts)
+        return replace(super().present(), shown=[show_texts(self)], title=", ".join(prompts))
+
     @property
     def finding(self) -> str:
         """The mean probabilities of the attribute with guidance and without, in words."""
@@ -94,7 +104,7 @@ class SteeredTexts(Result):
 def steer(
     generator: str | Path | CausalLM,
     guide: str | Path | GuideModel,
-    prompts: Sequence[str],
+    prompts: Prompts,
     strength: float = 4.0,
     k: int = 32,
     rule: GuidanceRule = "normalised",
@@ -102,16 +112,24 @@ def steer(
     samples: int = 1,
     seed: int = 0,
     *,
+    device: str = "cpu",
+    dtype: str = "float32",
     network: bool = False,
 ) -> SteeredTexts:
     """Continues prompts with guidance and without; a text does not depend on the others.
 
     Args:
         generator: a causal language model by hub name or folder, or a loaded one (on a GPU).
-        guide: the folder of a trained guide (`guide_LABEL` of a run), or a loaded one.
+        guide: the folder of a trained guide for this generator (`guide_LABEL` of a run), or a loaded one.
+        prompts: texts to continue, one or several.
         strength: alpha of Eq. 5 (the rule `normalised`), or lambda of FUDGE; 0 is the generator alone.
         k: candidates of each step that are scored and kept.
+        rule: normalised (the strength is alpha), or fudge (the strength is lambda).
+        new_tokens: of a continuation, at most.
         samples: texts of each prompt; the first one is drawn with `seed`, each further one with the next seed.
+        seed: of what is drawn.
+        device: of the models that are loaded, such as cuda.
+        dtype: of the generator; auto: bfloat16 where the device multiplies it fast. The guide stays in float32.
         network: whether the generator may be fetched from the hub; the first call of a process decides.
 
     Raises SettingError for wrong settings and a guide of other tokens; InputError for a prompt that leaves no room
@@ -119,6 +137,12 @@ def steer(
     """
     if not network:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the hub's library is imported
+    from models.folders import require_model
+
+    if isinstance(generator, str | Path):
+        require_model(str(generator))
+    if isinstance(guide, str | Path) and not Path(guide).is_dir():
+        raise MissingModelError(str(guide), "there is no such folder")
     from discriminators.guides import load_guide, score_texts  # with torch, which takes seconds
     from models.causal import CausalLM
     from models.loading import model_fingerprint, weights_fingerprint
@@ -128,7 +152,7 @@ def steer(
     check(Several[Text], prompts=prompts)
     check(Count, samples=samples, new_tokens=new_tokens)
     check(NonNegative, strength=strength)
-    lm = generator if isinstance(generator, CausalLM) else CausalLM.from_pretrained(str(generator))
+    lm = generator if isinstance(generator, CausalLM) else CausalLM.from_pretrained(str(generator), device, dtype)
     loaded = load_guide(guide, str(lm.device)) if isinstance(guide, str | Path) else guide
     adapted = adapt_guide(loaded, lm.tokenizer)
     encode_prompts(lm, prompts, new_tokens)  # refuses all that are too long before any is continued
@@ -199,3 +223,19 @@ def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) 
             )
         text += token.text
     return rows
+
+
+def show_texts(found: SteeredTexts) -> ScoredSet:
+    """The guided texts with the guide's probability of its attribute, for the page, which colours their tokens."""
+    examples = tuple(
+        Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(found.texts, start=1)
+    )
+    values = np.array([each.attribute for each in found.texts], dtype=np.float64)
+    explanations = [{"guided": list_moved(each)} for each in found.texts]
+    scores = Scores({"attribute": values}, found.signature, explanations=explanations)
+    return ScoredSet("guided texts", examples, {"guide": scores})
+
+
+def list_moved(text: SteeredText) -> list[tuple[str, float]]:
+    """The tokens of a guided text, and how far guidance moved the log-probability of each, in nats."""
+    return [(token.text, token.moved) for token in text.guided]

@@ -3,6 +3,8 @@
 import gzip
 import json
 import math
+import os
+import signal
 import socket
 import threading
 import time
@@ -533,3 +535,24 @@ def test_a_key_in_parts_is_not_kept(serve: Callable[..., Server], monkeypatch: p
     choice = {"message": {"content": "4711\n4"}, "logprobs": {"content": parts}}
     server = serve(answer_with(200, completion("", choices=[choice])))
     assert chat(server.url).ask("How good?") == Reply(text="<OPENAI_API_KEY>\n4", prompt_tokens=9, answer_tokens=2)
+
+
+@pytest.mark.parametrize("waiting", ["a pause", "an answer"])
+def test_ctrl_c_ends_a_run_at_once(serve: Callable[..., Server], waiting: str) -> None:
+    """A pause of 40 seconds, and a slow answer, were waited for."""
+    ended = threading.Event()
+    slow: Answer = lambda handler: ended.wait(30)  # noqa: E731
+    busy = answer_with(429, "busy", Retry_After="40")
+    served = serve(busy if waiting == "a pause" else slow)
+    chat = EndpointChat("toy", served.url, logprobs=False, structured=False)
+    judge = LLMJudge(chat, ("coherence",))
+    threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT]).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        judge.score(TEXTS)
+    took = time.monotonic() - started
+    ended.set()
+    assert took < 10
+    served.answers[:] = [answer_with(200, completion("4"))]
+    chat.held_until = 0.0
+    assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]

@@ -1,6 +1,7 @@
 """Baselines with models against plain recomputation; earth mover's distance, SentenceMover and MoverScore."""
 
 import math
+import unicodedata
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -104,6 +105,16 @@ def test_what_cannot_be_scored_says_why(metrics: dict[str, Metric], name: str) -
     if name in ("bertscore", "sentence_mover", "mover_score"):
         assert found.values["quality"][4] == 0.0
     assert len(metrics[name].score([])) == 0
+
+
+@pytest.mark.parametrize("name", list(LACKING))
+def test_composed_and_decomposed_letters_are_the_same(metrics: dict[str, Metric], name: str) -> None:
+    text = "the càt sät."
+    apart = unicodedata.normalize("NFD", text)
+    rows = [(text, text), (apart, text), (text, apart)]
+    found = metrics[name].score([Example(f"{i}", a, context=b, references=(b,)) for i, (a, b) in enumerate(rows)])
+    assert len({*found.values["quality"].tolist()}) == 1
+    assert "unicode=NFC" in found.signature
 
 
 def test_long_texts_are_summed_in_double_precision() -> None:
@@ -282,6 +293,7 @@ def test_three_aspects_come_from_two_discriminators(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found.values[aspect], expected.values["quality"])
     assert [bool(reason) for reason in found.reasons] == [False, False, True]
     assert found.signature == metric.signature == f"{quality.signature} + {label.signature}"
+    (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="must be the folder of a trained discriminator"):
         DisScore.from_pretrained(tmp_path / "none", tmp_path / "label")
 

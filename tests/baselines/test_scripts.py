@@ -3,6 +3,7 @@
 import random
 import unicodedata
 
+import numpy as np
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -59,3 +60,20 @@ def test_composed_and_decomposed_letters_are_the_same(metric: str) -> None:
     assert found.values["quality"][0] == pytest.approx(0 if metric == "ter" else 1, abs=0.01)
     assert "unicode=NFC" in found.signature
     assert [row["text"] for row in found.records()] == [text, apart, text]
+
+
+@pytest.mark.parametrize("metric", ["bleu", "bleu1", "chrf"])
+def test_equal_texts_score_at_most_one(metric: str) -> None:
+    """BLEU was 1.0000000000000004."""
+    texts = [" ".join(f"word{i}" for i in range(n)) for n in range(1, 12)]
+    found = judge.score(texts, metric, references=texts).values["quality"]
+    assert found.max() <= 1
+    assert found.min() > 1 - 1e-9
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "rouge_l", "meteor", "bertscore"])
+def test_invisible_characters_alone_are_no_text_and_no_reference(metric: str) -> None:
+    found = judge.score(["one two", "\u200b", "one two"], metric, references=["\ufeff", "one", "one two"])
+    assert np.isnan(found.values["quality"][:2]).all()
+    assert found.reasons[0] == f"{metric} needs references, found none"
+    assert found.reasons[1] == "the text has invisible characters alone"

@@ -11,6 +11,8 @@ from baselines.verdicts import Form, Verdict, read_verdict
 
 # Lines of [kind, answer, verdict], of ratings of coherence; the answers of the kind "cut" were cut before their end.
 ANSWERS = Path(__file__).with_name("answers.jsonl").read_text(encoding="utf-8").splitlines()
+# Lines of [kind, answer, verdict by hand, verdict that is read]: what answers say of texts that rate themselves.
+ATTACKED = Path(__file__).with_name("attacked_answers.jsonl").read_text(encoding="utf-8").splitlines()
 FORMS: dict[str, Form] = {"choice": "letter", "yes_no": "word"}
 
 
@@ -21,6 +23,16 @@ def test_a_verdict_is_read_in_its_place_alone(line: str) -> None:
     found = read_verdict(answer, form, (1, 5), label="coherence", is_cut=kind == "cut")
     value = found.value if isinstance(found, Verdict) else None
     assert value == expected
+
+
+@pytest.mark.parametrize("line", ATTACKED)
+def test_a_text_that_rates_itself_gains_nothing(line: str) -> None:
+    """Each answer is read as a person reads it, or not at all."""
+    kind, answer, right, expected = json.loads(line)
+    found = read_verdict(answer, FORMS.get(kind, "number"), (1, 5), label="coherence")
+    value = found.value if isinstance(found, Verdict) else None
+    assert value == expected
+    assert value in (right, None)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import math
 import multiprocessing
 import os
@@ -379,3 +380,16 @@ def test_a_changed_file_of_the_same_size_and_time_is_read_again(tmp_path: Path):
     path.write_bytes(b"whale")
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))  # the time of the inode's change cannot be put back
     assert file_sha256(path) == hashlib.sha256(b"whale").hexdigest() != before
+
+
+def test_the_log_names_a_stage_that_was_found_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    first = Stages(tmp_path).get("momentum", {"seed": 1}, write_nothing)
+    again = Stages(tmp_path)
+    for _ in range(5):
+        assert again.get("momentum", {"seed": 1}, write_nothing) == first
+    assert [record.getMessage() for record in caplog.records] == [f"found {first}"]
+
+
+def write_nothing(folder: Path) -> None:
+    """Builds an empty stage."""

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.errors import InputError
-from data.files import InputFile
+from core.errors import InputError, SettingError
 from data.formats.recognition import recognise
+from data.input_file import InputFile
 from data.preferences import holds_pairs, read_judged, read_preferences
 from data.scored import read_scored
 
@@ -682,3 +682,44 @@ def test_battles_without_a_question_are_inputs_of_their_own(tmp_path: Path) -> N
     assert given is not None
     assert given.inputs == ("1", "2")
     assert "each row is an input of its own" in str(recognise(path))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv"])
+def test_chosen_and_rejected_answers_in_columns_of_any_name(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"pairs.{form}"
+    rows = [{"key": f"q{i}", "ask": "Why?", "good": f"Because {i}.", "bad": "No.", "ref": "Because."} for i in range(3)]
+    if form == "csv":
+        path.write_text("\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows)]))
+    else:
+        path.write_text(json.dumps(rows) if form == "json" else "\n".join(map(json.dumps, rows)))
+    columns = {"chosen": "good", "rejected": "bad", "prompt": "ask", "id": "key", "references": "ref"}
+    given, scored = read_judged(path, columns=columns)
+    assert given is not None
+    assert scored is not None
+    assert (given.inputs, given.outcomes.tolist()) == (("q0", "q1", "q2"), [1, 1, 1])
+    assert {*zip(given.systems_a, given.systems_b, strict=True)} == {("chosen", "rejected")}
+    first, second, *_ = scored.examples
+    assert (first.text, first.system, first.group, first.context) == ("Because 0.", "chosen", "q0", "Why?")
+    assert (second.text, second.references) == ("No.", ("Because.",))
+
+
+def test_columns_of_chosen_answers_must_exist(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"good": "a", "bad": "b"}\n')
+    with pytest.raises(InputError, match='columns needs the column "worse" for rejected, found only good, bad'):
+        read_preferences(path, {"chosen": "good", "rejected": "worse"})
+    with pytest.raises(SettingError, match=r"^winner is not a setting of data.columns of chosen"):
+        read_preferences(path, {"chosen": "good", "rejected": "bad", "winner": "good"})
+    with pytest.raises(InputError, match=r"found good, bad: .*data.columns.chosen"):
+        read_preferences(path)
+
+
+def test_an_empty_output_is_an_empty_answer_and_a_missing_one_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.json"
+    rows = [{"instruction": f"Do {i}.", "output": text, "generator": "new"} for i, text in enumerate(["Done.", ""])]
+    path.write_text(json.dumps(rows))
+    assert [(each.text, each.is_empty) for each in read_scored(path).examples] == [("Done.", False), ("", True)]
+    path.write_text(json.dumps([rows[0], {**rows[1], "output": None}]))
+    found = read_scored(path)
+    assert len(found) == 1
+    assert found.notes[0].endswith("1 without a text left out")

@@ -74,6 +74,14 @@ def test_rows_of_one_id_with_different_texts_are_refused(tmp_path: Path) -> None
         read_scored(write(tmp_path / "y.jsonl", {"id": "i", "text": "a"}, {"id": "i", "text": "a"}))
 
 
+def test_score_says_who_reads_rows_by_rater(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", row("a", 1, id="i", worker="x"), row("a", 2, id="i", worker="y"))
+    hint = "rows by rater, with one text, are for judge agree, which joins and scores them"
+    with pytest.raises(InputError, match=f'ids must be unique, but "i" is the id of line 1 too: {hint}'):
+        judge.score(str(path), "word_count", output=tmp_path / "out.jsonl")
+    assert judge.agree(str(path), "word_count", cues=False, resamples=20, permutations=99).rows[0].n == 1
+
+
 @pytest.mark.parametrize(
     ("rows", "fault"),
     [

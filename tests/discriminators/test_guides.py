@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from discriminators.discriminator import Discriminator, new_token_bilstm
 from discriminators.guides import BiLSTMGuide, CausalGuide, map_tokens
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
-from discriminators.training import ClassifierTraining, LabelledRows, TrainingSettings, train_classifier
+from discriminators.training import DiscriminatorModule, LabelledRows, TrainingSettings, train_classifier
 from models.tiny import train_tokenizer
 from oumg.guidance import Guidance
 from oumg.songnet import character_tokenizer
@@ -26,13 +27,15 @@ def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
     rows = [TokenRow(np.arange(1, n + 1), i, 1.0) for i, n in enumerate((4, 2, 3))]
     data = LabelledRows(rows, np.array([1.0, 0.0, 1.0], np.float32), pad=0, prefixes=True)
     assert data.per_batch(100) == 6
-    training = ClassifierTraining(lambda ids, mask: 1.0 * ids, TrainingSettings(), data, data, 0)  # type: ignore[arg-type]
-    logits, labels, weights, places = training.read(data.make_batch([2, 1]))
+    classifier: Any = SimpleNamespace(network=lambda ids, mask: 1.0 * ids)
+    module = DiscriminatorModule(classifier, TrainingSettings())
+    module.read_data(data, data.per_batch(100))
+    logits, labels, weights, places = module.read_logits(data.make_batch([2, 1]))
     assert logits.tolist() == [2, 3, 2]
     assert labels.tolist() == [1, 1, 0]
     assert weights.tolist() == [1, 1, 1]
     assert places.tolist() == [9, 10, 5]  # four places for each text
-    assert training.labels.tolist() == [1] * 4 + [0] * 4 + [1] * 4
+    assert module.labels.tolist() == [1] * 4 + [0] * 4 + [1] * 4
 
 
 def toy_texts(count: int = 60, seed: int = 0) -> list[LabelledText]:

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -15,11 +17,13 @@ import torch
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.precision import MixedPrecision
+from sklearn.metrics import roc_auc_score
 
 from core.errors import SettingError
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.texts import LabelledText, split_by_group
 from discriminators.training import (
+    DiscriminatorModule,
     TrainingSettings,
     discriminator_loss,
     held_out_metrics,
@@ -29,6 +33,7 @@ from discriminators.training import (
 )
 from tests.toy_models import QUIET, kill_in
 
+ROOT = Path(__file__).resolve().parents[2]
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
 SETTINGS = TrainingSettings(epochs=4, learning_rate=1e-2, token_budget=512, held_out=0.2)
@@ -62,7 +67,7 @@ def test_loss_by_hand():
 @pytest.mark.parametrize("kind", KINDS)
 def test_learns(kind: str, learn: Learn, curve: Curve, toy_texts: list[LabelledText], tmp_path: Path):
     logger = CSVLogger(tmp_path, name="log")
-    trained = learn(kind, loggers=[logger], seed=1)
+    trained = learn(kind, trainer=partial(QUIET, log_every_n_steps=5), loggers=[logger], seed=1)
     _, held_out = split_by_group(toy_texts, SETTINGS.held_out, seed=1)
     logits, _ = trained.logits([t.segments for t in held_out])
     labels = np.array([t.label for t in held_out])
@@ -77,7 +82,9 @@ def test_learns(kind: str, learn: Learn, curve: Curve, toy_texts: list[LabelledT
     kept = Discriminator.from_pretrained(tmp_path / "d")
     np.testing.assert_array_equal(kept.logits([t.segments for t in held_out])[0], logits)
     assert not (tmp_path / "d" / "checkpoints").exists()
-    assert "val/auc" in (Path(logger.log_dir) / "metrics.csv").read_text()
+    logged = (Path(logger.log_dir) / "metrics.csv").read_text()
+    assert "val/auc" in logged
+    assert "lr-AdamW" in logged
 
 
 class Scaled(MixedPrecision):
@@ -181,3 +188,28 @@ def test_a_batch_that_runs_out_of_memory_in_the_backward_pass_is_read_again_in_p
     np.testing.assert_allclose(found.logits(texts)[0], whole.logits(texts)[0], atol=1e-3)
     assert "from now on at most" in caplog.text
     assert "skipped" not in caplog.text
+
+
+def test_the_script_of_the_page_fine_tunes_a_discriminator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "train.md").read_text("utf-8"), re.DOTALL)
+    (script,) = [block for block in blocks if "trainer.fit(module, data)" in block]
+    rows = [(*text.segments, text.label, text.group) for text in TEXTS if text.label < 2]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"rows": rows}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Lightning's, on the machine
+        exec(compile(script, "train.md", "exec"), names)
+    logits, _ = Discriminator.from_pretrained("discriminator").logits([text.segments for text in names["held_out"]])
+    labels = np.array([text.label for text in names["held_out"]])
+    best = float(names["best"].best_model_score)
+    assert best > 0.9
+    assert roc_auc_score(labels, logits) == pytest.approx(best)
+    curve = names["trainer"].callback_metrics
+    assert {"train/loss", "val/loss", "val/accuracy", "val/auc"} <= set(curve)
+
+
+@pytest.mark.filterwarnings("ignore:You defined a `validation_step`")
+def test_a_module_without_its_data_module_says_which_one_it_needs(builds: Builds) -> None:
+    module = DiscriminatorModule(builds["bilstm"]([("the cat",)]), SETTINGS)
+    with pytest.raises(TypeError, match=r"^a DiscriminatorModule learns from a LabelledTextDataModule, but got None$"):
+        QUIET(max_epochs=1, logger=False, enable_checkpointing=False).fit(module, [{}])

@@ -1,11 +1,12 @@
 """The toy experiment, run in this process or by the real command line."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,17 +20,42 @@ from experiments.run import main
 from judge.report.plots import save_figure
 
 TOY = Path(__file__).parent / "toy"
-ALLOWED = ("--config-dir", str(TOY), "--allow", "toy")
+ALLOWED = ("--config-dir", str(TOY), "allow=[toy]")
 RUN = Path(__file__).parents[2] / "experiments" / "run.py"
+
+
+def allow_toy(arguments: Sequence[str]) -> list[str]:
+    """The arguments with what lets them name the toy; Hydra takes settings in one piece."""
+    start = next((i for i, word in enumerate(arguments) if "=" in word), len(arguments))
+    return [*ALLOWED[:2], *arguments[:start], ALLOWED[2], *arguments[start:]]
 
 
 @pytest.fixture
 def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
-    """`main` in this process and an empty working folder; environment, arguments and logging are put back."""
+    """The command line in this process and an empty working folder; returns its exit code.
+
+    Environment, arguments and logging are put back.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(TOY)
-    with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
-        yield lambda *arguments: main([*ALLOWED, *arguments])
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    def run(*arguments: str) -> int:
+        with patch.object(sys, "argv", ["experiments/run.py", *allow_toy(arguments)]):
+            try:
+                main()
+            except SystemExit as end:
+                return int(end.code or 0)
+        return 0
+
+    with patch.dict(os.environ):
+        yield run
+    for handler in set(root.handlers) - set(handlers):
+        handler.close()
+    root.handlers = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
 
 
 class Ended(NamedTuple):
@@ -61,7 +87,7 @@ def finish(run: Callable[..., Ended], tmp_path: Path) -> Callable[..., dict[str,
     def run_to_the_end(*arguments: str, folder: str = "here", plots: bool = True) -> dict[str, Any]:
         draw = save_figure if plots else lambda figure, path: path.touch()
         with patch("judge.report.plots.save_figure", draw):
-            ended = run(*arguments, f"run_dir={tmp_path}/{folder}")
+            ended = run(*arguments, f"hydra.run.dir={tmp_path}/{folder}")
         assert ended.returncode == 0, ended.stderr
         return json.loads((tmp_path / folder / "results.json").read_text("utf-8"))
 
@@ -95,7 +121,7 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
         heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return subprocess.Popen(
-                [sys.executable, str(RUN), *ALLOWED, *arguments],
+                [sys.executable, str(RUN), *allow_toy(arguments)],
                 cwd=tmp_path,
                 env=environment,
                 stdout=subprocess.PIPE,

@@ -36,6 +36,15 @@ def test_an_agreement_that_is_not_shown_is_not_the_best() -> None:
     assert table.finding.startswith("No agreement with q of toys is shown (highest: noise, spearman ")
 
 
+def test_a_headline_without_an_interval_says_why() -> None:
+    scored = make_long_and_good()
+    few = scored.take(range(6))
+    (table, *_) = present(cast(Run, ToyRun()), [few]).tables
+    reason = table.rows[0]["spearman"].reason
+    assert reason
+    assert table.finding.endswith(f", but without an interval: {reason}")
+
+
 def test_a_headline_names_what_leads_the_table() -> None:
     scored = make_long_and_good()
     (table, *_) = present(cast(Run, ToyRun(cues=True)), [scored]).tables

@@ -1,4 +1,4 @@
-"""Two processes train every kind of model to the results of one, with a copy of the model on each or a half."""
+"""Two processes train and sample as one, with a copy of the model on each or a half."""
 
 import json
 import os
@@ -82,7 +82,7 @@ from torch.distributed.fsdp import fully_shard
 from models.fit import share_of_batch
 from models.tiny import TinyCausal
 from models.batching import Task
-from models.training import LanguageModelSchedule, LanguageModelTraining, batches_of_tasks
+from models.training import LanguageModelSchedule, LanguageModelModule, batches_of_tasks
 
 folder, rank, processes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 torch.set_num_threads(1)
@@ -91,7 +91,7 @@ words = "the cat sat on a mat and ran".split()
 texts = [" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3) for i in range(16)]
 lm = TinyCausal(300, 16, 2, 1, 32, max_length=32).build(texts, (), seed=0)
 tasks = [Task([1], row) for row in lm.tokenizer(texts)["input_ids"]]
-training = LanguageModelTraining(lm.model.eval(), LanguageModelSchedule(1, 0.01, batch_size=5), seed=0)
+training = LanguageModelModule(lm.model.eval(), LanguageModelSchedule(1, 0.01, batch_size=5), seed=0)
 if processes > 1:
     mesh = init_device_mesh("cpu", (processes,))
     for layer in lm.model.transformer.h:
@@ -129,3 +129,49 @@ def test_two_processes_with_half_a_model_each_train_as_one(tmp_path: Path) -> No
     one, two = losses
     assert two == pytest.approx(one, abs=1e-4)
     assert one[-1] < one[0]
+
+
+SAMPLES = """
+import json
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import torch
+from pytorch_lightning import Trainer
+
+from cdm.negatives import NegativeSampler
+from cdm.parallel import find_steps_on_all, sample_negatives_on_all
+from cdm.sampling import Sampling
+from tests.toy_models import toy_pair
+
+folder, devices = Path(sys.argv[1]), int(sys.argv[2])
+torch.set_num_threads(1)
+trainer = partial(Trainer, accelerator="cpu", devices=devices, enable_progress_bar=False)
+words = "the cat sat on a mat and ran".split()
+dialogues = [tuple(" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3)) for i in range(11)]
+pair = toy_pair([turn for turns in dialogues for turn in turns])
+sampler = NegativeSampler.prepare(pair, dialogues, "mixed-multi", Sampling(gamma=0.5, longest=6), seed=1)
+steps = find_steps_on_all(pair, sampler.tokenised, folder, trainer, size=3)
+negatives = sample_negatives_on_all(sampler, folder, trainer, size=3)
+rank = 0
+if devices > 1:
+    assert (torch.distributed.get_backend(), torch.distributed.get_world_size()) == ("gloo", devices)
+    rank = torch.distributed.get_rank()
+folder.mkdir(exist_ok=True)
+kept = {"negatives": asdict(negatives), "momentum": [step.momentum.tolist() for step in steps]}
+(folder / f"{rank}.json").write_text(json.dumps(kept), "utf-8")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_sample_and_read_the_bytes_of_one(tmp_path: Path) -> None:
+    (tmp_path / "sample.py").write_text(SAMPLES, encoding="utf-8")
+    for devices in ("1", "2"):
+        command = [sys.executable, str(tmp_path / "sample.py"), str(tmp_path / devices), devices]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=ENVIRONMENT, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    expected = (tmp_path / "1" / "0.json").read_bytes()
+    assert json.loads(expected)["negatives"]["negatives"]
+    assert [(tmp_path / "2" / f"{rank}.json").read_bytes() for rank in "01"] == [expected, expected]

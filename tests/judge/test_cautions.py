@@ -79,6 +79,13 @@ def test_raters_who_rated_other_systems() -> None:
     assert "use the scale" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
 
 
+def test_raters_who_coincide_with_systems() -> None:
+    """Each system has a rater of its own: also where these seem to use the scale alike, nobody can know."""
+    said = compare_notes(rated_by((1.0, 0.0), severity=0.0))
+    assert "no rater of q rated texts of both a and b: a difference of the two cannot be told from one of" in said
+    assert "no rater" not in compare_notes(rated_by((0.5, 0.5), severity=0.0))
+
+
 @pytest.mark.parametrize("kind", ["normal", "log-normal"])
 def test_a_mean_that_rests_on_a_tail(kind: str) -> None:
     rng = np.random.default_rng(0)

@@ -3,7 +3,6 @@
 import json
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +13,12 @@ from core.errors import InputError
 from core.example import Example
 from core.scores import Scores, require
 from core.stages import Stages
-from data.files import InputFile, iterate_examples, read_examples
+from data.files import iterate_examples, read_examples
+from data.input_file import InputFile
 from data.scored import read_scored
 from judge.engines import LocalEngine, ScoringActor, read_again
-from judge.streaming import ScorableFile, add_kept_scores, check_scorable, keep_scores, read_kept
+from judge.metrics import MetricPlan
+from judge.streaming import ScorableFile, check_scorable, keep_scores, read_kept, score_set
 
 SHORT, LONG = ["a", "a b"], ["a b c", "a b c d", "a b c d e"]
 REFUSED = "the file changed while it was read: give the command again"
@@ -67,7 +68,7 @@ class FixedShares:
 
 def score_words(file: ScorableFile, stages: Stages) -> list[float]:
     engine = LocalEngine({"m": WordCount()})
-    kept = keep_scores(file, engine, engine.prepare(file), stages, lambda *_: nullcontext(lambda _: None))
+    kept = keep_scores(file, engine, engine.prepare(file), stages)
     return [value for part in read_kept(kept["m"]) for value in part.values["quality"]]
 
 
@@ -75,9 +76,9 @@ def test_a_file_that_changes_while_models_load_is_scored_as_it_was_and_then_as_i
     path, stages = write(tmp_path / "in.jsonl", SHORT), Stages(tmp_path / "stages")
     file = read_scored(path)
     write(path, LONG)  # while models load
-    first = add_kept_scores(file, {"m": WordCount()}, stages)
+    first = score_set(file, {"m": WordCount()}, stages)
     assert first.scores["m"].values["quality"].tolist() == [1, 2]
-    second = add_kept_scores(read_scored(path), {"m": WordCount()}, stages)
+    second = score_set(read_scored(path), {"m": WordCount()}, stages)
     assert second.scores["m"].values["quality"].tolist() == [3, 4, 5]
 
 
@@ -107,7 +108,8 @@ def test_another_process_refuses_a_file_that_has_changed(tmp_path: Path) -> None
 
 def test_a_worker_refuses_a_corpus_that_has_changed_since_signatures_were_asked(tmp_path: Path) -> None:
     path, corpus = write(tmp_path / "in.jsonl", SHORT), write(tmp_path / "corpus.jsonl", SHORT)
-    config = {"m": {"_target_": "tests.judge.test_changing_files.Shares.from_file", "path": str(corpus)}}
+    target = {"_target_": "tests.judge.test_changing_files.Shares.from_file", "path": str(corpus)}
+    config = {"m": MetricPlan("shares", target)}
     file = check_scorable(path, {"m": WordCount()}, chunk=2)
     row = {"part": pickle.dumps(([(1, Example("a", text="a b c"))], ["m"]))}
     actor = ScoringActor(config, {"m": "shares|words=3"}, file.source, file.sha256, path)

@@ -166,11 +166,11 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: judge.plan({"a": {"i": "x"}}),
-        "pilot.aspect must be one with ratings in the pilot (none), but is overall",
+        "aspect must be one with ratings in the pilot (none), but is overall",
     ),
     (
         lambda: judge.plan([{"text": "t", "ratings": {"q": 1}, "system": "a"}], "q"),
-        "pilot.systems must be two of those in the pilot (a), but is []",
+        "systems must be two of those in the pilot (a), but is []",
     ),
     (
         lambda: judge.plan(

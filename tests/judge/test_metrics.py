@@ -17,6 +17,7 @@ from judge.metrics import (
     FunctionMetric,
     MetricFunction,
     complete_settings,
+    fill_references,
     load_metric,
     read_config,
 )
@@ -38,11 +39,12 @@ def leaves(config: Any) -> Any:
 @pytest.mark.parametrize("name", sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml")))
 def test_settings_are_those_that_hydra_reads(name: str) -> None:
     with initialize_config_dir(str(CONFIGS / "metric"), version_base="1.3"):
-        assert read_config(name) == leaves(OmegaConf.to_container(compose(name)))
+        assert fill_references(read_config(name), None) == leaves(OmegaConf.to_container(compose(name)))
 
 
 def test_settings_of_inner_objects_change_one_by_one() -> None:
-    config = complete_settings("mars", read_config("mars"), {"q": 0.5, "augmentation": {"kl": 0.5}})
+    given = {"q": 0.5, "augmentation": {"kl": 0.5}}
+    config = complete_settings("mars", fill_references(read_config("mars"), None), given)
     assert config["q"] == 0.5
     assert config["augmentation"] == {**read_config("mars")["augmentation"], "kl": 0.5}
     assert config["kept"] is None

@@ -166,7 +166,7 @@ def draw_agreed(rng: np.random.Generator) -> Rows:
         rating = draw_value(kind, rng)
         scores = {f"m{k}": share * k * rating + draw_value(int(k == 1), rng) for k in range(metrics)}
         group = {"group": f"q{i // 2}"} if texts > 12 else {}
-        rows.append({"text": f"text {i}", "ratings": {"q": rating}, "scores": scores, **group})
+        rows.append({"id": f"{i}", "text": f"text {i}", "ratings": {"q": rating}, "scores": scores, **group})
     return rows
 
 
@@ -219,7 +219,17 @@ def test_random_preferences_never_contradict_themselves() -> None:
         for pair in study.ranking.pairs:
             other = others[frozenset((pair.system_a, pair.system_b))]
             found["row order: p"] += not same(pair.p_value, other.p_value)
+        exchanged = judge.prefer([exchange_sides(row) for row in rows], resamples=200)
+        others = {frozenset((pair.system_a, pair.system_b)): pair for pair in exchanged.ranking.pairs}
+        for pair in study.ranking.pairs:
+            other = others[frozenset((pair.system_a, pair.system_b))]
+            found["exchanged sides: p"] += not same(pair.p_value, other.p_value)
     assert not +found
+
+
+def exchange_sides(row: dict[str, Any]) -> dict[str, Any]:
+    other = {"a": "b", "b": "a", "tie": "tie"}
+    return {**row, "system_a": row["system_b"], "system_b": row["system_a"], "winner": other[row["winner"]]}
 
 
 @pytest.mark.slow
@@ -227,9 +237,37 @@ def test_random_studies_of_metrics_never_contradict_themselves() -> None:
     rng = np.random.default_rng(7)
     found: Counter[str] = Counter()
     for _ in range(116):
-        study = judge.agree(draw_agreed(rng), cues=False, resamples=100, permutations=200)
+        rows = draw_agreed(rng)
+        study = agree(rows)
         found.update(contradict_agree(study))
+        shuffled = agree([rows[i] for i in rng.permutation(len(rows))])
+        enlarged = agree([{**row, "scores": {name: 1024 * x for name, x in row["scores"].items()}} for row in rows])
+        for change, changed in (("row order", shuffled), ("scale", enlarged)):
+            found.update(f"{change}: {what}" for what in differ(study, changed))
     assert not +found
+
+
+def agree(rows: Rows) -> MetricStudy:
+    return judge.agree(rows, cues=False, resamples=100, permutations=200)
+
+
+def differ(study: MetricStudy, changed: MetricStudy) -> Iterator[str]:
+    """What differs between two studies that should say the same."""
+    others = {(row.metric, row.aspect, row.grouping): row for row in changed.rows}
+    for row in study.rows:
+        other = others[row.metric, row.aspect, row.grouping]
+        if not same(row.spearman.value, other.spearman.value):
+            yield "agreement"
+        if not same(row.p_chance, other.p_chance):
+            yield "p of chance"
+    for ranking, changed_ranking in zip(study.rankings, changed.rankings, strict=True):
+        by_pair = {frozenset((pair.metric_a, pair.metric_b)): pair for pair in changed_ranking.pairs}
+        for pair in ranking.pairs:
+            other = by_pair[frozenset((pair.metric_a, pair.metric_b))]
+            if not same(pair.p_value, other.p_value):
+                yield "p"
+            if pair.p_value < LEVEL and pair.better != other.better:
+                yield "better"
 
 
 def same(one: float, other: float) -> bool:
@@ -286,3 +324,27 @@ def test_a_ranking_that_was_tampered_with_is_found_out() -> None:
     assert any(
         "x and y are separated by strengths alone: in their own judgements x wins 0.200" in each for each in said
     )
+
+
+def test_a_study_of_metrics_that_was_tampered_with_is_found_out() -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(60):
+        rating = float(rng.normal())
+        scores = {"close": rating + 0.3 * float(rng.normal()), "noise": float(rng.normal())}
+        rows.append({"text": f"text {i}", "ratings": {"q": rating}, "scores": scores})
+    study = judge.agree(rows, cues=False, resamples=200, permutations=1000)
+    assert not [*contradict_agree(study)]
+    row, *others = study.rows
+    (ranking,) = study.rankings
+    (pair,) = ranking.pairs
+    assert pair.better == "close"
+    assert pair.p_value < LEVEL
+    tampered = {
+        "range": replace(study, rows=(replace(row, spearman=Estimate(1.2, 1.1, 1.3)), *others)),
+        "interval": replace(study, rows=(replace(row, kendall=Estimate(0.9, 0.1, 0.2)), *others)),
+        "p": replace(study, rows=(replace(row, p_chance=0.0), *others)),
+        "better": replace(study, rankings=(replace(ranking, pairs=(replace(pair, better="noise"),)),)),
+    }
+    for promise, changed in tampered.items():
+        assert promise in [*contradict_agree(changed)]

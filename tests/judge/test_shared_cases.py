@@ -10,7 +10,7 @@ import pytest
 
 import judge
 from core.errors import InputError
-from data.files import InputFile
+from data.input_file import InputFile
 from data.preferences import read_judged
 from data.scored import read_scored
 from meta_eval.raters import krippendorff_alpha

@@ -10,6 +10,7 @@ from scipy.stats import norm, rankdata, t
 from core.example import Example
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import (
+    NOTHING_LEFT,
     Cues,
     add_normal_scores,
     agreement_beyond_cues,
@@ -79,7 +80,7 @@ def test_cues_that_fix_a_score_leave_nothing() -> None:
     cues = Cues(("a", "b"), rng.standard_normal((50, 2)))
     found = beyond(np.exp(cues.values[:, 0]), rng.standard_normal(50), cues)
     assert math.isnan(found.value)
-    assert found.reason == "the cues fix the scores or the ratings"
+    assert found.reason == NOTHING_LEFT
     few = beyond(np.arange(15.0), rng.standard_normal(15), Cues(("a", "b"), cues.values[:15]))
     assert few.reason == "2 cues need at least 16 texts, but there are 15"
     same = beyond(np.arange(50.0), rng.standard_normal(50), Cues(("a", "b"), np.ones((50, 2))))

@@ -190,3 +190,38 @@ def test_corrected_mean_ratings_of_inputs_that_repeat_cover():
         found = powered_mean(np.where(inputs < 40, truth, NAN), scores, lay_out(500, inputs=inputs.tolist())).estimate
         covered += found.low <= 0 <= found.high
     assert 0.925 <= covered / 400 <= 0.975
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rate", "labels"), [(0.02, 50), (0.02, 100), (0.02, 200), (0.05, 50), (0.98, 50), (0.5, 100), (0.3, 200)]
+)
+def test_corrected_rates_of_rare_labels_cover(rate: float, labels: int) -> None:
+    """A good judge on 1,000 texts; a rate of .02 with 50 labels was covered by .87 of the intervals."""
+    rng = np.random.default_rng(0)
+    layout = lay_out(1000)
+    covered = []
+    for _ in range(1000):
+        truth = (rng.random(1000) < rate).astype(float)
+        said_yes = np.where(truth == 1, rng.random(1000) < 0.9, rng.random(1000) > 0.99)
+        known = np.where(np.arange(1000) < labels, truth, np.nan)
+        found = powered_rate(known, said_yes.astype(float), layout).estimate
+        covered.append(found.low - 1e-12 <= rate <= found.high + 1e-12)
+    print(f"rate {rate:g}, {labels} labels: coverage {np.mean(covered):.3f}")
+    assert 0.92 <= np.mean(covered) <= 0.985
+
+
+def test_an_error_that_no_label_shows_is_allowed_for() -> None:
+    """Ten yes among 50 labels, and a judge without a visible error: whose worth was 1,000 labels.
+
+    The rest of the variance is that of the verdicts; alone it was worth 1,000 labels.
+    """
+    labels = np.full(1000, np.nan)
+    labels[:50] = np.arange(50) < 10
+    verdicts = (np.arange(1000) % 5 == 0).astype(float)
+    verdicts[:50] = labels[:50]
+    found = powered_rate(labels, verdicts, lay_out(1000))
+    classical = 0.2 * 0.8 / 49
+    hidden = 0.25 / 50**2
+    seen = 0.2 * 0.8 / 1000 * 50 / 49
+    assert found.effective_n == pytest.approx(50 * classical / (hidden + seen), rel=1e-9)

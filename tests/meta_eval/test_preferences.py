@@ -236,20 +236,24 @@ def test_intervals_of_strengths_cover(inputs: int, spread: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("systems", "games", "rounds", "least"),
-    [(8, 200, 200, 0.93), (8, 2000, 200, 0.93), (20, 200, 150, 0.89), (20, 400, 150, 0.925), (20, 2000, 100, 0.93)],
+    ("systems", "games", "rounds"), [(8, 200, 150), (8, 2000, 150), (20, 200, 100), (20, 400, 100), (20, 2000, 60)]
 )
-def test_strengths_of_sparse_judgements_cover(systems: int, games: int, rounds: int, least: float) -> None:
-    """One judgement per input; 20 systems with 200 judgements reach about .91."""
+def test_strengths_of_sparse_judgements_cover(systems: int, games: int, rounds: int) -> None:
+    """One judgement per input. The intervals that are shown count, about the mean of the systems that have one."""
     rng, true = np.random.default_rng(0), np.linspace(-2, 2, systems)
     covered, slopes = [], []
     for _ in range(rounds):
         found = rank_by_preferences(simulate_sparse(true, games, rng), Resampling()).systems
         expected = np.array([true[int(each.system[1:])] for each in found])
-        covered += [each.strength.low <= t <= each.strength.high for each, t in zip(found, expected, strict=True)]
         slopes.append(np.polyfit(expected, [each.strength.value for each in found], 1)[0])
-    print(f"{systems} systems, {games} judgements: coverage {np.mean(covered):.3f}, slope {np.mean(slopes):.2f}")
-    assert least <= np.mean(covered) <= 0.97
+        has_interval = np.array([not np.isnan(each.strength.low) for each in found])
+        expected -= expected[has_interval].mean()
+        for each, strength in zip(found, expected, strict=True):
+            if not np.isnan(each.strength.low):
+                covered.append(each.strength.low <= strength <= each.strength.high)
+    share = np.mean(covered)
+    print(f"{systems} systems, {games} judgements: {len(covered)} intervals, coverage {share:.3f}")
+    assert 0.93 <= share <= 0.975
     assert 0.9 < np.mean(slopes) < 1.1
 
 

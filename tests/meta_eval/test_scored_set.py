@@ -12,6 +12,7 @@ from core.example import Example
 from core.scores import Scores
 from data.corpus import score_published
 from meta_eval.agreement import NOT_MEASURED, Agreement, add_cheap_cues, list_agreement, note_cues
+from meta_eval.cues import ARE_CUES
 from meta_eval.scored_set import ScoredSet
 
 
@@ -120,7 +121,7 @@ def test_agreement_beyond_cues_is_that_of_what_no_cue_shows() -> None:
     assert 0.5 < found["quality"].beyond_cues.value < 0.9
     assert found["quality"].beyond_cues.low > found["quality"].spearman.value
     assert found["cheap_cues"].spearman.low > 0.4
-    assert found["cheap_cues"].beyond_cues.reason == "these are the cues"
+    assert found["cheap_cues"].beyond_cues.reason == ARE_CUES
     assert note_cues([*found.values()]) == [
         "toys: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for length (q)"
     ]

@@ -21,8 +21,8 @@ from models.muon import Muon
 from models.tiny import TinyCausal, TinyT5
 from models.training import (
     MOVED,
+    LanguageModelModule,
     LanguageModelSchedule,
-    LanguageModelTraining,
     Lora,
     batches_of_tasks,
     train_language_model,
@@ -42,7 +42,7 @@ def test_the_learning_rate_is_that_of_transformers(steps: int, warm: int) -> Non
 @pytest.mark.parametrize(("steps", "expected"), [(1, [1]), (4, [1, 1, 2 / 3, 1 / 3]), (8, [0.5, 1, 1, 5 / 6])])
 def test_the_first_step_of_a_language_model_learns(steps: int, expected: list[float]) -> None:
     schedule = LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1, warm_up=0.25)
-    warm_up, lead = LanguageModelTraining(torch.nn.Linear(1, 1), schedule, seed=0).warm_up(steps)
+    warm_up, lead = LanguageModelModule(torch.nn.Linear(1, 1), schedule, seed=0).warm_up(steps)
     found = [learning_rate_factor(step / steps, warm_up, lead) for step in range(len(expected))]
     assert found == pytest.approx(expected)
 
@@ -82,7 +82,7 @@ def test_the_loss_is_that_of_all_logits(tiny: TinyCausal | TinyT5) -> None:
     model = lm.model.eval()
     tasks = [Task([5, 6, 7], [8, 9, 10], given=1), Task([5], [11, 12]), Task([6, 7], [13], given=1)]
     batch = lm.training_batch(tasks)
-    training = LanguageModelTraining(model, LanguageModelSchedule(epochs=1, batch_size=3, learning_rate=0.1), seed=0)
+    training = LanguageModelModule(model, LanguageModelSchedule(epochs=1, batch_size=3, learning_rate=0.1), seed=0)
     labels = batch["labels"]
     logits = model(**{name: tensor for name, tensor in batch.items() if name != "labels"}).logits
     rows = [(i, j) for i in range(3) for j in range(labels.shape[1]) if labels[i, j] != NOT_LEARNED]

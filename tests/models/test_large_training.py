@@ -15,7 +15,7 @@ from models import training
 from models.batching import Task
 from models.causal import CausalLM
 from models.tiny import TinyCausal
-from models.training import LanguageModelSchedule, LanguageModelTraining, Lora, add_lora, train_language_model
+from models.training import LanguageModelModule, LanguageModelSchedule, Lora, add_lora, train_language_model
 
 TRAINER = partial(pytorch_lightning.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False)
 TASKS = [Task([1], [5 + (i + j) % 40 for j in range(3 + i)]) for i in range(12)]
@@ -116,6 +116,6 @@ def test_lora_is_merged_into_what_is_saved(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_checkpoints_hold_what_is_learned() -> None:
     learner = add_lora(new_lm().model, Lora(rank=4), seed=0, tokens=[1])
-    state = LanguageModelTraining(learner, LanguageModelSchedule(**SCHEDULE, lora=Lora(rank=4)), seed=0).state_dict()
+    state = LanguageModelModule(learner, LanguageModelSchedule(**SCHEDULE, lora=Lora(rank=4)), seed=0).state_dict()
     assert state
     assert all("lora_" in name or "trainable_tokens_" in name for name in state)

@@ -16,11 +16,10 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.runner.configuration import check_targets, complete_experiment, compose_run, expand_sweep
 from experiments.runner.hardware import check_trainer
 from experiments.runner.trust import leaves
-from experiments.runner.words import as_settings
 from models.folders import find_folder
+from tests.composing import compose_run, expand_sweep, list_misfits
 from tests.rehearsal.hub import CHECKPOINTS, into_cache, write_hub
 
 ROOT = Path(__file__).parents[2]
@@ -100,13 +99,12 @@ SLICES = {
 def find_commands(scale: str = "") -> list[str]:
     """The commands with models of the hub, each once; of one scale, or of all."""
     found = [each for page in PAGES for each in COMMAND.findall(FOLDED.sub(" ", page.read_text("utf-8")))]
-    return list(dict.fromkeys(each for each in found if "judge doctor" not in each and f"scale={scale}" in each))
+    return list(dict.fromkeys(each for each in found if "dry_run=true" not in each and f"scale={scale}" in each))
 
 
 def rehearse(command: str, data: Path) -> list[str]:
     """The settings of a printed command with what a rehearsal changes."""
-    printed = [word for word in shlex.split(re.sub(f"^{PROGRAM}", "", command)) if word != "-m"]
-    settings = as_settings(printed, list(FEWER), multirun=" -m " in command)
+    settings = [word for word in shlex.split(re.sub(f"^{PROGRAM}", "", command)) if word != "-m"]
     pairs = [word.replace("FOLDER", str(data)).partition("=") for word in settings]
     words = [f"{name}={REPLACED.get(name, value)}" for name, _, value in pairs]
     experiment = next(word for word in words if word.startswith("+exp=")).removeprefix("+exp=")
@@ -176,7 +174,7 @@ def test_every_command_is_composed_and_finds_its_models_and_data(
         for config in compose_jobs(command, data, f"outputs={tmp_path}"):
             check_trainer(config.trainer)
             plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
-            check_targets(complete_experiment(plain), "experiment")
+            assert list_misfits(plain) == []
             named = find_names(config)
             assert named, command
             assert [name for name in named if find_folder(name) is None] == []
@@ -233,6 +231,9 @@ def write_graph(turn: str) -> str:
 def run_to_the_end(words: Sequence[str], hub: Path, folder: Path) -> None:
     environment = {**os.environ, "HF_HUB_CACHE": str(hub), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
     run = [sys.executable, str(ROOT / "experiments/run.py"), *words, f"outputs={folder}"]
+    if words[0] == "score":
+        program = "import sys; from judge.cli import console; sys.exit(console())"
+        run = [sys.executable, "-c", program, *words, "--stages", str(folder)]
     before = getrusage(RUSAGE_CHILDREN).ru_utime
     ended = subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -246,7 +247,7 @@ def run_to_the_end(words: Sequence[str], hub: Path, folder: Path) -> None:
 def test_a_metric_of_the_hub_scores(metric: str, layout: int, hubs: Callable[[int], Path], tmp_path: Path) -> None:
     name = "dialogues" if metric == "uni_eval" else "summaries"
     out = tmp_path / "out.jsonl"
-    settings = ["+exp=score", f"metric={metric}", f"data.path={ROOT}/examples/{name}.jsonl", f"output={out}"]
+    settings = ["score", f"{ROOT}/docs/examples/{name}.jsonl", "--metric", metric, "--output", str(out)]
     run_to_the_end(settings, hubs(layout), tmp_path)
     scores = [json.loads(line)["scores"] for line in out.read_text("utf-8").splitlines()]
     assert all(value is not None for each in scores for value in each.values())

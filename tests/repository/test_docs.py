@@ -1,5 +1,6 @@
 """README and docs: links lead somewhere, names of the paper maps exist, and every command composes, in every shell."""
 
+import math
 import re
 import shlex
 import shutil
@@ -12,15 +13,17 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from core.configs import CONFIGS
-from experiments.runner.configuration import compose_run, expand_sweep
-from experiments.runner.words import VERBS, as_settings, descriptions
+from core.errors import check_names
+from judge.cli import VERBS, list_flags, name_metrics
+from judge.flags import Words
+from judge.metrics import read_config
+from tests.composing import compose_run, expand_sweep, list_misfits
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
+LINKED = (*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notes").glob("*.md")))
 EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 OF_THE_EXAMPLES = ("data", "ead", "experiments")  # their files lie in no folder of the repository here
-PLACEHOLDERS = {"metric=NAME": "metric=word_count"}
 
 
 def names() -> list[str]:
@@ -34,24 +37,41 @@ def names() -> list[str]:
     )
 
 
+def read_pages() -> str:
+    """The text of all pages, with each command on one line."""
+    return "\n".join(re.sub(r"\s*\\\n\s*", " ", page.read_text(encoding="utf-8")) for page in PAGES)
+
+
 def commands() -> list[str]:
-    """What follows `python experiments/run.py` and `judge` in code blocks and spans, each once."""
-    text = "\n".join(page.read_text(encoding="utf-8").replace("\\\n", " ") for page in PAGES)
-    found = [settings.strip() for settings in re.findall(r"python experiments/run\.py ([^`\n]+)", text)]
-    verb = r"(?:^(?:\$ |cat in.jsonl \| )?|`)judge ([a-z]+ [^`\n]*[=.][^`\n]*)"
-    fragment = r"score metric=\w+(?: metric\S+)?"  # in a sentence
-    found += [settings for settings in re.findall(verb, text, re.MULTILINE) if not re.fullmatch(fragment, settings)]
+    """What follows `python experiments/run.py` in code blocks and spans, each once."""
+    found = [settings.strip() for settings in re.findall(r"python experiments/run\.py ([^`\n]+)", read_pages())]
     return [settings for settings in dict.fromkeys(found) if not settings.endswith("...") and " --" not in settings]
 
 
-def test_links_lead_to_files():
-    lost = [
-        f"{page.name}: {link}"
-        for page in PAGES
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
-        if not (page.parent / link).exists()
-    ]
+def verb_commands() -> list[str]:
+    """What follows `judge` in code blocks and spans, each once."""
+    verb = rf"(?:^(?:\$ |cat in.jsonl \| )?|`)judge ((?:{'|'.join(VERBS)}) [^`\n]*)"
+    found = [words.partition("  #")[0].strip() for words in re.findall(verb, read_pages(), re.MULTILINE)]
+    return [words for words in dict.fromkeys(found) if "..." not in words.split()]
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub and mkdocs give to a heading."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text(encoding="utf-8"))
+    lost = [name for name, _ in links if not (page.parent / name).exists()]
     assert not lost
+    targets = [(page.parent / name if name else page, heading) for name, heading in links if heading]
+    unknown = [(target.name, heading) for target, heading in targets if heading not in anchors(target)]
+    assert not unknown
 
 
 @pytest.mark.parametrize("name", names())
@@ -60,21 +80,38 @@ def test_names_of_the_paper_maps_exist(name: str):
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The config folder, and one with the files that docs/extend.md adds."""
+def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config folder with the files that docs/extend.md adds."""
     folder = tmp_path_factory.mktemp("extended")
     for name, content in re.findall(r"^File `configs/([^`]+)`:\n\n```yaml\n(.*?)```", EXTEND, re.DOTALL | re.MULTILINE):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
-    return CONFIGS, folder
+    return folder
 
 
 @pytest.mark.parametrize("command", commands())
-def test_commands_compose(command: str, folders: tuple[Path, Path]):
-    words = [PLACEHOLDERS.get(word, word) for word in shlex.split(command) if word != "-m"]
-    settings = as_settings(words, descriptions(folders), "-m " in command)
-    job = expand_sweep(settings, folders)[0] if "-m " in command else settings
-    assert compose_run(job, folders, allow=OF_THE_EXAMPLES).experiment._target_
+def test_commands_compose(command: str, extension: Path) -> None:
+    settings = [word for word in shlex.split(command) if word != "-m"]
+    job = expand_sweep(settings, extension)[0] if "-m " in command else settings
+    config = compose_run(job, extension)
+    assert config.experiment._target_
+    assert not list_misfits(OmegaConf.to_container(config))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("command", verb_commands())
+def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
+    verb, *words = shlex.split(command)
+    given = Words.read(f"judge {verb}", [word for word in words if word != "--help"], list_flags(VERBS[verb]))
+    for flag in ("metric", "metrics", "judge"):
+        named = given.settings.get(flag, {})
+        for name, source, settings in name_metrics("metrics" if flag == "metrics" else "metric", named):
+            if source not in ("NAME", "ead"):
+                check_names(settings, list_settings(source), name)
+
+
+def list_settings(metric: str) -> set[str]:
+    """The settings that a metric has in its file, and those of its endpoint."""
+    return {*read_config(metric), *(("key_variable", "timeout") if metric == "llm_judge" else ()), "explain"}
 
 
 @pytest.mark.parametrize("card", sorted((ROOT / "docs/metrics").glob("[!R]*.md")), ids=lambda path: path.stem)
@@ -84,8 +121,7 @@ def test_a_card_has_the_name_of_its_metric(card: Path) -> None:
 
 SHELLS = {"bash": ("--norc",), "zsh": ("-f",), "fish": ("--no-config",)}
 PROGRAMS = ("judge", "python", "pip")
-FIRST = "|".join(["-", *sorted({verb.split()[0] for verb in VERBS}), "iwf", "models", "oumg", "guided_text"])
-STARTS = rf"judge (?:{FIRST})|python experiments/run.py [-+]|pip install "
+STARTS = rf"judge (?:{'|'.join(VERBS)})|python experiments/run.py [-+]|pip install "
 FUNCTION = "{0}() {{ printf '%s\\n' {0} \"$@\"; }}"
 FISH = "function {0}; printf '%s\\n' {0} $argv; end"
 
@@ -128,6 +164,23 @@ def test_what_differs_from_a_paper_is_what_the_configuration_says(page: str) -> 
     for setting, value in rows:
         found = OmegaConf.select(config, setting, default="no such setting", throw_on_missing=True)
         assert (OmegaConf.to_object(found) if OmegaConf.is_config(found) else found) == yaml.safe_load(value), setting
+
+
+COLUMNS, SCREENS, SCREEN = 120, 3.1, 50  # characters a line, screens a page, lines a screen
+
+
+@pytest.mark.parametrize("page", OF_PAPERS)
+def test_the_page_of_a_paper_fits_three_screens(page: str) -> None:
+    lines = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    wrapped = sum(max(1, math.ceil(len(line) / COLUMNS)) for line in lines)
+    assert wrapped <= SCREENS * SCREEN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_table_cell_has_more_than_40_words(page: Path) -> None:
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    long = [cell for row in rows for cell in row.split("|") if len(cell.split()) > 40]
+    assert not long
 
 
 LOADED = r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(https?://[^\s\">]+)"

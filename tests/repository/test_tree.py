@@ -159,12 +159,17 @@ def test_the_first_part_of_the_lock_is_what_running_needs():
     assert running_part() == collect_dependencies(requirements, extras=[""])
 
 
-def read_hashed(name: str) -> dict[str, str]:
-    """Versions by name in a lock file with hashes; asserts that every release has at least one."""
-    text = (ROOT / name).read_text(encoding="utf-8")
-    releases = re.split(r"\n(?=[A-Za-z0-9])", text.strip())[1:]
+def read_hashed() -> tuple[dict[str, str], dict[str, str]]:
+    """Versions by name in both parts of hashes.lock, torch in the first; asserts that every release has a hash."""
+    text = (ROOT / "hashes.lock").read_text(encoding="utf-8")
+    running, _, development = text.partition("# Development\n")
+    return read_releases(running), read_releases(development)
+
+
+def read_releases(part: str) -> dict[str, str]:
+    lines = [line for line in part.splitlines() if not line.startswith("#")]
     versions = {}
-    for release in releases:
+    for release in re.split(r"\n(?=\S)", "\n".join(lines)):
         match = re.fullmatch(r"(\S+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)", release)
         assert match, release
         versions[canonicalize_name(match[1])] = match[2]
@@ -172,13 +177,10 @@ def read_hashed(name: str) -> dict[str, str]:
 
 
 def test_every_locked_release_has_its_hashes():
-    """All but torch, whose builds differ between machines."""
-    running = read_hashed("run.lock")
-    development = read_hashed("hashes.lock")
-    assert running.keys() == running_part() - {"torch"}
+    running, development = read_hashed()
+    assert running.keys() == running_part()
     assert not running.keys() & development.keys()
-    assert running | development == {name: pin for name, pin in locked().items() if name != "torch"}
-    assert "\n-r run.lock\n" in (ROOT / "hashes.lock").read_text(encoding="utf-8")
+    assert running | development == locked()
 
 
 def test_conda_environment():

@@ -181,9 +181,10 @@ class Toys:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with `in.jsonl`, for the command line in this process."""
+def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with `in.jsonl`, and a cache elsewhere, for the command line in this process."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
     return tmp_path

@@ -10,9 +10,8 @@ import pytest
 
 from core.example import Example
 from data.files import write_examples
-from experiments.run import main
+from judge.cli import main
 
-TOY = Path(__file__).parents[1] / "experiments" / "toy"
 ROWS = 4000
 
 
@@ -39,13 +38,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def run(here: Path) -> Callable[..., int]:
     """The command line in this process, in a folder with `in.jsonl`."""
     write_examples(here / "in.jsonl", [Example(f"row-{i}", f"text {i} of a file") for i in range(ROWS)])
-    return lambda *settings: main(["--config-dir", str(TOY), "logger=none", *settings])
+    return lambda *words: main(words)
 
 
 def score(place: str) -> tuple[str, ...]:
     """The command that scores `in.jsonl` into a folder."""
-    places = (f"output={place}/out.jsonl", f"run_dir={place}/run", f"outputs={place}/outputs")
-    return ("+exp=score", "metric=word_count", "data.path=in.jsonl", "chunk=100", *places)
+    places = ("--output", f"{place}/out.jsonl", "--report", f"{place}/run", "--stages", f"{place}/stages")
+    return ("score", "in.jsonl", "--metric", "word_count", "--chunk", "100", *places)
 
 
 def test_scores_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:

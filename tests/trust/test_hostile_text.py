@@ -2,7 +2,6 @@
 
 import csv
 import json
-import logging
 import re
 from collections.abc import Callable
 from io import StringIO
@@ -14,9 +13,8 @@ from rich.console import Console
 
 from core.errors import fault, format_value, printable
 from experiments.contracts import Outcome, Table
-from experiments.run import main
-from experiments.runner.journal import journal
 from judge.agreement_tables import tabulate_agreement
+from judge.cli import main
 from judge.report.plots import save_figure
 from judge.report.results import write_tables
 from meta_eval.agreement import Agreement
@@ -38,9 +36,7 @@ def run_in(here: Path) -> Callable[..., int]:
         for system in (LINK, f"{SCRIPT}[red]")
     ]
     (here / "in.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return lambda *settings: main(
-        ["--config-dir", str(here), *settings, "data.path=in.jsonl", "metrics=[word_count]", "run_dir=here"]
-    )
+    return lambda verb: main([verb, "in.jsonl", "--metrics", "word_count", "--report", "here"])
 
 
 def rows_of(path: Path) -> list[list[str]]:
@@ -48,16 +44,15 @@ def rows_of(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("experiment", ["compare", "meta_eval"])
+@pytest.mark.parametrize("verb", ["compare", "agree"])
 def test_a_hostile_file_is_judged_and_shown_as_text(
-    run_in: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], experiment: str
+    run_in: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
-    assert run_in(f"+exp={experiment}") == 0
+    assert run_in(verb) == 0
     printed = capsys.readouterr()
     tables = sorted((tmp_path / "here" / "tables").iterdir())
     exported = [path.read_text("utf-8") for path in tables]
-    log = (tmp_path / "here" / "run.log").read_text("utf-8")
-    assert not OBEYED.search("".join([printed.out, printed.err, log, *exported]))
+    assert not OBEYED.search("".join([printed.out, printed.err, *exported]))
     cells = [cell for path in tables if path.suffix == ".csv" for row in rows_of(path) for cell in row]
     assert any("HYPERLINK" in cell or "=1+1" in cell for cell in cells)
     assert not [cell for cell in cells if cell.lstrip().startswith("=")]
@@ -81,14 +76,6 @@ def test_a_message_and_the_help_hold_no_control_characters(
     assert run_in(*settings) == (0 if settings == ["--help"] else 2)
     printed = capsys.readouterr()
     assert not OBEYED.search(printed.out + printed.err)
-
-
-def test_a_log_line_holds_no_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with journal() as kept:
-        kept.write_to(tmp_path / "run.log")
-        logging.getLogger("core.test").warning("read %s", CONTROL)
-        logging.getLogger("core.test").error("%s", f"Traceback\n{CONTROL}", extra={"unseen": True})
-    assert not OBEYED.search((tmp_path / "run.log").read_text("utf-8") + capsys.readouterr().err)
 
 
 def printed(*tables: object) -> str:

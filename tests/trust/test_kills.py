@@ -21,6 +21,7 @@ import pytest
 from data.builtin.dialogues import rated_dialogues
 from data.files import write_examples
 from experiments.run import main
+from judge.cli import main as judge
 
 TOY = Path(__file__).parents[1] / "experiments" / "toy"
 KILLS = int(os.environ.get("KILLS", "30"))
@@ -34,7 +35,7 @@ CDM = (
 KINDS = {
     "language models, sampling and a discriminator": ("+exp=cdm_dialogue", *CDM),
     "a poetry generator, its poems and discriminators": ("+exp=oumg_poetry", *POEMS),
-    "scoring in chunks": ("+exp=score", "metric=rouge_l", "data.path=in.jsonl", "output=out.jsonl", "chunk=2"),
+    "scoring in chunks": ("score", "in.jsonl", "--metric", "rouge_l", "--output", "out.jsonl", "--chunk", "2"),
     "writing a run folder": ("+exp=toy",),
 }
 
@@ -57,10 +58,16 @@ def start(folder: Path, command: Sequence[str], name: str = "here", output: str 
 def run(folder: Path, command: Sequence[str], name: str, output: str) -> int:
     """Runs the command line in this process and a folder; returns its exit code."""
     os.chdir(folder)
-    sys.argv = ["experiments/run.py"]
-    command = [part.replace("output=out.jsonl", f"output={output}") for part in command]
-    places = ("logger=none", f"run_dir={name}", "outputs=out")
-    return main(["--config-dir", str(TOY), "--allow", "toy", *command, *places])
+    if command[0] == "score":
+        words = [output if word == "out.jsonl" else word for word in command]
+        return judge([*words, "--report", name, "--stages", "out/stages"])
+    places = ("allow=[toy]", "logger=none", f"hydra.run.dir={name}", "outputs=out")
+    sys.argv = ["experiments/run.py", "--config-dir", str(TOY), *command, *places]
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 @pytest.fixture

@@ -1,74 +1,76 @@
 """A configuration, from the command line or a user's file, cannot call what the repository does not name."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from core.errors import SettingError
-from experiments.run import main
-from experiments.runner.trust import check_trusted
+from experiments.runner.trust import check_allowed, check_trusted
+from tests.experiments.conftest import run as run  # a fixture
+from tests.experiments.conftest import run_here as run_here  # a fixture
 
-SCORE = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
 TOUCH = "touch planted"
+PLAN = "experiment.plan.pooler"
+PUT = "+trainer.plugins=[{_target_: os.system, command: '" + TOUCH + "'}]"
 
 
-@pytest.fixture
-def refuse(here: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a command line that must end with 2 and write nothing; returns its message."""
-
-    def run(*arguments: str) -> str:
-        assert main(arguments) == 2
-        assert {path.name for path in here.iterdir()} <= {"in.jsonl", "mine"}
-        return capsys.readouterr().err
-
-    return run
-
-
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(
     "settings",
     [
-        ["experiment._target_=os.system", f"+experiment.command='{TOUCH}'", "~experiment.file"],
-        ["metric._target_=subprocess.call", "+metric.args=[touch,planted]"],
-        ["+metric.x=[{_target_: os.system, _args_: ['" + TOUCH + "']}]"],
-        ["metric._target_=hydra.utils.get_method", "+metric.path=os.system"],
-        ["metric._target_=experiments.runner.execution.os.system", f"+metric.command='{TOUCH}'"],
-        ["metric._target_=judge.report.results.clear_folder", "+metric.folder=."],
-        ["metric._target_=data.download.fetch", "+metric.name=fed/../../x", "+metric.root=."],
-        ["metric._target_=[os.system]"],
+        ["experiment._target_=os.system", f"+experiment.command='{TOUCH}'"],
+        ["experiment._target_=experiments.runner.execution.os.system", f"+experiment.command='{TOUCH}'"],
+        ["experiment._target_=hydra.utils.get_method", "+experiment.path=os.system"],
+        ["experiment._target_=judge.report.results.clear_folder", "+experiment.folder=."],
+        ["experiment._target_=[os.system]"],
+        ["+experiment.x=[{_target_: os.system, _args_: ['" + TOUCH + "']}]"],
+        ["data._target_=os.system", f"+data.command='{TOUCH}'"],
         ["logger._target_=os.system", f"+logger.command='{TOUCH}'"],
-        ["+trainer.plugins=[{_target_: os.system, command: '" + TOUCH + "'}]"],
-        ["+hydra.callbacks.x._target_=os.system", f"+hydra.callbacks.x.command='{TOUCH}'"],
-        ["-m", "metric._target_=os.system", f"+metric.command='{TOUCH}'"],
-        ["-m", "hydra.launcher._target_=os.system", f"+hydra.launcher.command='{TOUCH}'"],
-        ["-m", "hydra.sweeper._target_=os.system", f"+hydra.sweeper.command='{TOUCH}'"],
+        [PUT],
+        ["-m", "data._target_=os.system", f"+data.command='{TOUCH}'"],
     ],
     ids=" ".join,
 )
-def test_the_command_line_cannot_call_other_objects(refuse: Callable[..., str], settings: list[str]) -> None:
-    assert "Traceback" not in refuse(*SCORE, *settings)
-
-
-@pytest.mark.parametrize("scheme", ["pkg://", "structured://", "file://"])
-@pytest.mark.parametrize("options", [[], ["-m"], ["--cfg=job"], ["--config-dir", "."]], ids=str)
-def test_only_config_dir_adds_a_folder_and_no_package_is_imported(
-    refuse: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, options: list[str]
+def test_the_command_line_cannot_call_other_objects(
+    run: Callable[..., object], tmp_path: Path, settings: list[str]
 ) -> None:
-    (tmp_path / "mine" / "planted_package").mkdir(parents=True)
-    (tmp_path / "mine" / "planted_package" / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path / "mine")
-    for mark in ("", "+", "++"):
-        said = refuse(*options, *SCORE, f"{mark}hydra.searchpath=[{scheme}planted_package]")
-        assert "is refused: hydra/launcher alone can be set" in said
-    assert "planted_package" not in sys.modules
+    options = [word for word in settings if word == "-m"]
+    given = [word for word in settings if word not in options]
+    ended = run(*options, "+exp=cdm_sentences", *given, "hydra.run.dir=here", "hydra.sweep.dir=here")
+    assert ended.returncode == 2, ended.stderr  # pyright: ignore[reportAttributeAccessIssue]
+    assert "is refused" in ended.stderr or "must be a name" in ended.stderr  # pyright: ignore[reportAttributeAccessIssue]
+    assert not (tmp_path / "planted").exists()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_file_allows_nothing(run: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "mine" / "exp").mkdir(parents=True)
+    mine = "# @package _global_\ndefaults: [cdm_sentences]\nallow: [os]\nexperiment: {_target_: os.system}\n"
+    (tmp_path / "mine" / "exp" / "mine.yaml").write_text(mine, encoding="utf-8")
+    searched = f"hydra.searchpath=[file://{tmp_path}/mine]"
+    ended = run("+exp=mine", searched)
+    assert ended.returncode == 2  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_packages_are_allowed_by_the_command_line_alone() -> None:
+    check_allowed(["toy"], ["+exp=toy", "allow=[toy]"])
+    check_allowed([], [])
+    with pytest.raises(SettingError, match="allow must be set on the command line, not in a file"):
+        check_allowed(["os"], ["+exp=toy"])
+    with pytest.raises(SettingError, match=r"allow must be a list of packages, allow=\[PACKAGE\], but is 'os'"):
+        check_allowed("os", ["allow=os"])
 
 
 def test_the_message_names_the_target_and_what_may_be_meant() -> None:
-    with pytest.raises(SettingError, match=r"metric\._target_=os\.system is refused: .* --allow os would trust"):
+    with pytest.raises(SettingError, match=r"metric\._target_=os\.system is refused: .*allow=\[os\] would trust"):
         check_trusted({"metric": {"_target_": "os.system"}})
     with pytest.raises(SettingError, match=r"did you mean baselines\.word_count\.WordCount"):
         check_trusted({"metric": {"_target_": "baselines.word_count.WordCont"}})
+    with pytest.raises(SettingError, match=r"x\._args_ is refused: write the arguments of .* by name"):
+        check_trusted({"x": {"_target_": "baselines.word_count.WordCount", "_args_": [1]}})
+    with pytest.raises(SettingError, match=r"m\.name=pydoc\.pipepager is refused"):
+        check_trusted({"m": {"_target_": "judge.metrics.FunctionMetric.from_name", "name": "pydoc.pipepager"}})
 
 
 def test_a_package_that_the_command_line_allows_is_trusted() -> None:

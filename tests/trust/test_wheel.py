@@ -65,8 +65,8 @@ def test_the_wheel_holds_every_room_and_its_data(wheel: Path, tmp_path: Path) ->
         ).stdout
 
     assert judge("--version").split() == [version("judging-generated-text")]
-    assert "data=examples, set by data.NAME=VALUE" in judge("score", "--help")
-    judge("score", "metric=bleu", "data.path=data/x.jsonl", "output=out.jsonl")
+    assert "--metric VALUE" in judge("score", "--help")
+    judge("score", "data/x.jsonl", "--metric", "bleu", "--output", "out.jsonl", "--stages", "null")
     read = {"id": "a", "text": "a cat", "references": ["a cat"], "domain": "news"}
     expected = {**read, "scores": {"quality": pytest.approx(1.0)}, "dropped_tokens": 0}
     assert json.loads((tmp_path / "mine/out.jsonl").read_text()) == expected
@@ -83,20 +83,21 @@ def test_a_light_installation_judges_and_names_the_extra_that_it_lacks(wheel: Pa
         words = [tmp_path / "light/bin/judge", *command.split()]
         return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
 
-    texts = "data.path=docs/examples/summaries.jsonl"
+    installed = {path.name for path in (tmp_path / "light").glob("lib/*/site-packages/*")}
+    assert not installed & {"hydra", "omegaconf", "torch", "wandb", "pandas"}
+    texts = "examples/summaries.jsonl"
     for command in (
-        f"score metric=rouge_l {texts} output=scores.jsonl",
-        f"meta_eval {texts} metrics=[rouge_l,bleu,chrf,ter,word_count]",
-        f"compare {texts} metrics=[rouge_l]",
-        f"audit {texts} metric=rouge_l",
-        "preferences data.path=docs/examples/preferences.jsonl",
-        "plan pilot.path=docs/examples/summaries.jsonl pilot.aspect=quality pilot.systems=[new,old]",
+        f"score {texts} --metric rouge_l --output scores.jsonl",
+        f"agree {texts} --metrics rouge_l bleu chrf ter word_count --report agreement",
+        f"compare {texts} --metrics rouge_l",
+        f"audit {texts} --metric rouge_l",
+        "prefer examples/preferences.jsonl",
+        f"plan {texts} --aspect quality --systems new old",
     ):
         found = judge(command)
         assert found.returncode == 0, (command, found.stderr)
     for command, module, extra in (
-        (f"score metric=bertscore {texts} output=s.jsonl", "bert_score", "models"),
-        ("cdm_dialogue", "jaxtyping", "papers"),
+        (f"score {texts} --metric bertscore --output s.jsonl", "bert_score", "models"),
         ("demo", "torch", "demo"),
     ):
         found = judge(command)

@@ -8,18 +8,16 @@ import pytest
 from omegaconf import OmegaConf
 
 from cdm.sampling import Sampling
-from core.configs import CONFIGS
 from core.errors import SettingError
 from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
 from experiments.cdm.tables import list_baselines
-from experiments.runner.configuration import compose_run
-from experiments.runner.words import as_settings, descriptions
+from tests.composing import compose_run
 
 # how the model is composed by the public recipes, without what names or chooses the source of the negatives
 TRAINED = json.loads((Path(__file__).parent / "recipes.json").read_text("utf-8"))
 FED = ["+exp=cdm_dialogue", "data=fed", "data.root=x", "+recipe=fed"]
 COMMONGEN = ["+exp=cdm_commongen", "data=commongen", "data.root=x", "+recipe=commongen"]
-OWN = as_settings(["train", "cdm", "mine.jsonl"], descriptions([CONFIGS]))
+OWN = ["+exp=train_cdm", "data.train_path=mine.jsonl"]
 ALL = [["+exp=cdm_dialogue"], ["+exp=cdm_commongen"], FED, COMMONGEN, OWN]
 CONTRAST = {"gamma": 1.0, "plausibility": 0.1}
 

@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps, find_steps
+from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps
 from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll, tokenise
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
@@ -20,14 +20,13 @@ from core.example import Example
 from core.scores import Scores
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus
-from data.files import write_examples
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm.experiment import (
     TrainedPair,
     cut_dialogues,
     explain_pooler,
     get_pooler,
-    keep_steps,
+    get_steps,
     list_generative,
     make_discriminative,
     make_ruled,
@@ -40,6 +39,7 @@ from experiments.cdm.sentences import cdm_sentences
 from experiments.cdm.tables import count_passes, list_contrasts, list_unlearned, rank_dialogue_systems
 from experiments.contracts import Run
 from experiments.training import LanguageModelPlan, Trained
+from judge.metrics import load_metric
 from meta_eval.scored_set import ScoredSet
 from models.conditional import load_conditional
 from models.tiny import TinyT5
@@ -63,9 +63,7 @@ DIALOGUES = [example.turns for example in EXAMPLES]
 CORPUS = Corpus("toy", EXAMPLES, EXAMPLES, (), synthetic=True)
 
 
-def test_main_job_leaves_results_and_is_found_again(
-    run: Callable[..., Any], finish: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_main_job_leaves_results_and_is_found_again(finish: Callable[..., Any], tmp_path: Path) -> None:
     command = ("+exp=cdm_dialogue", *TOY.split(), f"outputs={tmp_path}")
     results = finish(*command, folder="first")
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
@@ -88,19 +86,17 @@ def test_main_job_leaves_results_and_is_found_again(
     assert list_stages(tmp_path) == stages
 
     rated = rated_dialogues(12, seed=0)
-    write_examples(tmp_path / "in.jsonl", rated)
     stored = [json.loads(line) for line in (tmp_path / "first/scores.jsonl").read_text("utf-8").splitlines()]
-    for setting, metric in (
-        (f"metric.models={tmp_path}/first/models", "cdm_discriminative"),
-        (f"metric.folder={tmp_path}/first/models/discriminator_bilstm", "cdm_generative"),
-    ):
-        done = run("+exp=score", f"metric={metric}", setting, "data.path=in.jsonl", "output=out.jsonl", "outputs=.")
-        assert done.returncode == 0, done.stderr
-        lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-        row = "cdm_discriminative_average" if metric == "cdm_discriminative" else "cdm_generative_bilstm"
-        by_id = {line["id"]: line for line in stored}
-        for line in lines:
-            assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
+    by_id = {line["id"]: line["scores"] for line in stored}
+    models = tmp_path / "first" / "models"
+    loaded = {
+        "cdm_discriminative_average": load_metric("cdm_discriminative", models=str(models)),
+        "cdm_generative_bilstm": load_metric("cdm_generative", folder=str(models / "discriminator_bilstm")),
+    }
+    for row, metric in loaded.items():
+        found = metric.score(rated).values["quality"]
+        expected = [by_id[example.id][row]["quality"] for example in rated]
+        assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_sentences_keep_their_concepts(finish: Callable[..., Any], tmp_path: Path) -> None:
@@ -175,21 +171,30 @@ def test_the_pooler_learns_negatives_of_a_rule(
     assert not set(scored[3]) & {*scored[2], *scored[1]}
 
 
-def test_a_row_is_the_metric_that_users_load(kept: Run, trained: TrainedPair) -> None:
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
+def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
+    kept: Run, trained: TrainedPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = replace(kept, trainer=QUIET)
     pooler = get_pooler(kept, trained, CORPUS, PoolerPlan(6))
     fitted = replace(ClassifierPooler.load(pooler / "pooler.json"), auc=0.51)
-    rows = make_discriminative(trained.pair, fitted, keep_steps(kept, trained))
-    refused = make_discriminative(trained.pair, replace(fitted, auc=0.5), keep_steps(kept, trained))
+    rows = make_discriminative(trained.pair, fitted)
+    refused = make_discriminative(trained.pair, replace(fitted, auc=0.5))
     assert rows.keys() - refused.keys() == {"cdm_discriminative_classifier"}
-    for name, alone in (
-        ("average", DiscriminativeCDM(trained.pair, "average")),
-        ("classifier", DiscriminativeCDM(trained.pair, "classifier", fitted)),
-    ):
-        found, expected = (metric.score(EXAMPLES[:3]) for metric in (rows[f"cdm_discriminative_{name}"], alone))
-        assert found.signature == expected.signature
-        assert trained.pair.amateur.identity in found.signature
-        np.testing.assert_array_equal(found.values["quality"], expected.values["quality"])
-        assert found.explanations == expected.explanations
+    alone = {
+        "cdm_discriminative_average": DiscriminativeCDM(trained.pair, "average"),
+        "cdm_discriminative_classifier": DiscriminativeCDM(trained.pair, "classifier", fitted),
+    }
+    expected = {name: metric.score(EXAMPLES[:3]) for name, metric in alone.items()}
+    read = get_steps(kept, trained, trained.pair.tokenise(DIALOGUES[:3]))
+    for function in ("cdm.discriminative.find_steps", "cdm.discriminative.load_steps"):
+        monkeypatch.setattr(function, lambda *_: pytest.fail("the steps are known"))
+    found = score_dialogues(kept, ScoredSet("toy", EXAMPLES[:3]), read, rows, trained.pair).scores
+    for name, scores in expected.items():
+        assert found[name].signature == scores.signature
+        assert trained.pair.amateur.identity in found[name].signature
+        np.testing.assert_array_equal(found[name].values["quality"], scores.values["quality"])
+        assert found[name].explanations == scores.explanations
     assert len([*kept.stages.root.glob("momentum-*")]) == 2  # with its lock: kept once for all poolings
 
 
@@ -208,8 +213,8 @@ def test_one_discriminator_at_a_time_is_loaded(
 
     monkeypatch.setattr(DiscriminatorScore, "from_pretrained", Loaded)
     metrics = list_generative(dict.fromkeys(("mesgar_bert", "deam_like_bert"), MagicMock()), "cpu")
-    steps = find_steps(trained.pair, trained.pair.tokenise(DIALOGUES[:3]))
-    found = score_dialogues(kept, ScoredSet("toy", EXAMPLES[:3]), steps, metrics, trained.pair)
+    read = get_steps(kept, trained, trained.pair.tokenise(DIALOGUES[:3]))
+    found = score_dialogues(kept, ScoredSet("toy", EXAMPLES[:3]), read, metrics, trained.pair)
     assert {"mesgar_bert", "deam_like_bert"} <= found.scores.keys()
 
 

@@ -1,23 +1,33 @@
-"""The journal of a run: what its terminal and its log say."""
+"""What the terminal and the log say of the messages of a run."""
 
 import logging
-from pathlib import Path
 
 import pytest
 
-from experiments.runner.journal import journal
-
-STAGES = logging.getLogger("core.stages")
+from experiments.runner.journal import LineFormatter, Terminal
 
 
-def test_a_stage_that_several_steps_need_is_named_once_in_a_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for _ in range(2):  # runs in one process, as the jobs of a sweep
-        with journal() as kept:
-            kept.write_to(tmp_path / "run.log")
-            for name in ("momentum-1", "momentum-1", "expert-2"):
-                STAGES.info("found %s", name)
-        said = [line.partition(" ")[2] for line in capsys.readouterr().err.splitlines()]
-        assert said == ["found momentum-1", "found expert-2"]
-    assert (tmp_path / "run.log").read_text("utf-8").count("found momentum-1") == 2
+def write(name: str, message: str, level: int = logging.INFO, **more: object) -> logging.LogRecord:
+    record = logging.LogRecord(name, level, "", 0, message, (), None)
+    vars(record).update(more)
+    return record
+
+
+def test_the_terminal_shows_what_is_ours_and_all_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    handler = Terminal()
+    handler.handle(write("cdm.sampling", "ours"))
+    handler.handle(write("torch", "theirs"))
+    handler.handle(write("torch", "their error", logging.ERROR))
+    handler.handle(write("experiments", "a traceback", logging.ERROR, unseen=True))
+    assert capsys.readouterr().err == "ours\ntheir error\n"
+
+
+def test_a_stage_that_several_steps_need_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    handler = Terminal()
+    for name in ("momentum-1", "momentum-1", "expert-2"):
+        handler.handle(write("core.stages", f"found {name}"))
+    assert capsys.readouterr().err == "found momentum-1\nfound expert-2\n"
+
+
+def test_a_log_line_holds_no_control_characters() -> None:
+    assert LineFormatter("%(message)s").format(write("a", "\x1b[2J\u202e")) == "\\x1b[2J\\u202e"

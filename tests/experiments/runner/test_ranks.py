@@ -1,6 +1,5 @@
 """Ranks in the environment: they count only for a trainer of several devices or nodes."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,42 +14,19 @@ RANKS = [("RANK", "1"), ("LOCAL_RANK", "2"), ("SLURM_PROCID", "3"), ("RANK", "")
 ranks = pytest.mark.parametrize(("name", "value"), RANKS)
 
 
-def write_systems(path: Path) -> None:
-    rows = [
-        {"id": f"{system}{i}", "system": system, "group": str(i), "text": "word " * (1 + i + (system == "b"))}
-        for system in "ab"
-        for i in range(8)
-    ]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-
-
-@ranks
-def test_a_job_of_an_array_compares_and_scores_as_a_run_of_its_own(
-    run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    monkeypatch.setenv(name, value)
-    write_systems(tmp_path / "in.jsonl")
-    given = ("metric=word_count", "data.path=in.jsonl", "logger=none", "plots=[png]")
-    assert run_here("+exp=compare", *given, "run_dir=compared") == 0
-    assert run_here("+exp=score", *given, "output=out.jsonl", "run_dir=scored") == 0
-    assert (tmp_path / "compared" / "report.html").is_file()
-    assert (tmp_path / "scored" / "report.html").is_file()
-    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 16
-
-
 @ranks
 def test_a_training_on_one_device_is_the_first_process(
     run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    assert run_here("+exp=toy", "logger=csv", "trainer=cpu", "run_dir=here") == 0
+    assert run_here("+exp=toy", "logger=csv", "trainer=cpu", "hydra.run.dir=here") == 0
     assert (tmp_path / "here" / "results.json").is_file()
     assert (tmp_path / "here" / "csv" / "expert" / "metrics.csv").is_file()
 
 
 def configure(**trainer: object) -> DictConfig:
     settings = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, **trainer}
-    return OmegaConf.create({"experiment": {"_target_": "experiments.cdm.experiment.cdm"}, "trainer": settings})
+    return OmegaConf.create({"trainer": settings})
 
 
 SEVERAL = [{"devices": 2}, {"devices": "2"}, {"devices": [0, 1]}, {"devices": "0,1"}, {"num_nodes": 2}]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from experiments.runner.terminal import StandardStream
+from judge.terminal import StandardStream
 from tests.experiments.conftest import ALLOWED, TOY
 
 RUN = Path(__file__).parents[3] / "experiments" / "run.py"
@@ -35,7 +35,7 @@ def test_what_nobody_reads_is_dropped(unread: StandardStream) -> None:
 
 
 def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
-    code = "import sys; from experiments.runner.terminal import open_streams; open_streams(); print('\\u2588')"
+    code = "import sys; from judge.terminal import open_streams; open_streams(); print('\\u2588')"
     environment = {**os.environ, **ASCII, "PYTHONPATH": str(RUN.parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"\\u2588\n"), done.stderr
@@ -44,7 +44,7 @@ def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
 @pytest.mark.parametrize("buffering", ["", "1"])
 def test_a_message_is_there_at_once(tmp_path: Path, buffering: str) -> None:
     """Also with PYTHONUNBUFFERED, as containers set it: the lines of a run that nobody watches."""
-    code = "import os; from experiments.runner import terminal as t; t.open_streams(); t.say('here'); os._exit(0)"
+    code = "import os; from judge import terminal as t; t.open_streams(); t.say('here'); os._exit(0)"
     environment = {**os.environ, "PYTHONPATH": str(RUN.parents[1]), "PYTHONUNBUFFERED": buffering}
     with (tmp_path / "said").open("wb") as said:
         subprocess.run([sys.executable, "-c", code], env=environment, stderr=said, check=True)
@@ -59,7 +59,7 @@ def test_tables_that_no_disk_holds_are_dropped_and_results_are_not(
     for output, code in (("out.jsonl", 0), ("-", 1)):
         with StandardStream(Path("/dev/full").open("wb", buffering=0), "utf-8") as full:
             monkeypatch.setattr(sys, "stdout", full)
-            assert run_here(*settings, f"output={output}", f"run_dir=run{code}") == code
+            assert run_here(*settings, f"output={output}", f"hydra.run.dir=run{code}") == code
     assert (tmp_path / "run0" / "results.json").is_file()
 
 
@@ -70,7 +70,7 @@ def test_a_finished_run_succeeds_though_nobody_reads(
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
     monkeypatch.setattr(sys, "stdout", unread)
     settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}")
-    assert run_here(*settings, "run_dir=here") == 0
+    assert run_here(*settings, "hydra.run.dir=here") == 0
     assert (tmp_path / "here" / "results.json").is_file()
 
 
@@ -89,15 +89,15 @@ def test_the_first_line_comes_before_the_heavy_imports() -> None:
 def test_without_a_terminal_a_line_a_minute_says_where_a_run_is(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.runner.terminal.MINUTE", 0.001)
-    ended = run("+exp=toy", "logger=none", "run_dir=here")
+    monkeypatch.setattr("judge.terminal.MINUTE", 0.001)
+    ended = run("+exp=toy", "logger=none", "hydra.run.dir=here")
     assert "training, waiting 1 of 2" in ended.stderr
     assert "training, waiting 1 of 2" in Path("here/run.log").read_text("utf-8")
 
 
 def test_a_terminal_shows_bars_and_no_librarys_noise(tmp_path: Path) -> None:
     primary, secondary = pty.openpty()
-    command = [sys.executable, str(RUN), *ALLOWED, "+exp=toy", "logger=csv", "run_dir=here"]
+    command = [sys.executable, str(RUN), *ALLOWED, "+exp=toy", "logger=csv", "hydra.run.dir=here"]
     environment = {**os.environ, "PYTHONPATH": str(TOY), "TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=secondary, stderr=secondary)
     os.close(secondary)

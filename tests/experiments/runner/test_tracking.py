@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from omegaconf import OmegaConf
 from wandb.errors import CommError, UsageError
 from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
 
-import judge
 from core.errors import SettingError
 from experiments.contracts import Outcome
 from experiments.runner import hardware
@@ -25,6 +23,7 @@ from judge.tables import Table
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from tests.experiments.conftest import show_nothing
+from tests.experiments.runner.wandb_service import sync
 
 pytestmark = pytest.mark.filterwarnings("default")
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -66,7 +65,7 @@ def whole(path: Path) -> list[Record]:
 
 
 def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
-    assert run_here("+exp=toy", "logger=wandb", "run_dir=here", "seed=4") == 0
+    assert run_here("+exp=toy", "logger=wandb", "hydra.run.dir=here", "seed=4") == 0
     folder = tmp_path / "here"
     (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
@@ -119,16 +118,20 @@ def find_file(folder: Path) -> Path:
     return file
 
 
-def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
+def make_outcome() -> Outcome:
+    """Agreement of one metric over all texts and within systems."""
     estimates: dict[str, Any] = {"pearson": Estimate(0.5, 0.25, 0.75), "spearman": Estimate(0.6, 0.4, 0.8)}
     estimates |= {"kendall": Estimate.undefined("too few", 0.1), "beyond_cues": Estimate.undefined("no cues")}
     about: dict[str, Any] = {"n": 60, "unscored": 0, "truncated": 0, "synthetic": False}
     row = Agreement(metric="cdm_generative_bert", set="fed", aspect="coherence", **about, **estimates)
     within = replace(row, grouping="per_system", spearman=Estimate(0.9, 0.8, 1.0))
-    outcome = Outcome(signature="", tables=[tabulate_agreement([row, within])], figures={"loss": 2.5})
+    return Outcome(signature="", tables=[tabulate_agreement([row, within])], figures={"loss": 2.5})
+
+
+def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_path: Path) -> None:
     tracking = WandbTracking("test", None, "offline", [])
     tracking.open(tmp_path, "test", {"model": {"gamma": 0.5}})
-    tracking.publish(outcome, tmp_path)
+    tracking.publish(make_outcome(), tmp_path)
     tracking.close(0)
     summary = read_summary(find_file(tmp_path))
     place = "agreement/fed/coherence/cdm_generative_bert"
@@ -144,8 +147,19 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
     }
 
 
+def test_wandb_itself_reads_agreements_with_their_ends_and_the_settings(tmp_path: Path) -> None:
+    tracking = WandbTracking("test", None, "offline", [])
+    tracking.open(tmp_path, "test", {"model": {"negatives": {"gamma": 0.5}}})
+    tracking.publish(make_outcome(), tmp_path)
+    tracking.close(0)
+    summary, config = sync(find_file(tmp_path).parent, tmp_path)
+    place = "agreement/fed/coherence/cdm_generative_bert/spearman"
+    assert [summary[f"{place}{ending}"] for ending in ("", "_low", "_high")] == [0.6, 0.4, 0.8]
+    assert config == {"model": {"negatives": {"gamma": 0.5}}}
+
+
 def test_the_jobs_of_a_sweep_are_one_group_and_named_by_what_varies(run_here: Callable[..., int], tmp_path: Path):
-    assert run_here("-m", "+exp=toy", "gamma=0.25,0.75", "seed=3", "logger=wandb", "run_dir=here") == 0
+    assert run_here("-m", "+exp=toy", "gamma=0.25,0.75", "seed=3", "logger=wandb", "hydra.sweep.dir=here") == 0
     files = [find_file(tmp_path / "here" / number) for number in "01"]
     runs = [read_run(file) for file in files]
     assert [(run.display_name, run.run_group) for run in runs] == [
@@ -201,19 +215,6 @@ def read_tables(folder: Path) -> dict[str, Any]:
     paths = {"/".join(item.nested_key): json.loads(item.value_json) for items in history for item in items}
     found = {key: file.parent / "files" / path for key, path in paths.items() if key.endswith("/path")}
     return {key.split("/")[1]: json.loads(path.read_text()) for key, path in found.items() if key.startswith("tables/")}
-
-
-def test_every_table_of_a_verb_arrives_as_its_frame(run_here: Callable[..., int], tmp_path: Path) -> None:
-    for name in ("preferences.jsonl", "summaries.jsonl"):
-        shutil.copy(EXAMPLES / name, tmp_path)
-    files = ("data.path=preferences.jsonl", "data.outputs=summaries.jsonl", "metrics=[rouge_l]")
-    assert run_here("+exp=preferences", *files, "logger=wandb", "run_dir=here") == 0
-    tables = read_tables(tmp_path / "here")
-    study = judge.prefer("preferences.jsonl", outputs="summaries.jsonl", metrics=["rouge_l"])
-    assert set(tables) == {table.title for table in study.tables}
-    for title, table in tables.items():
-        frame = study.to_frame(title)[table["columns"]].astype(object)
-        assert json.dumps(table["data"]) == json.dumps(frame.to_numpy().tolist())  # also NaN
 
 
 def test_rows_of_a_table_may_lack_cells_and_mix_texts_with_numbers(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import judge
 from data.files import read_examples
+from discriminators.guides import load_guide
 from experiments.steering.experiment import is_above_chance
 from models.causal import CausalLM
 
@@ -42,11 +44,10 @@ def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> 
     assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", "guide_negative", "guide_positive", "judge_positive"}
-    models = "generator=first/models/generator", "guide=first/models/guide_positive"
-    asked = ("+exp=steer", "prompts=[The food]", "new_tokens=2", "k=8", *HERE)
-    steps = [r for r in finish(*asked, *models)["table"] if "step" in r]
-    assert {r["step"] for r in steps} == {1, 2}
-    assert [r["chosen"] for r in steps].count("←") == 2
+    writer = CausalLM.from_pretrained(str(tmp_path / "first/models/generator"))
+    guide = load_guide(str(tmp_path / "first/models/guide_positive"))
+    (text,) = judge.steer(writer, guide, ["The food"], k=8, new_tokens=2).texts
+    assert len(text.guided) == 2
 
 
 def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(finish: Run, tmp_path: Path, lm: CausalLM) -> None:

@@ -14,11 +14,12 @@ import pytest
 
 from experiments.run import main
 from tests.baselines.test_endpoint import closed_port
-from tests.experiments.conftest import RUN
 from tests.experiments.steering.conftest import guide, lm
 
+PROGRAM = "import sys; from judge.cli import console; sys.exit(console())"
 __all__ = ["guide", "lm"]  # fixtures of guided decoding
 
+ROOT = Path(__file__).parents[3]
 SMALL = """
 data.train=120 data.held_out=30 remarks.train=400 remarks.held_out=20 stories.train=60 stories.held_out=10 trainer=cpu
 model.expert.schedule.epochs=1 model.negatives.dialogues=24 model.pooler.dialogues=16 ~model.discriminators.bert
@@ -32,20 +33,26 @@ model.guided.judge.training.epochs=1
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `+exp=models` on few texts: its models know next to nothing."""
     folder = tmp_path_factory.mktemp("tiny")
-    with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
-        assert main(["+exp=models", f"outputs={folder}", *SMALL.split()]) == 0
+    words = ["experiments/run.py", "+exp=models", f"outputs={folder}", *SMALL.split()]
+    with patch.dict(os.environ), patch.object(sys, "argv", words), pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 0
     return folder / "tiny"
 
 
 @contextmanager
 def serve_demo(folder: Path, *settings: str, end: signal.Signals = signal.SIGINT, **more: str) -> Iterator[str]:
-    """The address of the page of `+exp=demo`, with more variables; the signal ends the command without a complaint."""
+    """The address of the page of `judge demo`, with more variables; the signal ends the command without a complaint."""
     port = closed_port()
-    command, address = [sys.executable, str(RUN), "+exp=demo", f"demo.port={port}"], f"http://127.0.0.1:{port}"
+    command, address = [sys.executable, "-c", PROGRAM, "demo", "--port", str(port)], f"http://127.0.0.1:{port}"
     with (folder / "log").open("w") as log:
         heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
         running = subprocess.Popen(
-            [*command, *settings], cwd=folder, env={**os.environ, **more}, stdout=log, stderr=subprocess.STDOUT
+            [*command, *settings],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **more},
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
         signal.signal(signal.SIGINT, heeded)
     until = time.monotonic() + 300

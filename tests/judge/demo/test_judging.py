@@ -16,11 +16,11 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from core.scores import Scores, require
 from discriminators.discriminator import new_bilstm
-from experiments.tools.demo import check_port
-from judge.demo.judging import Judgement, judge_by, load_metrics, make_example, read_outputs
+from judge.demo.judging import Judgement, judge_by, list_fitting, load_metrics, make_example, read_outputs
 from judge.demo.views import show_candidates, show_judgements
 from judge.report.explanations import Line, Piece
 from judge.verbs.compare import compare
+from judge.verbs.demo import check_port
 from judge.verbs.steer import SteeredText
 from models.tiny import TinyCausal, TinyT5
 from oumg.generation import Candidate, WrittenToken
@@ -133,7 +133,7 @@ def test_a_port_that_another_program_uses_is_refused() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SettingError, match=rf"cannot listen on 127.0.0.1:{port} .*: set demo.port or demo.host"):
+        with pytest.raises(SettingError, match=rf"cannot listen on 127.0.0.1:{port} .*: set port or host"):
             check_port("127.0.0.1", port)
     check_port("127.0.0.1", port)
 
@@ -153,3 +153,23 @@ def test_an_example_has_what_was_typed() -> None:
 def test_texts_that_are_blank_or_too_long_are_refused(text: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         make_example(text, False, "", "", "", "", 10)
+
+
+def test_metrics_fit_an_example_that_has_what_they_read() -> None:
+    judge = SimpleNamespace(requires=require())
+    metrics: dict[str, Any] = {
+        "word count": WordCount(),
+        "BLEU": Bleu(),
+        "CTRLEval, coherence": judge,
+        "CDM": SimpleNamespace(requires=require("turns")),
+        "judge of positive": judge,
+        "judge of hotel": judge,
+    }
+    text = Example("a", text="The soup was hot.", label="positive")
+    assert list_fitting(metrics, text) == ["word count", "CTRLEval, coherence", "judge of positive"]
+    assert list_fitting(metrics, Example("b", turns=("hello", "hi tom"))) == ["word count", "CDM"]
+    assert list_fitting(metrics, Example("c", text="One.", references=("One.",))) == [
+        "word count",
+        "BLEU",
+        "CTRLEval, coherence",
+    ]

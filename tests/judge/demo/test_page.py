@@ -73,3 +73,13 @@ def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM,
     assert "Step 1" in shown
     ((*_, none, fault),) = called["on_write"]("the food", "good", 4.0, 2, 3, 0)
     assert (none, "label must be one of bad, but is &#x27;good&#x27;" in fault) == (SteeredText(""), True)
+
+
+def test_the_page_opens_on_a_text_that_is_written(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:
+    lm.save_pretrained(tmp_path / "generator")
+    guide.save_pretrained(tmp_path / "guide_bad")
+    settings = DemoSettings(str(tmp_path), new_tokens=4)
+    page = pages.build_page(DemoModels.load(settings), settings)
+    shown = [block.value for block in page.blocks.values() if type(block).__name__ == "HighlightedText"]
+    assert [len(tokens) for tokens in shown] == [5, 5]  # the prompt and four tokens
+    assert [tokens[0]["token"] for tokens in shown] == ["The food"] * 2

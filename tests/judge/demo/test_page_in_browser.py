@@ -22,7 +22,7 @@ PATIENCE = 60_000  # milliseconds
 @pytest.fixture(scope="module")
 def address(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("demo")
-    settings = (f"demo.models={tiny_run / 'models'}", f"outputs={folder}", "demo.characters=400")
+    settings = ("--models", str(tiny_run / "models"), "--characters", "400")
     with serve_demo(folder, *settings) as address:
         yield f"{address}/"
 

@@ -26,7 +26,7 @@ def test_a_command_on_the_tiny_models_runs(
     shutil.copytree(ROOT / "docs" / "examples", tmp_path / "examples")
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs" / "tiny").symlink_to(tiny_run)
-    assert run_here(*shlex.split(command), "run_dir=here") == 0
+    assert run_here(*shlex.split(command), "--report", "here") == 0
     assert (tmp_path / "here" / "report.html").is_file()
 
 

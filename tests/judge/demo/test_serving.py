@@ -93,10 +93,10 @@ def test_uploads_lie_in_a_private_folder_that_is_deleted_at_the_end(monkeypatch:
 
 @pytest.fixture(scope="module", params=[signal.SIGINT, signal.SIGTERM])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of the page of `+exp=demo` and its temporary folder, which is empty after the end."""
+    """The address of the page of `judge demo` and its temporary folder, which is empty after the end."""
     folder = tmp_path_factory.mktemp("demo")
     (folder / "tmp").mkdir()
-    settings = ("demo.models=none", "demo.hosts=[lab.example]")
+    settings = ("--models", "none", "--hosts", "lab.example")
     with serve_demo(folder, *settings, end=request.param, TMPDIR=str(folder / "tmp")) as address:
         yield address, folder / "tmp"
     assert not [path for path in (folder / "tmp").rglob("*") if path.is_file()]

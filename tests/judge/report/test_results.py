@@ -85,7 +85,7 @@ def test_a_folder_of_other_things_is_not_written_into(tmp_path: Path) -> None:
     results.check_run_folder(tmp_path)
     (tmp_path / "thesis.tex").touch()
     for path in (tmp_path, tmp_path / "thesis.tex"):
-        with pytest.raises(SettingError, match="run_dir must be a "):
+        with pytest.raises(SettingError, match=r"hydra\.run\.dir must be a "):
             results.check_run_folder(path)
     (tmp_path / "link").symlink_to(tmp_path / "thesis.tex")
     (tmp_path / results.MARK).symlink_to(tmp_path / "thesis.tex")
@@ -105,7 +105,7 @@ def test_a_new_run_in_an_old_folder_removes_only_what_runs_write(tmp_path: Path)
     (tmp_path / "models").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()
     results.clear_folder(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"mine.txt", "elsewhere"}
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.txt", "run.log", "elsewhere"}
 
 
 def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 import math
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from judge.agreement_tables import tabulate_agreement
 from judge.tables import Table, format_cell, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
+from meta_eval.cues import ARE_CUES
 
 NAN = math.nan
 
@@ -35,10 +37,44 @@ def test_agreement_is_ranked_and_keeps_whole_numbers_on_a_narrow_terminal() -> N
 def test_an_estimate_without_spread_is_shown_without_an_interval() -> None:
     table = tabulate("", "", [{"metric": "m", "kappa": Estimate(1.0, 1.0, 1.0, "no spread")}])
     assert format_cell(table.rows[0]["kappa"]) == "1.000"
-    assert table.arrange() == (["metric", "kappa"], ["no interval: no spread"])
+    assert table.arrange() == (["metric", "kappa"], ["no interval of kappa for m: no spread"])
     (flat,), (read,) = table.flatten(), table.to_json()
     assert (flat["kappa"], read["kappa"]) == (1.0, 1.0)
     assert np.isnan([flat["kappa_low"], flat["kappa_high"], *read["kappa_interval"]]).all()
+
+
+def test_the_lines_below_a_table_name_the_rows_and_columns_that_they_explain() -> None:
+    cues, few = Estimate.undefined(ARE_CUES), Estimate.undefined("too few groups", 0.5)
+    fine = Estimate(0.5, 0.25, 0.75)
+    rows = [
+        {"metric": "cheap_cues", "r": few, "tau": few, "beyond_cues": cues},
+        {"metric": "bleu", "r": few, "tau": fine, "beyond_cues": fine, "reason": "it is cut"},
+        {"metric": "rouge", "r": few, "tau": fine, "beyond_cues": fine},
+    ]
+    assert Table("", "", rows).arrange()[1] == [
+        "no interval of r and tau in any row: too few groups",
+        "no beyond_cues for cheap_cues: the row is the cheap cues themselves, so nothing can be left beyond them",
+        "bleu: it is cut",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_table_and_the_lines_below_it_fit_the_terminal(width: int) -> None:
+    estimate = Estimate(-0.123, -0.234, 0.345, None)
+    few = Estimate.undefined("fewer than eight groups of outputs that share an input have both a score and a rating")
+    measured = dict.fromkeys(("pearson", "spearman", "kendall", "p_value"), estimate)
+    rows = [
+        {"metric": f"cdm_discriminative_classifier_{i}", "set": "builtin_dialogues", "aspect": "coherence", "n": i}
+        | {**measured, "beyond_cues": few if i else estimate, "unscored": i, "truncated": i}
+        for i in range(4)
+    ]
+    console = Console(width=width, file=None)
+    with console.capture() as captured:
+        console.print(Table("Agreement with ratings", "", rows, finding="word " * 40).to_terminal(width))
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= width
+    assert any("cdm_discriminative" in line for line in lines)
+    assert "spearman" in captured.get()
 
 
 def test_a_latex_table_has_equal_rows_of_escaped_text_and_no_sentences() -> None:

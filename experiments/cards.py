@@ -1,0 +1,31 @@
+"""Cards of the metrics: what fools each of them on built-in text (`+exp=cards`, `make cards`)."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from core.errors import SettingError
+from core.scores import Metric
+from data.corpus import Corpus
+from experiments.contracts import Outcome, Run
+from judge.audits import AuditSettings
+from judge.cards import write_cards
+from judge.verbs.audit import audit
+
+
+def cards(run: Run, data: Corpus, metrics: Mapping[str, Metric], settings: AuditSettings, folder: str) -> Outcome:
+    """Audits each metric on the first rated set with what it needs.
+
+    Writes `NAME.md`, the card of each metric, and `README.md`, the table of all, into an existing folder.
+
+    Raises SettingError for a folder that does not exist.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise SettingError(f"folder must be an existing folder, but there is no {folder}")
+    with run.timed("audit"):
+        found = audit(data.rated, metrics, cues=run.cues, stages=run.stages.root, **asdict(settings))
+    write_cards(place, found)
+    synthetic = any(audited.rated.synthetic for audited in found.metrics.values())
+    files = [place / "README.md"]
+    return Outcome(found.signature, tables=found.tables, notes=found.notes, files=files, synthetic=synthetic)

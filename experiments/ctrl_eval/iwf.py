@@ -1,0 +1,34 @@
+"""Word frequencies of your corpus for the weights of CTRLEval (`+exp=iwf`)."""
+
+from pathlib import Path
+
+from ctrl_eval.frequency import count_frequencies
+from data.files import read_examples
+from data.sentences import make_splitter
+from data.text_files import read_texts
+from experiments.contracts import Outcome, Run
+from models.loading import load_tokenizer
+
+
+def corpus_texts(path: str) -> list[str]:
+    """The texts of a .jsonl, .csv or .tsv file, or the lines of a .txt file.
+
+    Raises InputError for a faulty file and for a file without text.
+    """
+    file = Path(path)
+    if file.suffix != ".txt":
+        return [example.full_text for example in read_examples(file)]
+    return read_texts(file)
+
+
+def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:
+    """Writes in how many sentences each token of the model occurs (Eq. 7 of CTRLEval); `model` names any tokenizer."""
+    split = make_splitter(sentence_split)
+    with run.timed("counting"):
+        table = count_frequencies((sentence for text in texts for sentence in split(text)), load_tokenizer(model))
+    table.save(output)
+    return Outcome(
+        signature=f"iwf|corpus={table.corpus}|tokenizer={model}",
+        figures={"sentences": table.sentences, "tokens seen": int((table.iwf > 0).sum()), "tokens": len(table.iwf)},
+        files=[output],
+    )

@@ -1,0 +1,188 @@
+"""Needs: the checkpoints and sets that a run needs, and which of them are missing here (`dry_run=true`).
+
+The hub is not asked: `models.published` has the sizes of published checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from core.errors import InputError, SettingError, causes
+from data.corpus import Corpus
+from data.download import PUBLIC_FILES
+from experiments.runner import hardware
+from experiments.runner.configuration import name_settings
+from judge import terminal
+from judge.tables import Table
+from models.devices import count_weights
+from models.encoders import encoder_source
+from models.folders import find_folder, find_weights
+from models.published import PUBLISHED
+
+# Where a configuration names a model: these keys, and `name` of these targets
+KEYS = ("encoder", "model", "language_model", "generator", "bart", "bleurt")
+NAMED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
+TOKENIZERS = ("iwf_tokenizer",)  # of these models the vocabulary alone is read
+TRAINS = {"schedule", "training"}  # keys of a plan
+ADAMW = 16  # bytes for each parameter that is trained: weights, gradients and two moments in float32
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+GB = 1e9
+CAPTION = (
+    "Memory to train is that of weights, gradients and AdamW's state, or of frozen weights, beside which LoRA's "
+    "matrices are small; activations come on top."
+)
+
+
+class Use(NamedTuple):
+    """What an experiment does with a pretrained model at one place."""
+
+    # bytes of a weight where the model is read; 0 where its vocabulary alone is
+    itemsize: int
+    # bytes of memory for a weight where it is trained; 0 where it is not
+    trained: int
+
+
+def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
+    """Prints what a run of a resolved configuration needs; returns 0 where all is here or will be fetched, else 2.
+
+    `unresolved` are its settings as they are typed.
+    """
+    settings: Any = OmegaConf.to_container(config)
+    lacking: list[str] = []
+    with gather(lacking):
+        hardware.check_devices(settings)
+    print(f"{config.name}: {describe_data(config, lacking)}")
+    uses: dict[str, list[Use]] = {}
+    for name, use in find_checkpoints(choose_judges(settings["experiment"]), settings.get("model")):
+        uses.setdefault(name, []).append(use)
+    rows = [describe_checkpoint(name, of_name, unresolved, lacking) for name, of_name in uses.items()]
+    if rows:
+        terminal.console().print(Table("Checkpoints", CAPTION, rows).to_terminal(terminal.WIDTH_OF_A_FILE))
+    fetched = sum(row.get("GB to download", 0.0) for row in rows)
+    print(f"to download: {fetched:.2f} GB of weights")
+    if lacking:
+        terminal.say("\n".join(["missing:", *(f"- {what}" for what in lacking)]))
+    return 2 if lacking else 0
+
+
+@contextmanager
+def gather(lacking: list[str]) -> Iterator[None]:
+    """Adds a fault of a setting to what is lacking."""
+    try:
+        yield
+    except SettingError as fault:
+        lacking.append(str(fault))
+
+
+def choose_judges(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The experiment without OUMG's discriminators of kinds that the run does not take."""
+    judges = experiment.get("discriminators")
+    if not isinstance(judges, Mapping) or "kinds" not in judges:
+        return experiment
+    chosen = {kind: plan for kind, plan in judges["judges"].items() if kind in judges["kinds"]}
+    return {**experiment, "discriminators": {**judges, "judges": chosen}}
+
+
+def find_checkpoints(node: Any, model: Any, trained: int = 0) -> Iterator[tuple[str, Use]]:
+    """The pretrained models at or below a node of an experiment by name, and what it does with each.
+
+    A metric says its dtype; what experiments load themselves has that of `model`. `trained` holds the bytes for a
+    weight of the plan around the node.
+    """
+    dtype = model.get("dtype") if isinstance(model, Mapping) else None
+    is_named = node.get("_target_") in NAMED
+    if TRAINS & node.keys():
+        training = node.get("schedule") or node["training"]
+        trained = -1 if training.get("lora") else ADAMW
+    for key, value in node.items():
+        is_tokenizer = key in TOKENIZERS and "/" in str(value)
+        if isinstance(value, Mapping):
+            yield from find_checkpoints(value, model, trained)
+        elif isinstance(value, str) and (is_tokenizer or key in KEYS or (key == "name" and is_named)):
+            itemsize = BYTES.get(node.get("dtype") or (dtype if is_named else None) or "float32", 4)
+            yield value, Use(0 if is_tokenizer else itemsize, itemsize if trained < 0 else trained)
+
+
+def describe_checkpoint(
+    name: str, uses: Sequence[Use], unresolved: Mapping[str, Any], lacking: list[str]
+) -> dict[str, Any]:
+    """The row of a checkpoint; what is missing of it goes to `lacking`."""
+    places = ", ".join(name_settings(unresolved, name))
+    row: dict[str, Any] = {"model": name, "settings": places, "state": "here"}
+    itemsize = max(use.itemsize for use in uses)
+    known = PUBLISHED.get(name)
+    try:
+        source = encoder_source(name)
+        folder = find_folder(source)
+        is_whole = folder is not None and (bool(find_weights(folder)) or not itemsize)
+        count = None if folder is None else count_weights(folder)  # of a folder the hub is not asked
+    except (SettingError, InputError) as fault:
+        lacking.append(f"{places}={name}: {fault}")
+        return {**row, "state": "faulty"}
+    if not is_whole:
+        is_file = Path(name).exists()
+        is_fetched = unresolved["network"] and not is_file
+        lost = "missing" if folder is None else "weights missing"
+        state = "will be fetched" if is_fetched else lost
+        row["state"] = f"{state} ({describe_size(name, itemsize)})"
+        if not is_fetched:
+            hint = "" if is_file else "; network=true fetches it, or name a folder"
+            lacking.append(f"{places}={name}: {row['state']}{hint}")
+        if itemsize and known is not None:
+            row["GB to download"] = known.download / GB
+            count = known.parameters
+    if itemsize and count is not None:
+        row["parameters (M)"] = round(count / 1e6)
+        row["GB to score or sample"] = count * itemsize / GB
+        if any(use.trained for use in uses):
+            row["GB to train"] = count * max(use.trained for use in uses) / GB
+    return row
+
+
+def describe_size(name: str, itemsize: int) -> str:
+    """What is to download of a checkpoint; `itemsize` is 0 where its vocabulary alone is read."""
+    if not itemsize:
+        return "vocabulary alone"
+    known = PUBLISHED.get(name)
+    return f"{known.download / GB:.2f} GB" if known else "size not known"
+
+
+def describe_data(config: DictConfig, lacking: list[str]) -> str:
+    """The sets of the run; files that are missing and not fetched go to `lacking`."""
+    data = config.get("data")
+    if data is None or "_target_" not in data:
+        return "no sets of its own"
+    given = {"download": False} if "download" in data else {}
+    try:
+        corpus = instantiate(data, _convert_="all", **given)
+        if isinstance(corpus, Corpus) and corpus.iwf is not None and not (config.model or {}).get("iwf"):
+            corpus.iwf()
+    except (InputError, SettingError, InstantiationException) as error:
+        return describe_faults(error, bool(data.get("download")), lacking)
+    if not isinstance(corpus, Corpus):
+        return "data read by the run itself"
+    sets = ", ".join(f"{rated.name} ({len(rated.examples)})" for rated in corpus.rated) or "no rated set"
+    return f"data {corpus.name}, {len(corpus.train)} training texts, {len(corpus.held_out)} held out, {sets}"
+
+
+def describe_faults(error: Exception, has_download: bool, lacking: list[str]) -> str:
+    """What is said of sets that cannot be read; those that the run will not fetch go to `lacking`."""
+    fault = next((cause for cause in causes(error) if isinstance(cause, InputError | SettingError)), None)
+    if fault is None:
+        raise error
+    fetched: list[str] = []
+    for line in fault.faults if isinstance(fault, InputError) else [str(fault)]:
+        place = line.partition(": ")[0]
+        public = next((file for name, file in PUBLIC_FILES.items() if place.endswith(name)), None)
+        if has_download and public is not None and public.is_fetchable:
+            fetched.append(f"{public.name} will be fetched (size not known)")
+        else:
+            lacking.append(f"data: {line}")
+    return "; ".join(fetched) or "data missing"

@@ -1,0 +1,153 @@
+"""Model cards: README.md in a model's folder, in the form of the Hugging Face hub, so that the folder can be shared.
+
+It says what the model is, what it learned under which licence, its settings, its held-out loss, and how well it agrees
+with people where that was measured. It is no part of what identifies the model (`models.loading.DESCRIBING`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judge.agreement_tables import AGREEMENT
+from judge.report.outcome import Outcome
+from judge.tables import Table
+
+CARD = "README.md"
+PACKAGE = "judging-generated-text"
+IDENTIFIERS = {"MIT": "mit", "Apache-2.0": "apache-2.0", "GPL-3.0": "gpl-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
+SHOWN = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall", "beyond_cues")  # columns of agreement
+# what a model of this project is, by a file of its folder
+KINDS = {
+    "discriminator.json": "A classifier of texts: a higher logit means human or good, or the label that it names.",
+    "guide.json": "A guide: it classifies prefixes to steer a generator; a higher logit means more of its attribute.",
+    "pooler.json": "A pooler: logistic regression on CDM's momentum over a dialogue; a higher logit is better.",
+}
+# the hub's words for what a language model does, by the end of its class
+TASKS = {"ForConditionalGeneration": "text2text-generation", "ForMaskedLM": "fill-mask"}
+CHOSEN = {"auc": ("val/order", max), "loss": ("val/loss", min)}  # which point of a curve has the kept weights
+
+
+def write_cards(outcome: Outcome, run: Mapping[str, Any], folder: Path) -> None:
+    """Writes a card into the folder of each model in `models/`. `run` is the content of results.json."""
+    for name in outcome.models:
+        place = folder / "models" / name
+        kind = find_kind(place)
+        if kind is not None:
+            (place / CARD).unlink(missing_ok=True)  # it may be a link to a file of the kept stage
+            (place / CARD).write_text(write_card(name, place, kind, outcome, run), encoding="utf-8")
+
+
+class Kind(NamedTuple):
+    """What a model is, in the hub's words and in a sentence."""
+
+    library: str
+    task: str
+    sentence: str
+
+
+def find_kind(place: Path) -> Kind | None:
+    """What a folder holds; None for what is no model (word frequencies)."""
+    for file, sentence in KINDS.items():
+        if (place / file).is_file():
+            return Kind(PACKAGE, "text-classification", sentence)
+    config = read_json(place / "config.json")
+    if config is None:
+        return None
+    (architecture,) = config.get("architectures") or ["AutoModel"]
+    task = next((task for end, task in TASKS.items() if architecture.endswith(end)), "text-generation")
+    return Kind("transformers", task, f"A language model ({architecture}).")
+
+
+def write_card(name: str, place: Path, kind: Kind, outcome: Outcome, run: Mapping[str, Any]) -> str:
+    """The card of the model in the folder `place`."""
+    depends = read_json(place / "depends.json")
+    parts = [
+        format_head(kind, outcome.licence, is_synthetic=run["synthetic"]),
+        f"# {name}",
+        kind.sentence,
+        f"Trained by the experiment `{run['experiment']}` of {PACKAGE}, seed {run['seed']}.",
+        "## Training texts",
+        describe_data(outcome, is_synthetic=run["synthetic"]),
+        *list_settings(depends),
+        *list_held_out(read_json(place / "curve.json"), depends),
+        *list_agreement(outcome.tables, outcome.metrics_of.get(name, ())),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def format_head(kind: Kind, licence: str, is_synthetic: bool) -> str:
+    """The head in YAML; the hub takes a licence without an identifier of its own as `other` with a name."""
+    lines = [f"library_name: {kind.library}", f"pipeline_tag: {kind.task}"]
+    if not licence:
+        lines.append("license: unknown")
+    elif licence in IDENTIFIERS:
+        lines.append(f"license: {IDENTIFIERS[licence]}")
+    else:
+        lines += ["license: other", f"license_name: {json.dumps(licence)}"]
+    lines += ["tags:", f"- {PACKAGE}"]
+    if is_synthetic:
+        lines.append("- synthetic")
+    return "\n".join(["---", *lines, "---"])
+
+
+def describe_data(outcome: Outcome, is_synthetic: bool) -> str:
+    """The texts that the model learned, and their licence."""
+    named = f"`{outcome.corpus}`" if outcome.corpus else "The texts of the run"
+    if is_synthetic:
+        return f"{named}: synthetic text by generators of this project. The scores are no judgement of real text."
+    if outcome.licence:
+        return f"{named}. Licence of the texts: {outcome.licence}."
+    return f"{named}. Their licence is not known here: state it before you share the model."
+
+
+def list_settings(depends: Any) -> Iterator[str]:
+    """The settings of the training, as the kept stage has them."""
+    plan = depends.get("plan") if isinstance(depends, dict) else None
+    if plan is None:
+        return
+    settings = {"plan": plan, **{key: depends[key] for key in ("precision", "seed") if key in depends}}
+    yield "## Settings"
+    yield f"```json\n{json.dumps(settings, indent=2, ensure_ascii=False)}\n```"
+
+
+def list_held_out(curve: Any, depends: Any) -> Iterator[str]:
+    """What was measured on held-out texts with the weights that were kept."""
+    if (point := find_kept(curve, depends)) is None:
+        return
+    yield "## Held-out texts"
+    names = {"val/loss": "loss (nats)", "val/accuracy": "accuracy", "val/auc": "AUC", "val/discrepancy": "discrepancy"}
+    rows = [{"measure": shown, "value": point[name]} for name, shown in names.items() if name in point]
+    yield Table("", "", rows).to_markdown().rstrip()
+
+
+def find_kept(curve: Any, depends: Any) -> Mapping[str, float] | None:
+    """The point of a learning curve whose weights were kept; None without a curve."""
+    points = [point for point in curve or () if "val/loss" in point]
+    if not points:
+        return None
+    if "val/discrepancy" in points[-1]:
+        return max(points, key=lambda point: point["val/discrepancy"])
+    training = (depends or {}).get("plan", {}).get("training", {})
+    name, best = CHOSEN[training.get("keep", "loss")]
+    return best(points, key=lambda point: point[name])
+
+
+def list_agreement(tables: Sequence[Table], metrics: Sequence[str]) -> Iterator[str]:
+    """The agreement with ratings of the metrics that score with this model."""
+    rows = [
+        {name: row[name] for name in SHOWN if name in row}
+        for table in tables
+        if table.key == AGREEMENT
+        for row in table.rows
+        if row["metric"] in metrics and row.get("grouping", "global") == "global"
+    ]
+    if rows:
+        yield "## Agreement with ratings"
+        yield Table("", "", rows).to_markdown().rstrip()
+        yield "Correlations with the ratings of each set, with their intervals; higher is better."
+
+
+def read_json(file: Path) -> Any:
+    """The content of a JSON file; None where there is none."""
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

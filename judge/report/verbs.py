@@ -1,0 +1,59 @@
+"""The report of a verb: a folder with its page, plots, tables, scores and results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.errors import SettingError
+from core.settings import Several, check, one_of
+from judge.flags import Words
+from judge.report import page, results
+from judge.report.outcome import Outcome
+
+
+def check_report(given: Words) -> None:
+    """Raises SettingError for a folder that is no report's, or for kinds of plots that there are not."""
+    check(Several[one_of(results.ENDINGS)], plots=list(given.get("plots")))
+    results.check_run_folder(Path(os.path.realpath(given.get("report"))), "report")
+
+
+def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Words, seconds: float) -> Path:
+    """Writes the report of a result; returns the path of its page."""
+    folder = Path(os.path.realpath(given.get("report")))
+    settings = {each: value for each, value in given.settings.items() if each not in ("report", "config")}
+    config = yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True)
+    about = {
+        "experiment": name,
+        "verb": name,
+        "description": "",
+        "seed": given.settings.get("seed", 0),
+        "command": [*command],
+        "started": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "seconds": seconds,
+        "timings": {},
+    }
+    with results.claim_folder(folder, "report"):
+        try:
+            results.clear_folder(folder)
+        except OSError as error:
+            raise SettingError(f"cannot write to the report: {error}") from error
+        found = results.results(outcome, about)
+        results.write_plots(outcome, folder, given.get("plots"))
+        results.write_scores(outcome, folder)
+        results.write_tables(outcome, folder)
+        page.write_report(outcome, found, config, folder)
+        results.write_json(found, folder / "results.json")
+    return folder / "report.html"
+
+
+def plain(node: Any) -> Any:
+    """The settings of flags as YAML holds them."""
+    if isinstance(node, dict):
+        return {str(key or "name"): plain(value) for key, value in node.items()}
+    return [plain(each) for each in node] if isinstance(node, list | tuple) else node

@@ -1,0 +1,157 @@
+"""Terminal: standard streams, consoles and progress bars.
+
+Results go to standard output, everything else to standard error. A finished run does not fail because nobody reads what
+it prints, or because the disk is full to which it prints its tables.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from rich import progress as bars
+from rich.console import Console
+
+from core.errors import printable
+from core.progress import Progress
+
+log = logging.getLogger(__name__)
+
+MINUTE = 60.0  # seconds between lines about a run that nobody watches
+WIDTH_OF_A_FILE = 100_000  # characters: a line that is no table is not broken where the output is not a terminal
+WIDTH_OF_A_TABLE = 120  # characters, where the output is not a terminal: what a log or a page shows without wrapping
+
+
+def program() -> tuple[str, ...]:
+    """The words of a command line before its settings, as this process was started."""
+    return ("judge",) if Path(sys.argv[0]).stem == "judge" else ("python", "experiments/run.py")
+
+
+def is_watched() -> bool:
+    """Whether standard error is a terminal."""
+    return sys.stderr.isatty()
+
+
+def console(stderr: bool = False) -> Console:
+    """A console on standard output or standard error; if that is not a terminal, it is wide enough for all columns."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else WIDTH_OF_A_FILE, highlight=False, soft_wrap=stderr)
+
+
+def table_width(out: Console) -> int:
+    """The width of tables on a console: that of the terminal, or one that fits a log."""
+    return WIDTH_OF_A_TABLE if out.width == WIDTH_OF_A_FILE else out.width
+
+
+def print_file(path: Path) -> None:
+    """Copies the bytes of a file to standard output, as far as somebody reads them."""
+    sys.stdout.flush()
+    try:
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        drop(sys.stdout)
+
+
+def say(message: str) -> None:
+    """Prints a message on standard error; its control characters are shown, not obeyed."""
+    print(printable(message), file=sys.stderr)
+
+
+def describe_failure(error: BaseException, more: str) -> str:
+    """The class and the message of an error that no user can mend, then `more`."""
+    return f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{more}"
+
+
+@contextmanager
+def show_steps() -> Iterator[Progress]:
+    """Shows the steps of a run: progress bars if stderr is a terminal, else a line a minute, which run.log has too."""
+    columns = (
+        *(bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn()),
+        *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
+    )
+    settings = {"disable": not is_watched(), "transient": True, "redirect_stdout": sys.stdout.isatty()}
+    steps, ended = bars.Progress(*columns, console=console(stderr=True), **settings), threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(MINUTE):
+            if steps.tasks:
+                log.info("%s", ", ".join(map(describe_step, steps.tasks)))
+
+    @contextmanager
+    def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        task = steps.add_task(what, total=total)
+        try:
+            yield partial(steps.advance, task)
+        finally:
+            steps.remove_task(task)
+
+    if not is_watched():
+        threading.Thread(target=tell, daemon=True).start()
+    try:
+        with steps:
+            yield progress
+    finally:
+        ended.set()
+
+
+def describe_step(task: bars.Task) -> str:
+    """A step with how far it is.
+
+    >>> describe_step(bars.Task(0, "sampling", 5.0, 2.0, _get_time=lambda: 1.0))
+    'sampling 2 of 5'
+    """
+    done = f" {task.completed:.0f} of {task.total:.0f}" if task.total else ""
+    left = f" ({task.time_remaining / 60:.0f} minutes left)" if task.time_remaining else ""
+    return f"{task.description}{done}{left}"
+
+
+class StandardStream(io.TextIOWrapper):
+    """Standard output or standard error. What nobody reads any more (`| head -1`), or no disk holds, is dropped."""
+
+    def write(self, text: str, /) -> int:
+        try:
+            return super().write(text)
+        except OSError:
+            drop(self)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError:
+            drop(self)
+
+
+def drop(stream: IO[str]) -> None:
+    """Sends what is left in a stream, and all that follows, nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def open_streams() -> None:
+    """Opens standard streams that are closed (`>&-`), as if they led nowhere, and makes the others `StandardStream`s.
+
+    A character that the encoding lacks is then written as an escape.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number; a file of the run would take it otherwise
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif number and (stream := getattr(sys, name)) is getattr(sys, f"__{name}__"):
+            at_once = {"line_buffering": stream.line_buffering, "write_through": stream.write_through}
+            setattr(sys, name, StandardStream(stream.buffer, stream.encoding, "backslashreplace", **at_once))

@@ -1,0 +1,122 @@
+"""One way to read many items with a model on every device of a trainer: in parts of fixed size, resumable.
+
+The processes take turns: process r of n reads the parts r, r + n, ... A part holds the same items for any number of
+processes, so its result has the same bytes.
+"""
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytorch_lightning as pl
+from torch.utils.data import DataLoader
+
+from data.text_files import open_atomically
+from models.devices import set_aside
+
+PART = 256  # items: enough for full batches, and few enough that several devices share a set of thousands
+EXPECTED = ("does not have many workers", "Total length of .* is zero", "LeafSpec.* is deprecated", "exists and is not")
+
+
+class Part(NamedTuple):
+    """Items that are read together."""
+
+    number: int
+    # of the items
+    indices: list[int]
+
+
+def split_into_parts(count: int, size: int = PART) -> list[Part]:
+    """The parts of `count` items: consecutive ones, at most `size`; their sizes differ by one at most.
+
+    >>> [part.indices for part in split_into_parts(5, size=2)]
+    [[0], [1, 2], [3, 4]]
+    """
+    number = -(-count // size)
+    bounds = [count * i // number for i in range(number + 1)] if number else []
+    return [Part(i, list(range(*ends))) for i, ends in enumerate(pairwise(bounds))]
+
+
+class PartDataModule(pl.LightningDataModule):
+    """The parts that a process has still to read: its share, without those whose results are in the folder."""
+
+    def __init__(self, parts: Sequence[Part], folder: Path) -> None:
+        super().__init__()
+        self.allow_zero_length_dataloader_with_multiple_devices = True  # more processes than parts
+        self.parts = parts
+        self.folder = folder
+
+    def predict_dataloader(self) -> DataLoader[Part]:
+        process, processes = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+        share = self.parts[process::processes]
+        waiting = [part for part in share if not part_file(self.folder, part).is_file()]
+        return DataLoader(waiting, batch_size=None, collate_fn=keep_part)  # type: ignore[arg-type]
+
+
+def keep_part(part: Part) -> Part:
+    """A part as the module receives it."""
+    return part
+
+
+def part_file(folder: Path, part: Part) -> Path:
+    """Where the result of a part is kept."""
+    return folder / f"{part.number}.json"
+
+
+class PartWriter(pl.Callback):
+    """Keeps the result of each part as JSON, so that a killed run goes on with the next one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def on_predict_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        with open_atomically(part_file(self.folder, batch)) as file:
+            json.dump(outputs, file)
+
+
+def predict(
+    module: pl.LightningModule,
+    models: Sequence[Any],
+    count: int,
+    folder: Path,
+    make_trainer: Callable[..., pl.Trainer],
+    size: int = PART,
+) -> list[Any]:
+    """What `module.predict_step(part, number)` returns for the parts of `count` items, in their order.
+
+    Results are JSON values; all processes get all of them. The models, which are parts of the module, read on the
+    devices of the trainer, each on a whole one, in the precision that they were loaded with, and return to their own
+    device. Until all parts are there, the results lie in `folder/parts`, where a call that was killed finds them.
+    """
+    parts, place = split_into_parts(count, size), folder / "parts"
+    trainer = make_trainer(
+        callbacks=[PartWriter(place)],
+        logger=False,
+        enable_checkpointing=False,
+        default_root_dir=folder,
+        strategy="auto",  # that of a training may split a model over the devices
+        precision="32-true",  # that of a training would round what the models compute
+        use_distributed_sampler=False,  # the data module gives each process its share
+    )
+    with set_aside(*models), warnings.catch_warnings():
+        for message in EXPECTED:
+            warnings.filterwarnings("ignore", message=f".*{message}")
+        trainer.predict(module, datamodule=PartDataModule(parts, place), return_predictions=False)
+    trainer.strategy.barrier()  # every process has written its share
+    results = [json.loads(part_file(place, part).read_text(encoding="utf-8")) for part in parts]
+    trainer.strategy.barrier()  # every process has read all
+    if parts and trainer.is_global_zero:
+        shutil.rmtree(place)
+    return results

@@ -1,0 +1,83 @@
+"""A run changes only folders that are its own, one run at a time."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.report.results import MARK, WRITTEN, claim_folder
+
+TOY = ("+exp=toy", "logger=none", "hydra.run.dir=here")
+Run = Callable[..., Any]
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file and folder below `folder`: when it changed and the hash of its content."""
+    found: dict[str, tuple[int, str]] = {}
+    for path in sorted(folder.rglob("*")):
+        content = b"" if path.is_dir() else path.read_bytes()
+        found[str(path.relative_to(folder))] = (path.lstat().st_mtime_ns, hashlib.sha256(content).hexdigest())
+    return found
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    """The folder of an earlier run."""
+    folder = tmp_path / "here"
+    (folder / "models").mkdir(parents=True)
+    (folder / MARK).touch()
+    (folder / "scores.jsonl").write_text('{"turns": ["a", "b"]}\n', encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", [*WRITTEN, "models/expert", "plots/../models/in.jsonl"])
+def test_an_input_that_a_run_would_clear_is_refused(run: Run, earlier: Path, name: str) -> None:
+    before = snapshot(earlier)
+    ended = run("+exp=train_cdm", *TOY[1:], f"data.train_path=here/{name}")
+    assert ended.returncode == 2
+    assert f"data.train_path=here/{name} lies where the run clears here: choose another hydra.run.dir" in ended.stderr
+    assert snapshot(earlier) == before
+
+
+def test_a_link_to_what_a_run_would_clear_is_refused(run: Run, earlier: Path, tmp_path: Path) -> None:
+    (tmp_path / "linked.jsonl").symlink_to(earlier / "scores.jsonl")
+    assert run("+exp=train_cdm", *TOY[1:], "data.train_path=linked.jsonl").returncode == 2
+    assert (earlier / "scores.jsonl").is_file()
+
+
+def test_a_folder_may_be_called_as_the_value_of_a_setting(run: Run) -> None:
+    assert run("+exp=toy", "logger=none", "hydra.run.dir=tiny", "ending=faults").stderr.startswith("in.jsonl:2: ")
+
+
+def test_a_folder_with_files_of_its_own_is_not_a_run(run: Run, tmp_path: Path) -> None:
+    mine = tmp_path / "here"
+    (mine / "models").mkdir(parents=True)
+    for name in ("run.log", "config.yaml", "models/weights"):
+        (mine / name).write_text("mine", encoding="utf-8")
+    before = snapshot(mine)
+    ended = run(*TOY)
+    assert ended.returncode == 2
+    assert "hydra.run.dir must be a new or empty folder, or the folder of an earlier run" in ended.stderr
+    assert snapshot(mine) == before
+
+
+@pytest.mark.parametrize("fault", ["seed=-1", "ending=faults", "trainer.devices=4096", "logger._target_=os.system"])
+def test_a_run_that_does_not_begin_leaves_what_an_earlier_one_wrote(run: Run, earlier: Path, fault: str) -> None:
+    before = snapshot(earlier)
+    assert run(*TOY, fault).returncode == 2
+    after = snapshot(earlier)
+    after.pop("run.log", None)
+    assert after == before
+
+
+def test_a_second_run_in_the_same_folder_says_so(run: Run, earlier: Path) -> None:
+    with claim_folder(earlier):
+        before = snapshot(earlier)
+        ended = run(*TOY)
+        assert ended.returncode == 2
+        assert "another run writes into hydra.run.dir=" in ended.stderr
+        assert snapshot(earlier) == before

@@ -1,0 +1,116 @@
+"""judge agree through the command line, and its findings."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.verbs.agree import ranking_table
+from meta_eval.intervals import Resampling
+from meta_eval.ranking import Comparison, compare_metrics, rank_metrics
+from tests.data.sets.small_files import write
+from tests.meta_eval.sets import make_set, rho
+
+Finish = Callable[..., dict[str, Any]]
+pytestmark = pytest.mark.filterwarnings("default")
+FAST = ("--resamples", "50", "--permutations", "99")
+
+
+def write_study(path: Path) -> dict[str, np.ndarray]:
+    """Six systems on 32 inputs; metric good sees quality, bad does not."""
+    rng = np.random.default_rng(0)
+    quality = (rng.normal(size=6)[:, None] + rng.normal(size=(6, 32))).ravel()
+    values = {
+        "ratings": np.round(2 * quality),
+        "good": quality + 0.3 * rng.normal(size=192),
+        "bad": rng.normal(size=192),
+    }
+    rows = []
+    for i in range(192):
+        row = {"id": f"t{i}", "text": "word " * (1 + i % 7), "system": f"s{i // 32}", "group": f"i{i % 32}"}
+        scores = {"good": values["good"][i], "bad": values["bad"][i]}
+        rows.append({**row, "ratings": {"quality": values["ratings"][i]}, "scores": scores})
+    write(path, *rows)
+    return values
+
+
+def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
+    values = write_study(tmp_path / "in.jsonl")
+    table = finish("agree", "in.jsonl", "--metric", "word_count", *FAST)["table"]
+    rows = {(row["metric"], row["grouping"]): row for row in table if row["table"] == "agreement"}
+    assert set(rows) == {
+        (metric, grouping)
+        for metric in ("good", "bad", "word_count", "cheap_cues")
+        for grouping in ("global", "per_system", "per_input", "system_means")
+    }
+    good = rows["good", "global"]
+    assert good["spearman"] == pytest.approx(rho(values["good"], values["ratings"]))
+    assert rows["good", "per_input"]["groups"] == 32
+    pairs = {(row["metric_a"], row["metric_b"]): row for row in table if "metric_a" in row}
+    assert len(pairs) == 6
+    assert pairs["good", "cheap_cues"]["better"] == "good"
+    won, even = pairs["good", "bad"], pairs["bad", "word_count"]
+    assert (won["p_value"], won["better"], won["reason"], even["better"]) == (0.01, "good", "", "–")
+    assert won["difference_interval"][0] > 0
+    assert rows["good", "global"]["beyond_cues_interval"][0] > 0.5
+    assert rows["word_count", "global"]["beyond_cues_interval"] == [None, None]  # a cue itself
+    ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
+    assert ranks == {"good": "1", "bad": "2", "word_count": "2"}
+
+
+PLAIN = Comparison("spearman", "global", 99, 0.05)
+FEW = Resampling(resamples=50)
+
+
+def draw_metrics(n: int, seed: int, **noise: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Ratings, and metrics that see them through noise."""
+    rng = np.random.default_rng(seed)
+    ratings = rng.normal(size=n)
+    return ratings, {name: ratings + size * rng.normal(size=n) for name, size in noise.items()}
+
+
+def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> None:
+    """The first 60 ratings lie far apart and are easy to order; the last 60 are hard, and one metric skips them."""
+    rng = np.random.default_rng(0)
+    ratings = np.concatenate([10 * rng.normal(size=60), rng.normal(size=60)])
+    steady, picky = ratings + rng.normal(size=120), ratings + 2 * rng.normal(size=120)
+    picky[60:] = np.nan
+    sample = make_set(ratings, {"picky": picky, "steady": steady})
+    ranking = rank_metrics(sample, "q", PLAIN, FEW)
+    (pair,) = compare_metrics(sample, ranking, FEW)
+    table = ranking_table([replace(ranking, pairs=(pair,))])
+    assert [(row["metric"], row["n"]) for row in table.rows] == [("steady", 60), ("picky", 60)]
+    found = [rho(values[:60], ratings[:60]) for values in (steady, picky)]
+    assert [row["agreement"].value for row in table.rows] == pytest.approx(found)
+    assert rho(steady, ratings) < found[1]  # on all 120 it would have come second
+    assert pair.difference.value == pytest.approx(found[1] - found[0])
+    assert pair.n == 60
+
+
+def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
+    ratings, scores = draw_metrics(60, 1, a=0.5, b=1, rare=0.5, flat=0.0)
+    scores["rare"][:40] = np.nan
+    scores["flat"][:] = 3.0
+    scores["b"][50:] = np.nan
+    sample = make_set(ratings, scores)
+    ranking = rank_metrics(sample, "q", PLAIN, FEW)
+    assert (list(ranking.agreement), ranking.kept.sum()) == (["a", "b"], 50)
+    assert ranking.left_out == {
+        "flat": "all 60 scores of examples are 3: a constant has no correlation",
+        "rare": "with it, too few examples would have scores of all ranked metrics",
+    }
+    (pair,) = compare_metrics(sample, ranking, FEW)
+    assert (pair.metric_a, pair.metric_b, pair.n) == ("a", "b", 50)
+
+
+def test_labels_have_tables(finish: Finish, tmp_path: Path) -> None:
+    rows = [{"text": f"text {i}", "ratings": {"safe": i % 2 == 0}, "scores": {"m": i % 10}} for i in range(40)]
+    write(tmp_path / "in.jsonl", *rows)
+    settings = ("--levels.safe", "0", "1", "--thresholds.m", "8", "--cues", "false", *FAST)
+    found = finish("agree", "in.jsonl", *settings)
+    (row,) = [row for row in found["table"] if row["table"] == "Agreement on labels"]
+    assert (row["n"], row["accuracy"], row["kappa"]) == (40, 0.5, 0)
+    assert "|levels={'safe': [0.0, 1.0]}|thresholds={'m': 8.0}" in found["signature"]

@@ -1,0 +1,182 @@
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from core.errors import SettingError
+from judge.label_plans import PlanSettings, vary_rates
+from judge.verbs.plan import count_ratings, note_gaps, size_for_metrics
+from meta_eval.budgets import Variation
+from meta_eval.planning import Pilot, SampleSize, Spread, n_to_test_metrics
+from tests.data.sets.small_files import write
+
+Finish = Callable[..., dict[str, Any]]
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_more_raters_and_larger_differences_need_fewer_inputs(finish: Finish) -> None:
+    table = finish("plan", "--differences", "0.1", "0.2", "--raters", "1,4")["table"]
+    metrics = {(row["difference"], row["raters"]): row for row in table if "metric_a" in row}
+    systems = {(row["difference"], row["raters"]): row for row in table if "spread" in row}
+    for rows in (metrics, systems):
+        assert rows[0.1, 1]["n"] > rows[0.1, 4]["n"] > rows[0.2, 4]["n"]
+    alone, four = metrics[0.1, 1], metrics[0.1, 4]
+    assert (alone["metric_a"], alone["metric_b"]) == pytest.approx((0.4, 0.3))
+    assert four["metric_a"] == pytest.approx(0.4 * math.sqrt(4 * 0.5 / 2.5 / 0.5))
+    assert alone["n"] == n_to_test_metrics(0.4, 0.3, 0.6).n
+    assert alone["power"] >= 0.8
+    assert systems[0.1, 4]["spread"] == pytest.approx(math.sqrt(0.25 + 1 / 4))
+
+
+def test_the_reason_names_the_impossible_correlation() -> None:
+    assumptions = PlanSettings(correlation=0.9, differences=[0.1], raters=[9])
+    _, needed = size_for_metrics(assumptions, 0.1, 9, seed=0)
+    said = "a correlation of 0.9 with one rater is impossible if raters correlate 0.5"
+    assert (math.isnan(needed.n), needed.reason) == (True, said)
+
+
+def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
+    """Two raters' differences of a and b on five inputs: they differ by 2 on each input: variance 2 within. Means 2, 3,
+    7, 3, 5: variance 4, of which 2/2 is theirs."""
+    rated = zip("vwxyz", ([1, 3], [2, 4], [6, 8], [2, 4], [4, 6]), strict=True)
+    rows = [(group, system, each) for group, by in rated for system, each in (("a", by), ("b", [0, 0]))]
+    lines = [{"text": "t", "group": group, "system": s, "ratings": {"overall": each}} for group, s, each in rows]
+    write(tmp_path / "in.jsonl", *lines)
+    table = finish("plan", "in.jsonl", "--systems", "a", "b", "--raters", "1", "2", "--differences", "0.5")["table"]
+    spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
+    assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
+
+
+def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
+    """`--columns` is for texts and for preferences, in a file and in rows."""
+    texts = [
+        {"t": "x", "bot": s, "q": g, "Ann": a * (s == "new")} for s in ("old", "new") for a, g in enumerate("vwxyz")
+    ]
+    pairs = [{"q": f"q{i}", "left": "x", "right": "y", "winner": "ab"[i % 2]} for i in range(40)]
+    of_texts = {"text": "t", "system": "bot", "group": "q", "ratings.fit": "Ann"}
+    of_pairs = {"group": "q", "system_a": "left", "system_b": "right"}
+    for rows, columns, more in (texts, of_texts, ()), (pairs, of_pairs, ("--within", "0.1")):
+        write(tmp_path / "in.jsonl", *rows)
+        named = [word for field, column in columns.items() for word in (f"--columns.{field}", column)]
+        asked = ("--aspect", "fit", "--systems", "old", "new", "--differences", "0.5")
+        run = ("plan", "in.jsonl", *named, *asked, *more)
+        within = {"within": 0.1} if more else {}
+        found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5], **within)  # pyright: ignore
+        assert finish(*run, folder=str(len(rows)))["notes"] == list(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("in.jsonl", "systems must be two of those in the pilot (a), but is []"),
+        ("--data builtin_stories", "judge plan takes pandalm or alpaca_eval by --data, or a FILE"),
+    ],
+)
+def test_a_pilot_is_a_file(words: str, said: str, run: Callable[..., Any], tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", {"text": "t", "system": "a", "group": "x", "ratings": {"overall": 1}})
+    ended = run("plan", *words.split())
+    assert (ended.returncode, said in ended.stderr) == (2, True)
+
+
+def test_what_a_pilot_cannot_show_is_named() -> None:
+    found = note_gaps(Spread(0, 1, Pilot(9, 5)))
+    assert found[2:] == [
+        "the spread of raters rests on 5 of 9 inputs",
+        "raters differ so much that the pilot shows no spread between inputs; with 0, n may be too small",
+    ]
+    assert note_gaps(Spread(1, None, Pilot(9, 0)))[2].startswith("no input of the pilot has ratings of several people")
+
+
+def test_the_last_line_counts_ratings() -> None:
+    """50 inputs of two outputs by three people are 300 ratings; 200 by one are 400."""
+    rows = [({"difference": 0.1, "raters": k}, SampleSize(n, 0.8)) for k, n in ((1, 200), (3, 50))]
+    worse = [({"difference": 0.2, "raters": 1}, SampleSize(10, 0.8)), *rows]
+    shown = "300 ratings are needed (50 inputs, 2 outputs each, 3 raters)"
+    assert count_ratings("systems", worse) == f"to show a difference of 0.1 between two systems, {shown}"
+    none = [({"difference": 0.1, "raters": 1}, SampleSize(math.nan, math.nan, "too small"))]
+    assert count_ratings("metrics", none) == (
+        "no study is known to show a difference of 0.1 between two metrics: too small"
+    )
+
+
+def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., int], tmp_path: Path) -> None:
+    """A judge that is right about 3 of 4 pairs: r = .5 of wins and losses, which vary by 1/4."""
+    verdicts = [("ab"[i % 2], "ab"[(i + i // 2 % 4 // 3) % 2]) for i in range(80)]
+    rows = [
+        {"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": winner, "judges": {"j": judged}}
+        for i, (winner, judged) in enumerate(verdicts)
+    ]
+    write(tmp_path / "in.jsonl", *rows)
+    settings = ("plan", "in.jsonl", "--within", "0.1", "--differences", "0.1,0.2")
+    results = finish(*settings, "--costs", "1,0.02")
+    kappa, rate, smaller, larger = results["table"]
+    assert (kappa["quantity"], kappa["value"]) == ("kappa", pytest.approx(0.5))
+    assert (rate["quantity"], rate["value"], rate["correlation"]) == ("win rate", 0.5, pytest.approx(0.5))
+    assert rate["alone"] == math.ceil(1.96**2 / 4 / 0.1**2 - 1.96**2)  # half of Wilson's interval
+    assert rate["labels"] < rate["alone"] < rate["verdicts"]
+    assert smaller["labels"] > larger["labels"]
+    assert results["notes"][-1].startswith(
+        f"Get {kappa['labels']} labels for the kappa to within 0.1; {rate['labels']} labels and"
+    )
+    for wrong in ("--costs 0,1", "--costs 1,0", "--costs 1", "--power 0"):
+        assert run_here(*settings, *wrong.split()) == 2
+    assert run_here("plan", "in.jsonl", "run_dir=here") == 2
+
+
+@pytest.mark.parametrize("has_judge", [True, False])
+def test_labels_are_planned_from_texts(has_judge: bool) -> None:
+    """Two systems, whose yes and no differ on every second input; the judge is wrong of every eighth text."""
+    rows: list[dict[str, Any]] = [
+        {"id": f"{s}{i}", "text": "t", "system": s, "group": f"q{i}"}
+        | {"ratings": {"ok": [y, y] if has_judge else [y, i % 3 // 2]}}
+        for i in range(60)
+        for s, y in (("a", i % 2), ("b", 1))
+    ]
+    scores = {"j": [row["ratings"]["ok"][0] if i % 8 else 0 for i, row in enumerate(rows)]} if has_judge else None
+    found = judge.plan(judge.read(rows, scores), "ok", within=0.1, differences=[0.2])
+    kappa, rate, difference = found.tables[0].rows
+    assert [row["quantity"] for row in (kappa, rate, difference)] == ["kappa", "rate", "difference"]
+    assert rate["value"] == pytest.approx(
+        0.75 if has_judge else np.mean([np.mean(row["ratings"]["ok"]) for row in rows])
+    )
+    assert (difference["labels"] % 2, difference["value"]) == (
+        0,
+        pytest.approx(-0.5 if has_judge else difference["value"]),
+    )
+    assert rate["correlation"].value > 0.5 if has_judge else "correlation" not in rate
+    with pytest.raises(SettingError, match=r"aspect must be one with ratings in the pilot \(ok\), but is overall"):
+        judge.plan(rows, within=0.1)
+
+
+def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
+    """Kappas lie from -1 to 1, rates from 0 to 1."""
+    for within, known in (0.4, [True, True]), (0.5, [True, False]), (1.0, [False, False]):
+        kappa, rate, *_ = judge.plan(within=within).tables[0].rows
+        assert [math.isfinite(row["labels"]) for row in (kappa, rate)] == known
+    assert kappa["reason"] == "within must be below 1 for it"
+
+
+def test_a_pilot_that_does_not_vary_plans_nothing() -> None:
+    rows = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "tie"} for i in range(40)]
+    texts = [{"text": "t", "ratings": {"ok": float(k > 0)}} for k in range(3)]
+    no_common = [rows[0], {**rows[1], "winner": None, "judges": {"j": "x"}}]
+    for pilot in (rows, rows[:1], no_common, texts[:2], judge.read(texts, {"j": [1, None, None], "k": [None] * 3})):
+        found = judge.plan(pilot, "ok", within=0.1, differences=[0.1])
+        assert all(math.isnan(row["labels"]) for row in found.tables[0].rows)
+        assert "No number of labels is known for the" in found.notes[-1]
+        assert "rate to within 0.1 (the pilot's labels are too few, or do not vary)" in found.notes[-1]
+
+
+def test_two_rates_vary_by_themselves() -> None:
+    """A rate of .02 has no rate .1 below it, and .12 varies five times as much."""
+    apart = vary_rates(0.02, 0.1, told=0.0)
+    assert isinstance(apart, Variation)
+    assert apart.alone == pytest.approx(0.02 * 0.98 + 0.12 * 0.88)
+    assert vary_rates(0.5, 0.1, told=0.0) == Variation(0.1, 0.25 + 0.24, 0.25 + 0.24, 0.0)
+    assert vary_rates(0.5, 0.6, told=0.0) == "no rate lies 0.6 from 0.5"
+    few, many = (judge.plan(within=0.1, rate=0.3, differences=[0.2], compared_systems=k) for k in (2, 10))
+    assert many.tables[0].rows[2]["labels"] > 1.8 * few.tables[0].rows[2]["labels"]

@@ -1,0 +1,72 @@
+"""What verbs refuse: exit code 2 and a message, before a model is loaded and anything is written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.builtin.dialogues import rated_dialogues
+from data.files import write_examples
+
+TABLE = "audit --data builtin_sets --data.corpora.stories.rated 20 --data.corpora.dialogues.rated 20"
+CASES = [
+    ("agree pilot.jsonl", "scores are needed: pass metrics or scores"),
+    (
+        "agree rated.jsonl --metrics cdm_generative",
+        "needs folder: pass --metrics.cdm_generative.folder VALUE",
+    ),
+    ("agree rated.jsonl --metrics m=bleu", "a metric must have one score, but m is also in the file"),
+    ("agree in.jsonl --metrics word_count", 'in.jsonl: at least one example needs "ratings"'),
+    ("score in.jsonl --metric word_count --output .", "found the folder"),
+    ("score in.jsonl --metric word_count --output in.jsonl", "different files"),
+    ("score in.jsonl --metric word_count --output no/out.jsonl", "but there is no no"),
+    ("score in.jsonl --metric word_count --output out.txt", "output must end in one of .jsonl, .csv, .tsv"),
+    ("score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl", "nowhere/amateur"),
+    ("plan --columns.text t", "columns are those of a pilot: give its file too"),
+    (
+        "prefer --data pandalm --data.root . --data.part t",
+        "part is not a setting of data (did you mean root?)",
+    ),
+    ("compare pilot.jsonl --metrics word_count --level [0.1,0.2]", "level must be a valid number, but is [0.1, 0.2]"),
+    (TABLE, "metrics must name the metrics to audit"),
+    (f"{TABLE} --metrics word_count --cards nowhere", "cards must be an existing folder, but there is no nowhere"),
+    ("prefer judged.jsonl --metrics bleu", "metrics score texts: outputs must hold those of the systems"),
+    ("prefer --data builtin_stories", "judge prefer takes pandalm or alpaca_eval by --data, or a FILE"),
+    (
+        "audit judged.jsonl --metrics word_count",
+        "texts are needed, found preferences: judge prefer reads them",
+    ),
+    ("plan pilot.jsonl --systems a", "systems must be two of those in the pilot (a, b), but is ['a']"),
+    ("plan pilot.jsonl --systems a c", "systems must be two of those in the pilot (a, b), but is ['a', 'c']"),
+    ("plan pilot.jsonl --aspect fit", "aspect must be one with ratings in the pilot (overall), but is fit"),
+    ("plan pilot.jsonl --systems a b", "but they differ by 1 on all 5 inputs of pilot.jsonl"),
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> set[str]:
+    """Files of a user in the working folder; their names."""
+    example = {"id": "a", "text": "A cat.", "prefix": "A", "label": "positive", "references": ["A dog."]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(example) + "\n")
+    rated = {"text": "x", "references": ["x"], "ratings": {"q": 1}, "scores": {"m": 1}}
+    (tmp_path / "rated.jsonl").write_text(json.dumps(rated) + "\n")
+    answers = [(system, group, 3 + (system == "a")) for system in "ab" for group in "vwxyz"]
+    pilot = [{"text": "t", "system": s, "group": g, "ratings": {"overall": rating}} for s, g, rating in answers]
+    (tmp_path / "pilot.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pilot))
+    (tmp_path / "judged.jsonl").write_text('{"id": "q", "system_a": "x", "system_b": "y", "winner": "x"}\n')
+    write_examples(tmp_path / "3.jsonl", rated_dialogues(3, seed=0))
+    return {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("command", "message"), CASES)
+def test_a_command_is_refused(
+    run: Callable[..., Any], files: set[str], tmp_path: Path, command: str, message: str
+) -> None:
+    ended = run(*command.split())
+    assert ended.returncode == 2, ended.stderr
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert {path.name for path in tmp_path.iterdir()} <= files | {"cache"}

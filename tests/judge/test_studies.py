@@ -1,0 +1,140 @@
+"""Audits, comparisons and preferences through the command line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.baselines.test_endpoint import Server, answer_with, completion, serve
+from tests.data.sets.small_files import write
+from tests.judge.test_audit import texts
+
+Finish = Callable[..., dict[str, Any]]
+__all__ = ["serve"]  # a fixture
+FAST = ("--resamples", "100", "--permutations", "199")
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:
+    rows = ({"id": e.id, "text": e.text, "ratings": dict(e.ratings)} for e in texts())
+    write(tmp_path / "in.jsonl", *rows)
+    results = finish("audit", "in.jsonl", "--metric", "word_count", "--resamples", "50", "--cards", ".")
+    rows = results["table"]
+    (length,) = [row for row in rows if row.get("property") == "words"]
+    assert (length["n"], length["spearman"]) == (40, pytest.approx(1.0))
+    damages = {row["damage"]: row for row in rows if "damage" in row}
+    assert set(damages) >= {"drop", "repeat", "negate", "retrieve"}
+    assert damages["drop"]["fall_1"] > damages["drop"]["fall_0.25"] > 0
+    assert damages["repeat"]["fall_1"] < 0  # a repeated text has more words, and word count likes it
+    assert {row["edit"]: row["changed"] for row in rows if "edit" in row}["case"] == 0
+    card = (tmp_path / "word_count.md").read_text(encoding="utf-8")
+    assert card.startswith("# word_count\n\nScores a text by its number of words; longer is better.")
+    assert f"- {results['notes'][-1]}" in card
+
+
+def test_each_metric_is_audited_or_says_what_it_needs(finish: Finish, tmp_path: Path) -> None:
+    (tmp_path / "cards").mkdir()
+    corpora = ("remarks", "stories", "dialogues")
+    small = [word for name in corpora for word in (f"--data.corpora.{name}.rated", "20")]
+    more = ("--metrics", "word_count", "rouge_1", "--resamples", "20", "--texts", "16", "--cards", "cards")
+    rows = finish("audit", "--data", "builtin_sets", *small, *more)["table"]
+    sets = {"word_count": "builtin_remarks", "rouge_1": "builtin_stories"}
+    assert [(row["metric"], row["set"], row["n"]) for row in rows] == [(*pair, 16) for pair in sets.items()]
+    table = (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
+    assert "| [word_count](word_count.md) | quality | builtin_remarks | 16 |" in table
+    assert "| [bleurt](bleurt.md) | a model that" in table
+
+
+def write_study(path: Path, rated: int) -> np.ndarray:
+    """Three systems on 60 inputs; b is better than a, c as good as a. The first `rated` inputs have ratings."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=60) + np.array([[0.0], [1.0], [0.0]]) + 0.5 * rng.normal(size=(3, 60))
+    rows = []
+    for i in range(60):
+        for s, system in enumerate("abc"):
+            ratings = {"quality": float(np.round(2 * quality[s, i]))} if i < rated else {}
+            scores = {"m": float(quality[s, i] + 0.2 * rng.normal())}
+            row = {"id": f"{system}{i}", "text": "x y", "system": system, "group": f"i{i}"}
+            rows.append({**row, "ratings": ratings, "scores": scores})
+    write(path, *rows)
+    return quality
+
+
+@pytest.mark.filterwarnings("default")
+def test_systems_and_few_ratings(finish: Finish, tmp_path: Path) -> None:
+    quality = write_study(tmp_path / "in.jsonl", rated=30)
+    table = finish("compare", "in.jsonl", "--metric", "word_count", *FAST)["table"]
+    assert "b scores higher than a and c" in (tmp_path / "here" / "report.html").read_text("utf-8")
+    pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
+    assert len(pairs) == 9  # two metrics and the ratings of people
+    clear = pairs["m", "a", "b"]
+    assert (clear["p_value"], clear["better"]) == (1 / 200, "b")
+    assert clear["difference"] == pytest.approx((quality[0] - quality[1]).mean(), abs=0.15)
+    assert clear["difference_interval"][1] < 0
+    assert (pairs["m", "a", "c"]["better"], pairs["word_count", "a", "b"]["ties"]) == ("not separated", 60)
+    means = {(row["metric"], row["system"]): row for row in table if "mean_by_ratings" in row}
+    helped = means["m", "b"]
+    assert (helped["rated"], helped["unrated"]) == (30, 30)
+    assert helped["saved"] > 5
+    assert np.diff(helped["mean_interval"]) < np.diff(helped["mean_by_ratings_interval"])
+    assert helped["mean_interval"][0] < 2 * quality[1].mean() < helped["mean_interval"][1]
+    assert means["word_count", "b"]["saved"] == 0  # a constant score says nothing
+    differences = {(r["metric"], r["system_a"], r["system_b"]): r for r in table if "difference_by_ratings" in r}
+    found = differences["m", "a", "b"]
+    assert np.diff(found["difference_interval"]) < np.diff(found["difference_by_ratings_interval"])
+    assert found["difference_interval"][0] < 2 * (quality[0] - quality[1]).mean() < found["difference_interval"][1]
+
+
+@pytest.mark.filterwarnings("default")
+def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows = [f"q{i},{bot},words,{mark},{mark}" for i in range(6) for bot, mark in (("one", 5), ("two", 2))]
+    (tmp_path / "in.csv").write_text("\n".join(["item,bot,answer,ann,ben", *rows]))
+    asked = ["compare", "in.csv", "--columns.ratings.quality", "ann,ben", *FAST]
+    named = (*asked, "--columns.system", "bot", "--columns.group", "item")
+    said = "--columns.system COLUMN names its column; unread are item, bot"
+    assert f'in.csv:2: "system" is needed here, found null: {said} (the first of 12' in run(*asked).stderr
+    assert "! By human quality, one scores higher than two (p 0.031)." in run(*named).stdout
+    ended = run(*named, "--metrics", "ter")
+    assert ended.returncode == 2
+    assert "in.csv:2: ter needs references, found none (the first of 12 lines" in ended.stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_full_or_no_ratings_need_no_prediction(finish: Finish, tmp_path: Path) -> None:
+    for rated in (0, 60):
+        write_study(tmp_path / "in.jsonl", rated)
+        table = finish("compare", "in.jsonl", *FAST, folder=f"here{rated}", plots=False)["table"]
+        assert not [row for row in table if "saved" in row]
+
+
+def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
+    files = (f"{EXAMPLES}/preferences.jsonl", "--outputs", f"{EXAMPLES}/summaries.jsonl")
+    asked = ("--metrics", "rouge_l", "word_count", "--family.rouge_l", "new", "--resamples", "50")
+    results = finish("prefer", *files, *asked)
+    tables: dict[str, list[dict]] = {}
+    for row in results["table"]:
+        tables.setdefault(row["table"], []).append(row)
+    new, old = tables["Systems by preferences"]
+    assert (new["system"], new["wins"], new["ties"], new["losses"], old["wins"]) == ("new", 14, 4, 2, 2)
+    assert [row["metric"] for row in tables["Agreement with preferences"]] == ["rouge_l", "word_count"]
+    favoured = [(row["judge"], row["favoured"]) for row in tables["What the judges favour"]]
+    assert favoured == [("rouge_l", "longer text"), ("rouge_l", "own family"), ("word_count", "longer text")]
+    assert tables["Agreement among raters"][0]["raters"] == 2
+    assert not (tmp_path / "here" / "plots").exists()  # ten inputs have no intervals
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_chat_model_that_always_names_the_first_text(finish: Finish, serve: Callable[..., Server]) -> None:
+    server = serve(answer_with(200, completion("A")))
+    asked = ("--judge", "llm_judge", "--judge.model", "toy", "--judge.base_url", server.url, "--resamples", "50")
+    results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked) for _ in range(2))
+    questions = [request["messages"][0]["content"] for request in server.requests]
+    assert len(questions) == 24  # ten pairs in both orders; the second run asks only what the endpoint takes
+    assert questions[0] == questions[-1] == "Answer with the number 1."
+    (row,) = [row for row in results["table"] if row["table"] == "The judge"]
+    assert (row["pairs"], row["unanswered"], row["same_in_both_orders"], row["position_effect"]) == (10, 0, 0, 0.5)
+    assert any("reads first" in note for note in results["notes"])

@@ -1,0 +1,60 @@
+"""Every command of `experiments/run.py` in README and docs composes, and the pages say what the configuration says."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from tests.composing import compose_run, expand_sweep
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
+EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+FILES = re.findall(r"^File `configs/([^`]+)`:\n\n```yaml\n(.*?)```", EXTEND, re.DOTALL | re.MULTILINE)
+HEAD = "| setting | here | paper or released code | why |"
+OF_PAPERS = {
+    "cdm": ("+exp=cdm_dialogue", "data=fed", "data.root=FOLDER"),
+    "ctrl_eval": ("+exp=ctrleval_sentiment", "data=ctrleval", "data.root=FOLDER"),
+    "mars": ("+exp=mars_story",),
+    "oumg": ("+exp=guided_poetry", "data=songci", "data.root=FOLDER"),
+}
+
+
+def commands() -> list[str]:
+    """What follows `python experiments/run.py` in code blocks and spans, each once."""
+    text = "\n".join(page.read_text(encoding="utf-8").replace("\\\n", " ") for page in PAGES)
+    found = [settings.strip() for settings in re.findall(r"python experiments/run\.py ([^`\n]+)", text)]
+    return [settings for settings in dict.fromkeys(found) if "exp=" in settings and "NAME" not in settings]
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config folder with the files that docs/extend.md adds."""
+    folder = tmp_path_factory.mktemp("extended")
+    for name, content in FILES:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_composes(command: str, extended: Path) -> None:
+    words = shlex.split(command, comments=True)
+    settings = [word for word in words if not word.startswith("-")]
+    jobs = expand_sweep(settings, extended)
+    assert (len(jobs) > 1) == ("-m" in words)
+    assert compose_run(jobs[0], extended).experiment._target_
+
+
+@pytest.mark.parametrize("page", OF_PAPERS)
+def test_what_differs_from_a_paper_is_what_the_configuration_says(page: str) -> None:
+    config = compose_run([*OF_PAPERS[page], "scale=paper"])
+    table = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").partition(HEAD)[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", table, re.MULTILINE)
+    assert len(rows) == table.count("\n") - 1 >= 5
+    for setting, value in rows:
+        found = OmegaConf.select(config, setting, default="no such setting", throw_on_missing=True)
+        assert (OmegaConf.to_object(found) if OmegaConf.is_config(found) else found) == yaml.safe_load(value), setting
