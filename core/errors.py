@@ -44,6 +44,14 @@ class SettingError(ValueError):
     """A setting is unknown, missing or breaks its rule. The runner prints the message and exits with 2."""
 
 
+class FindingError(Exception):
+    """A study found what the user asked to be stopped by (`fail_if`); the command shows the study and exits with 3."""
+
+    def __init__(self, findings: Iterable[str]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(self.findings))
+
+
 class ExampleError(InputError):
     """Examples that a metric cannot judge; `at` holds pairs (index of the example, what is wrong) in order."""
 

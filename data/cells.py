@@ -29,12 +29,12 @@ def json_line(record: Mapping[str, Any]) -> str:
     return ENCODER.encode(record) + "\n"
 
 
-def check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
+def check_header(columns: Columns, header: list[str], *, needs_text: bool = True) -> tuple[list[str], bool]:
     """The problems of the header of a table of examples, and whether its rows can be read."""
     naming = name_fields(tuple(header), columns)
     problems = [*naming.problems, *find_absent(columns, header)]
     names = [name for _, name in naming.fields]
-    has_text = "text" in names or "turns" in names
+    has_text = "text" in names or "turns" in names or not needs_text
     if not has_text:
         where = "(data.columns.text=NAME names another)"
         problems.append(f'the header needs a column "text" or "turns" {where}, found {list_first(header, SHOWN)}')

@@ -84,7 +84,7 @@ def iterate_rows(
             record.pop(name, None)
         if file.levels or has_words(record):
             record = file.words.replace(record)
-        values, more_problems = check_example(record, requires, extra)
+        values, more_problems = check_example(record, requires, extra, needs_text=file.needs_text)
         problems += more_problems
         if "id" not in values:
             values["id"] = str(line)
@@ -114,7 +114,7 @@ def iterate_rows(
     if is_empty:
         what = "but has only a header" if file.records is None else "found none"
         raise InputError([fault(file.path, 0, f"the file needs at least one example, {what}")])
-    if says_nothing:
+    if says_nothing and file.needs_text:
         rule = "at least one text must say something, but all are empty"
         raise InputError([fault(file.path, 0, f"{rule}: data.columns.text=COLUMN names another column")])
 

@@ -54,6 +54,8 @@ class InputFile:
     levels: Levels = ()
     # files of other systems, whose words have the same numbers
     beside: "tuple[InputFile, ...]" = field(default=(), repr=False, compare=False)
+    # whether each line needs a text; verdicts and labels alone are compared without
+    needs_text: bool = True
     # objects in memory in place of a file; then `path` is their name in messages
     records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
 
@@ -223,7 +225,7 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
         if not (seen or columns) and {"system_a", "system_b"} <= record.keys():
             raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
         if is_table and not seen:
-            header, is_readable = check_header(columns, list(record))
+            header, is_readable = check_header(columns, list(record), needs_text=file.needs_text)
             faults += [fault(file.path, 1, problem) for problem in header]
             if not is_readable:
                 return  # every row would have the same fault

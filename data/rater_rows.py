@@ -21,8 +21,8 @@ Row: TypeAlias = tuple[int, Example, Scores]  # with its line
 def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     """The texts of rows with the ratings of each person, and a sentence if there are fewer texts than rows.
 
-    Rows are joined by ids that repeat. Otherwise they are joined by what they hold (`PARTS`) where they name a rater,
-    or all have ratings and a system but no ids. A rater who rates a text again counts once, with the later rating.
+    Rows are joined by ids that repeat. Otherwise rows with texts are joined by what they hold (`PARTS`) where they name
+    a rater, or all have ratings and a system but no ids. Of a rater who rates a text again the later rating counts.
 
     Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """
@@ -45,7 +45,8 @@ def _find_groups(rows: Sequence[Row], rater: str | None) -> list[list[Row]]:
     by_id = _group(rows, _name_id)
     if len(by_id) < len(rows):
         return by_id
-    if rater or _are_rated_outputs(rows):
+    has_texts = any(not example.is_empty for _, example, _ in rows)
+    if has_texts and (rater or _are_rated_outputs(rows)):
         return _group(rows, _list_parts)
     return []
 

@@ -203,10 +203,13 @@ def check_example(
     record: Mapping[str, Any],
     requires: Collection[str],
     others: Collection[str] = (),
+    *,
+    needs_text: bool = True,
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record.
 
     A text that is there and says nothing, also null, is an empty answer. `others` are the keys that are no fields.
+    A record without a text is a problem unless `needs_text` is False.
     """
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
         return dict(record), []
@@ -216,7 +219,7 @@ def check_example(
         problems += [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
     values, at_fault = _validate(record, problems)
     missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
-    is_there = "text" in record or _says_something(values.get("turns"))
+    is_there = "text" in record or _says_something(values.get("turns")) or not needs_text
     if not is_there and not {"text", "turns"} & at_fault:
         problems.append(_describe_missing_text(record, [*record, *others]))
         missing = [name for name in missing if name != "text"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from judge.verbs.agree import agree as agree
     from judge.verbs.audit import audit as audit
     from judge.verbs.compare import compare as compare
+    from judge.verbs.label import label as label
     from judge.verbs.plan import plan as plan
     from judge.verbs.prefer import prefer as prefer
     from judge.verbs.score import score as score
@@ -24,6 +25,7 @@ HOMES = {
     "agree": "judge.verbs.agree",
     "audit": "judge.verbs.audit",
     "compare": "judge.verbs.compare",
+    "label": "judge.verbs.label",
     "load_metric": "judge.metrics",
     "plan": "judge.verbs.plan",
     "prefer": "judge.verbs.prefer",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from judge.tables import Row, Table, collect_reasons, format_number, join_names, pick, tabulate
 from meta_eval.agreement import Agreement
+from meta_eval.alternative_annotator import AlternativeTest
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout
@@ -19,6 +20,7 @@ AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("beyond_cues", "unscored", "truncated", "synthetic")
 SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
+UNTESTED = AlternativeTest(0, math.nan, Estimate.undefined("not made"), 0.0, None)
 NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
 
 
@@ -47,11 +49,16 @@ def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> st
     return "better than chance" if kappa.value > 0 else "worse than chance"
 
 
-def describe_enough(single: Sequence[SingleAgreement], names: Iterable[str], is_weighted: bool = False) -> str:
+def describe_enough(
+    single: Sequence[SingleAgreement],
+    names: Iterable[str],
+    is_weighted: bool = False,
+    alternatives: Mapping[str, AlternativeTest] | None = None,
+) -> str:
     """Whether judges agree with people as these do among themselves, in a clause with the kappas; the answer in short.
 
     A judge cannot replace a person if the interval of its distance from people lies below 0, and can stand in for one
-    if it lies above -`NEARLY`.
+    if it lies above -`NEARLY` and the alternative annotator test, where it was made, does not fail it.
     """
     by_name = {each.name: each for each in single}
     known = [name for name in names if name in by_name]
@@ -66,7 +73,7 @@ def describe_enough(single: Sequence[SingleAgreement], names: Iterable[str], is_
             verdict = "cannot be held against people: too few inputs have labels of several"
         elif beside.high < 0:
             verdict = "cannot replace a person here"
-        elif beside.low > -NEARLY:
+        elif beside.low > -NEARLY and (alternatives or {}).get(name, UNTESTED).passes is not False:
             verdict = "can stand in for a person here"
         kappa = _choose_kappa(by_name[name], is_weighted)
         verdicts.setdefault(verdict, []).append(f"{name} ({format_number(kappa.value)})")

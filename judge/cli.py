@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError, MissingModelError, SettingError, fault, printable, suggest_similar
 from core.extras import named_extras
+from core.objects import find_object
 from core.signature import PACKAGE, version
 from judge.flags import SELF, Flag, Words, list_fields, list_parameters
 from judge.terminal import describe_failure, open_streams, say
@@ -30,7 +30,7 @@ from judge.terminal import describe_failure, open_streams, say
 if TYPE_CHECKING:
     from judge.report.outcome import Outcome
 
-FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition of --fail_if failed
 STANDARD = "-"
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 WIDTH = 100  # characters of help
@@ -109,6 +109,11 @@ VERBS = {
         settings={"judge.label_plans.PlanSettings": ""},
         reads_sets=True,
     ),
+    "label": Verb(
+        "Draw texts for people to label, and write a blind sheet that judge agree --labels reads back",
+        "judge.verbs.label.label",
+        file="source",
+    ),
     "steer": Verb(
         "Continue prompts with a guide and without, with the candidates of each step", "judge.verbs.steer.steer"
     ),
@@ -183,7 +188,10 @@ def console() -> int:
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs a command; returns the exit code: 0 success, 1 failure, 2 bad input or settings, 130 interrupted."""
+    """Runs a command; returns the exit code.
+
+    0 success, 1 failure, 2 bad input or settings, 3 a condition of `--fail_if` failed, 130 interrupted.
+    """
     first = words[0] if words else ""
     if first == "--version":
         print(version(PACKAGE))
@@ -198,7 +206,7 @@ def main(words: Sequence[str]) -> int:
         say(refuse_verb(first))
         return BAD_INPUT
     try:
-        with named_extras():
+        with named_extras("demo" if first == "demo" else None):
             return run_verb(first, [*words[1:]])
     except (SettingError, InputError) as error:
         say(write_flags(describe_missing(error, words) if isinstance(error, MissingModelError) else str(error)))
@@ -246,9 +254,10 @@ def run_verb(name: str, words: Sequence[str]) -> int:
 
             check_report(given)
         found = call_verb(verb, given)
-        if found is not None:
-            deliver(found, name, words, given, time.perf_counter() - began)
-    return FINE
+        if found is None:
+            return FINE
+        deliver(found, name, words, given, time.perf_counter() - began)
+    return FOUND if found.findings else FINE
 
 
 def check_file(verb: Verb, words: Sequence[str]) -> None:
@@ -260,13 +269,13 @@ def check_file(verb: Verb, words: Sequence[str]) -> None:
 
 def list_flags(verb: Verb) -> list[Flag]:
     """The flags of a verb: parameters of its function, fields of its settings, and those of every verb."""
-    function = resolve_name(verb.function)
+    function = find_object(verb.function)
     found = [each for each in list_parameters(function) if each.name not in (verb.file, *verb.hidden)]
     for kind, parameter in (verb.settings or {}).items():
         if parameter == "ray":
             found.append(Flag("ray", None, "Ray", RAY))
         else:
-            found += list_fields(resolve_name(kind))
+            found += list_fields(find_object(kind))
     found += list_fields(TextFiles) if verb.reads_texts else []
     found += list_fields(SystemFiles) if verb.reads_texts or verb.file == "source" else []
     found += list_fields(SetFiles) if verb.reads_sets else []
@@ -323,7 +332,7 @@ def call_verb(verb: Verb, given: Words) -> Any:
         with show_steps() as progress:
             before = shown.set(progress)
             try:
-                return resolve_name(verb.function)(**settings)
+                return find_object(verb.function)(**settings)
             finally:
                 shown.reset(before)
     finally:
@@ -349,7 +358,7 @@ def collect_settings(verb: Verb, given: Words) -> dict[str, Any]:
         settings |= plan_named(verb, given, network, stages)
     for kind, parameter in (verb.settings or {}).items():
         if parameter:
-            take_whole(settings, resolve_name(kind), parameter)
+            take_whole(settings, find_object(kind), parameter)
     if verb.file:
         settings |= find_source(verb, given)
     elif given.others:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +16,12 @@ from data.rating_words import GivenLevels, freeze_levels, number_levels
 from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import note_sample
 from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
+from meta_eval.alternative_annotator import ENOUGH, AlternativeTest, compare_with_people
 from meta_eval.bootstrap import FEWEST_UNITS, Floats
+from meta_eval.designs import are_unequal, bound_by_design, estimate_drawn
 from meta_eval.grouping import restrict
 from meta_eval.intervals import Resampling, mean_over_inputs, share_interval
+from meta_eval.judge_pairs import find_constant
 from meta_eval.labels import (
     MOST_LABELS,
     LabelAgreement,
@@ -29,15 +32,19 @@ from meta_eval.labels import (
     find_consensus,
     find_labels,
 )
+from meta_eval.linearised import linearise_kappa, linearise_mean
 from meta_eval.prediction_powered import powered_mean, powered_rate
 from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 from meta_eval.scored_set import ScoredSet
+from meta_eval.unanimity import count_unity
 
 ALL = "all"  # of systems
 MOST_SHOWN = 20  # disagreements of a judge about an aspect
 LONGEST_TEXT = 200  # characters of a text beside a disagreement
 LABEL_CELLS = ("n", "accuracy", "kappa", "weighted_kappa", "harshness", "missing")
 SHARE_CELLS = ("n_people", "n_judge", "sensitivity", "specificity")
+ALTERNATIVE_CELLS = ("people", "winning_rate", "advantage", "epsilon")
+PASSES = {True: "yes", False: "no", None: "not tested"}
 
 
 @checked_dataclass
@@ -71,11 +78,26 @@ class LabelStudy:
     corrected: Sequence[Row]
     # by aspect and judge, how the labelled texts differ from the others: corrected means then do not hold
     unrepresentative: Mapping[tuple[str, str], Sequence[SampleDifference]] = field(default_factory=dict)
+    # by aspect and judge, whether the judge is as good as most single people, where several are known
+    alternatives: Mapping[tuple[str, str], AlternativeTest] = field(default_factory=dict)
+    # by aspect, the agreement of the label that most texts have, given to all of them
+    constants: Mapping[str, tuple[float, LabelAgreement]] = field(default_factory=dict)
 
     @property
     def tables(self) -> list[Table]:
         """Agreement, also with single people, corrected means, each label, the confusion, the surest disagreements."""
         rows = [pick(each, LABEL_CELLS, aspect=aspect, judge=name) for (aspect, name), each in self.agreement.items()]
+        rows += [
+            {
+                **pick(each, ("n", "accuracy", "missing"), aspect=aspect, judge=f"always {label:g} (a constant)"),
+                "kappa": 0.0,
+            }
+            for aspect, (label, each) in self.constants.items()
+        ]
+        alternatives = [
+            pick(each, ALTERNATIVE_CELLS, aspect=aspect, judge=name) | {"passes": PASSES[each.passes]}
+            for (aspect, name), each in self.alternatives.items()
+        ]
         single = [({"aspect": aspect}, each) for aspect, found in self.single.items() for each in found]
         labels = [
             pick(own, SHARE_CELLS, aspect=aspect, judge=name, label=f"{own.label:g}")
@@ -90,6 +112,7 @@ class LabelStudy:
         found = [
             tabulate("Agreement on labels", AGREEMENT_CAPTION, rows),
             single_table(single),
+            tabulate("Alternative annotator test", ALTERNATIVE_CAPTION, alternatives),
             tabulate("Mean labels by judges and by people", CORRECTED_CAPTION, self.corrected),
             tabulate("Labels one by one", "Intervals: 95 %, over inputs.", labels),
             *(
@@ -105,7 +128,7 @@ class LabelStudy:
         """Whether each judge is better than chance, harsher than people, and as near to them as they are."""
         return (
             [
-                describe_labels(aspect, name, each, self.single.get(aspect, ()))
+                describe_labels(aspect, name, each, self.single.get(aspect, ()), self.alternatives.get((aspect, name)))
                 for (aspect, name), each in self.agreement.items()
             ]
             + [
@@ -132,8 +155,13 @@ CORRECTED_CAPTION = (
     f"the labelled texts are a random sample; its interval needs {FEWEST_UNITS} of them."
 )
 DISAGREEMENTS_CAPTION = (
-    f"For each judge at most {MOST_SHOWN} texts with another label than people's, the surest first, equally sure ones "
-    "by distance of labels."
+    f"For each judge at most {MOST_SHOWN} texts with another label than people's: those on which people are most "
+    "united first, then the judge's surest ones, then by distance of labels. united: how many people say the same."
+)
+ALTERNATIVE_CAPTION = (
+    "Calderon et al. (2025): winning_rate is the share of people that the judge is as good as, within epsilon, held "
+    f"against the other people; the paper's rule passes a judge from {ENOUGH:g} on. advantage: the chance that the "
+    "judge is at least as near to the others as a person is. Its interval: 95 %, over inputs."
 )
 
 
@@ -156,29 +184,60 @@ class LabelledAspect:
         return find_consensus(self.people, self.labels)
 
 
-def study_labels(scored: ScoredSet, labelling: Labelling, resampling: Resampling) -> LabelStudy:
-    """The agreement on labels of each judge that `list_labelled` finds; raises as it."""
+def study_labels(
+    scored: ScoredSet,
+    labelling: Labelling,
+    resampling: Resampling,
+    probabilities: Mapping[str, float] | None = None,
+) -> LabelStudy:
+    """The agreement on labels of each judge that `list_labelled` finds; raises as it.
+
+    `probabilities` are those with which labelled texts were drawn, by id: figures are then of all texts.
+    """
+    drawn = probabilities or {}
     agreement: dict[tuple[str, str], LabelAgreement] = {}
     single: dict[str, Sequence[SingleAgreement]] = {}
     corrected: list[Row] = []
     disagreements: list[Mapping[str, Any]] = []
     unlike: dict[tuple[str, str], Sequence[SampleDifference]] = {}
+    alternatives: dict[tuple[str, str], AlternativeTest] = {}
+    constants: dict[str, tuple[float, LabelAgreement]] = {}
     for each in list_labelled(scored, labelling):
         if not each.judged:
             continue
         if len(each.rated) < len(scored):
-            unlike |= check_samples(scored, each.aspect, [*each.judged])
+            unlike |= {} if drawn else check_samples(scored, each.aspect, [*each.judged])
             for system, part in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
                 for name in each.judged:
                     cells = {"aspect": each.aspect, "judge": name, "system": system}
-                    corrected.append({**cells, **correct_mean(part, name, each, labelling)})
+                    corrected.append({**cells, **correct_mean(part, name, each, labelling, drawn)})
         layout = each.rated.layout
         for name, found in each.judged.items():
-            agreement[each.aspect, name] = agree_on_labels(each.consensus, found, each.labels, layout, resampling)
+            own = agree_on_labels(each.consensus, found, each.labels, layout, resampling)
+            agreement[each.aspect, name] = weigh_by_design(own, each, name, drawn) if are_unequal(drawn) else own
             disagreements += _list_disagreements(each, name)
+        constants[each.aspect] = _agree_by_constant(each, resampling)
         if len(each.people) > 1:
             single[each.aspect] = agree_with_single(each.people, each.judged, each.labels, layout, resampling)
-    return LabelStudy(agreement, single, disagreements, corrected, unlike)
+            for name, found in each.judged.items():
+                test = compare_with_people(each.people, found, layout, is_ordered=len(each.labels) > 2)
+                alternatives[each.aspect, name] = test
+    return LabelStudy(
+        agreement=agreement,
+        single=single,
+        disagreements=disagreements,
+        corrected=corrected,
+        unrepresentative=unlike,
+        alternatives=alternatives,
+        constants=constants,
+    )
+
+
+def _agree_by_constant(of: LabelledAspect, resampling: Resampling) -> tuple[float, LabelAgreement]:
+    """The label that most texts have, and its agreement as the label of all of them."""
+    label = find_constant(of.consensus)
+    constant = np.full(len(of.consensus), label)
+    return label, agree_on_labels(of.consensus, constant, of.labels, of.rated.layout, resampling)
 
 
 def check_samples(
@@ -195,11 +254,59 @@ def check_samples(
     return found
 
 
-def correct_mean(texts: ScoredSet, name: str, of: LabelledAspect, labelling: Labelling) -> Row:
-    """The mean label of all texts by the judge, and by people, who labelled some."""
+def weigh_by_design(
+    found: LabelAgreement, of: LabelledAspect, name: str, probabilities: Mapping[str, float]
+) -> LabelAgreement:
+    """The agreement of a judge with each text counted by the inverse of its probability: that of all texts.
+
+    Counts, shares of single labels and the test against chance are those of the drawn texts.
+    """
+    judged = of.judged[name]
+    kept = ~np.isnan(of.consensus + judged)
+    people, labels, layout = of.consensus[kept], judged[kept], restrict(of.rated.layout, kept)
+    chances = _list_probabilities(of.rated, probabilities)[kept]
+    weights = 1 / chances
+    right = linearise_mean((people == labels).astype(np.float64), weights)
+    kappa = linearise_kappa(people, labels, of.labels, weights=weights)
+    weighted = linearise_kappa(people, labels, of.labels, is_weighted=True, weights=weights)
+    return replace(
+        found,
+        accuracy=bound_by_design(right, chances, layout, is_rate=True),
+        kappa=bound_by_design(kappa, chances, layout),
+        weighted_kappa=bound_by_design(weighted, chances, layout),
+        harshness=bound_by_design(linearise_mean(labels - people, weights), chances, layout),
+    )
+
+
+def weigh_texts(of: LabelledAspect, probabilities: Mapping[str, float]) -> Floats | None:
+    """The weight of each rated text of a drawn sample; None where all have the same chance."""
+    return 1 / _list_probabilities(of.rated, probabilities) if are_unequal(probabilities) else None
+
+
+def _list_probabilities(texts: ScoredSet, probabilities: Mapping[str, float]) -> Floats:
+    """The probability with which each text was drawn; raises SettingError for a labelled one without."""
+    if lost := [each.id for each in texts.examples if each.ratings and each.id not in probabilities]:
+        raise SettingError(f"every label needs the probability of its text, but {lost[0]} has none in the design")
+    return np.array([probabilities.get(each.id, np.nan) for each in texts.examples])
+
+
+def correct_mean(
+    texts: ScoredSet,
+    name: str,
+    of: LabelledAspect,
+    labelling: Labelling,
+    probabilities: Mapping[str, float] | None = None,
+) -> Row:
+    """The mean label of all texts by the judge, and by people, who labelled some, drawn with `probabilities`."""
     ratings, scores = texts.ratings(of.aspect), texts.values(name, of.aspect)
     judged, _ = assign_labels(scores, of.labels, (labelling.thresholds or {}).get(name))
     there, is_rate = ~np.isnan(judged), not np.setdiff1d(of.labels, (0, 1)).size
+    if probabilities and are_unequal(probabilities):
+        chances = _list_probabilities(texts, probabilities)
+        drawn = estimate_drawn(ratings, scores, chances, texts.layout, is_rate=is_rate)
+        kept = restrict(texts.layout, there)
+        by_judge = share_interval(judged[there], kept) if is_rate else mean_over_inputs(judged[there], kept)
+        return {"texts": len(texts), "by_judge": by_judge, **drawn.cells}
     if is_rate:
         by_judge = share_interval(judged[there], restrict(texts.layout, there))
         by_people = powered_rate(ratings, scores, texts.layout)
@@ -267,16 +374,27 @@ def _show(labels: Floats) -> str:
 def _list_disagreements(found: LabelledAspect, name: str) -> list[Mapping[str, Any]]:
     people, judged, sureness = found.consensus, found.judged[name], found.sureness[name]
     texts, gaps = found.rated.examples, np.abs(judged - people)
-    at = sorted(np.flatnonzero(gaps > 0), key=lambda i: (-round(sureness[i], 9), -gaps[i]))
-    return [
-        {"aspect": found.aspect, "judge": name, "id": texts[i].id, "people": f"{people[i]:g}"}
-        | {"judged": f"{judged[i]:g}", "sureness": float(sureness[i])}
-        | {"text": shorten(texts[i].full_text, LONGEST_TEXT)}
-        for i in at[:MOST_SHOWN]
-    ]
+    most, rated = count_unity(found.people)
+    unity = [f"{a:g} of {b:g}" for a, b in zip(most, rated, strict=True)]
+    united = most / np.maximum(rated, 1)
+    at = sorted(np.flatnonzero(gaps > 0), key=lambda i: (-united[i], -rated[i], -round(sureness[i], 9), -gaps[i]))
+    rows: list[Mapping[str, Any]] = []
+    for i in at[:MOST_SHOWN]:
+        row = {"aspect": found.aspect, "judge": name, "id": texts[i].id, "people": f"{people[i]:g}"}
+        row |= {"united": unity[i]} if len(found.people) > 1 else {}
+        row |= {"judged": f"{judged[i]:g}", "sureness": float(sureness[i])}
+        text = texts[i].full_text
+        rows.append(row | ({"text": shorten(text, LONGEST_TEXT)} if text else {}))
+    return rows
 
 
-def describe_labels(aspect: str, name: str, found: LabelAgreement, single: Sequence[SingleAgreement]) -> str:
+def describe_labels(
+    aspect: str,
+    name: str,
+    found: LabelAgreement,
+    single: Sequence[SingleAgreement],
+    alternative: AlternativeTest | None = None,
+) -> str:
     """How well the judge agrees with people on labels, in a sentence; `single` is the agreement with single people.
 
     Labels in an order of more than two are held against people by distance: it is the weighted kappa that counts.
@@ -293,4 +411,5 @@ def describe_labels(aspect: str, name: str, found: LabelAgreement, single: Seque
         is_mild = found.harshness.value > 0
         by = format_cell(found.harshness if is_mild else found.harshness.negate())
         said += f", {'milder' if is_mild else 'harsher'} than people by {by}"
-    return f"{said}; {describe_enough(single, [name], is_weighted)}"
+    tests = {} if alternative is None else {name: alternative}
+    return f"{said}; {describe_enough(single, [name], is_weighted, tests)}"

@@ -23,6 +23,7 @@ from core.configs import CONFIGS
 from core.errors import InputError, SettingError, blame_file, check_names, fault, printable, suggest_similar
 from core.example import Example
 from core.extras import named_extras
+from core.objects import find_object
 from core.scores import Field, Metric, Scores, require, required_fields
 from core.selection import score_complete
 from core.signature import signature
@@ -52,7 +53,7 @@ class MetricPlan:
     @property
     def requires(self) -> tuple[Field, ...]:
         """The fields that the metric reads besides the text."""
-        target = resolve_name(self.config["_target_"])
+        target = find_object(self.config["_target_"])
         return required_fields(getattr(target, "__self__", target), self.config)  # the class of `from_pretrained`
 
     def build(self) -> Metric:
@@ -248,7 +249,7 @@ def fill_references(node: Any, value: Any) -> Any:
 def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with some settings replaced. Raises SettingError for an unknown setting and a missing one."""
     check_target(config["_target_"])
-    parameters = inspect.signature(resolve_name(config["_target_"])).parameters.values()
+    parameters = inspect.signature(find_object(config["_target_"])).parameters.values()
     named = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
     check_names(settings, sorted({key for key in config if not key.startswith("_")} | named), name)
     found = {**config, **settings}
@@ -290,7 +291,7 @@ def build(config: Any) -> Any:
     """The object that a configuration of plain values names by `_target_`; those inside it are built first."""
     if isinstance(config, Mapping):
         made = {key: build(value) for key, value in config.items() if key not in ("_target_", "_convert_")}
-        return resolve_name(config["_target_"])(**made) if "_target_" in config else made
+        return find_object(config["_target_"])(**made) if "_target_" in config else made
     return [build(value) for value in config] if isinstance(config, list) else config
 
 

@@ -20,7 +20,7 @@ from rich.console import Group
 from rich.constrain import Constrain
 from rich.table import Table as TerminalTable
 
-from core.errors import SettingError, printable
+from core.errors import FindingError, SettingError, printable
 from core.extras import named_extras
 from meta_eval.bootstrap import Estimate
 from meta_eval.step_down import MOST_ENUMERATED, smallest_p
@@ -316,6 +316,16 @@ class Result:
     def draw(self) -> Mapping[str, Figure]:
         """The plots of the page, by name."""
         return {}
+
+    @property
+    def findings(self) -> Sequence[str]:
+        """What the user asked to be stopped by, in sentences; the command then ends with exit code 3."""
+        return ()
+
+    def raise_findings(self) -> None:
+        """Raises FindingError where there are findings, for a test of one's own."""
+        if self.findings:
+            raise FindingError(self.findings)
 
     def to_frame(self: Any, title: str | None = None) -> Any:
         """The table of this title, or the first one, as a DataFrame (see `Table.to_frame`).

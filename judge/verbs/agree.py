@@ -15,15 +15,18 @@ from core.example import hint_column
 from core.signature import join_settings
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
-from judge.inputs import Columns, GivenScores, Source, read
+from judge.inputs import Columns, GivenScores, Source
+from judge.judge_checks import CheckSettings, JudgeChecks, answer_judges, check_judges
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.metrics import Metrics, plan_metrics
 from judge.tables import Result, Table, bound_answer, format_cell, join_names, pick, tabulate
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
+from judge.verdict_files import Labels, Names, have_texts, read_verdicts
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.chance import widen_interval
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
+from meta_eval.labels import LabelAgreement
 from meta_eval.ranking import (
     Comparison,
     Ranking,
@@ -73,6 +76,8 @@ class MetricStudy(Result):
     raters: tuple[Table, ...]
     # the agreement on labels, where ratings and scores are labels
     labels: LabelStudy
+    # judges beside each other, where people are split, by slice and against limits
+    checks: JudgeChecks
     # warnings, and the answer
     notes: tuple[str, ...]
 
@@ -89,6 +94,7 @@ class MetricStudy(Result):
             tabulate("Is a metric better than counting?", f"{caption} {AGAINST_CUES}", against),
             *self.raters,
             *self.labels.tables,
+            *self.checks.tables,
         ]
         return [table for table in found if table.rows]
 
@@ -107,6 +113,11 @@ class MetricStudy(Result):
         against = {f"scores_{aspect}": scores_against_ratings(self.scored, aspect) for aspect in self.scored.aspects}
         return plot_intervals(intervals) | against
 
+    @property
+    def findings(self) -> list[str]:
+        """The conditions of `fail_if` that failed, in sentences."""
+        return self.checks.findings
+
 
 def agree(
     source: Source,
@@ -114,19 +125,35 @@ def agree(
     *,
     scores: GivenScores | None = None,
     columns: Columns | None = None,
+    people: Names = (),
+    judges: Names = (),
+    labels: Labels | None = None,
+    by: str | None = None,
+    fail_if: str | Sequence[str] = (),
+    baseline: str | None = None,
+    margin: float = 0.1,
     cues: bool = True,
     stages: Path | str | None = None,
     **settings: Any,
 ) -> MetricStudy:
-    """Finds out which metric agrees best with human ratings, with intervals and tests.
+    """Finds out which metric, or judge, agrees best with human ratings, with intervals and tests.
 
     Args:
-        source: rated texts, as `judge.read` takes them with `scores` and `columns`, or its result.
+        source: rated texts, as `judge.read` takes them with `scores` and `columns`, or its result. Labels and verdicts
+            need no texts: their columns are recognised by name and values (`data.roles`), and a note says which.
         metrics: to run, beside those whose scores are there (`judge.load_metric`); one with several aspects counts as
             several metrics.
         scores: by name, files that `judge score` wrote for the same texts.
         columns: by field its column of the file.
-        cues: whether agreement stands beside that of cheap cues.
+        people: the columns, scorers of a log or raters that are people.
+        judges: the columns that hold verdicts of judges.
+        labels: a file, rows or a DataFrame with people's labels of some of the texts, joined by id.
+        by: a column by whose values the agreement of judges of labels is split.
+        fail_if: conditions that fail the study where a test shows them (`meta_eval.gates`), such as `kappa < 0.6`;
+            `findings` then says which, and the command ends with exit code 3.
+        baseline: the judge from which the drops of `fail_if` are counted.
+        margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
+        cues: whether agreement stands beside that of cheap cues; without texts it does not.
         stages: a folder that keeps the scores of the metrics.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
@@ -146,8 +173,19 @@ def agree(
     labelling = Labelling(**own[Labelling])
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
-    examples = read(source, scores, columns=columns, levels=labelling.levels)
+    examples, probabilities = read_verdicts(
+        source,
+        columns=columns,
+        levels=labelling.levels,
+        people=people,
+        judges=judges,
+        labels=labels,
+        scores=scores,
+        needs=("people",) if planned else ("people", "judges"),
+    )
     check_rated(examples)
+    has_texts = have_texts(examples)
+    cues = cues and has_texts
     if not (examples.scores or planned):
         raise SettingError("scores are needed: pass metrics or scores")
     scored = add_scores(examples, planned, kept)
@@ -156,7 +194,9 @@ def agree(
     order = order_by_name(scored)
     scored = scored.take(order)
     split = negate(scored, comparison.lower_is_better).split_aspects()
-    labels = study_labels(split, labelling, resampling)
+    studied = study_labels(split, labelling, resampling, probabilities)
+    asked = CheckSettings(by=by, fail_if=fail_if, baseline=baseline, margin=margin, level=comparison.level)
+    checks = check_judges(split, labelling, asked, resampling, probabilities)
     shown = add_cheap_cues(split, resampling.seed) if cues else split
     rows, rankings = [], []
     for aspect in split.aspects:
@@ -174,17 +214,19 @@ def agree(
         for name, reason in ranking.left_out.items()
     ]
     line = join_settings("meta_eval", comparison, n=len(scored))
-    said = [*scored.notes, *note_empty(scored), *collect_notes(scored.scores)]
+    empty = note_empty(scored) if has_texts else []
+    said = [*scored.notes, *empty, *collect_notes(scored.scores)]
     cautions = [*note_copied_ratings(scored), *note_repeats(scored), *note_raters(scored), *note_groupings(rows)]
-    notes = (*said, *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *labels.notes)
+    notes = (*said, *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *studied.notes, *checks.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
         scored=shown.take(np.argsort(order)),
         rows=tuple(rows),
         rankings=tuple(rankings),
         raters=rater_tables(scored, split, comparison, resampling),
-        labels=labels,
-        notes=(*notes, *bound_answer(answer_question(rankings, rows))),
+        labels=studied,
+        checks=checks,
+        notes=(*notes, *bound_answer(answer_question(rankings, rows, studied, checks, has_cues=has_texts))),
     )
 
 
@@ -235,14 +277,36 @@ def note_reversed(rows: Sequence[Agreement]) -> list[str]:
     ]
 
 
-def answer_question(rankings: Sequence[Ranking], rows: Sequence[Agreement]) -> str:
-    """Which metric agrees best with each aspect, which are not separated from it, and whether it only counts."""
+def answer_question(
+    rankings: Sequence[Ranking],
+    rows: Sequence[Agreement],
+    labels: LabelStudy,
+    checks: JudgeChecks,
+    *,
+    has_cues: bool,
+) -> str:
+    """Which metric agrees best with each aspect, which are not separated from it, and whether it only counts.
+
+    Where every metric is a judge of labels, the answer is how well these agree with people, and whether it is enough.
+    """
     first = {ranking.aspect: ranking for ranking in reversed(rankings)}
     aspects = dict.fromkeys(ranking.aspect for ranking in rankings)
-    return " ".join(f"{aspect}: {_answer_by_aspect(first[aspect], rows)}." for aspect in aspects)
+    answers: list[str] = []
+    for aspect in aspects:
+        metrics = {row.metric for row in rows if row.aspect == aspect and row.metric != CHEAP_CUES}
+        judges = {name for of, name in labels.agreement if of == aspect}
+        if judges and metrics <= judges and any(_has_interval(labels.agreement[aspect, name]) for name in judges):
+            answers.append(f"{answer_judges(aspect, labels, checks)}.")
+        else:
+            answers.append(f"{aspect}: {_answer_by_aspect(first[aspect], rows, has_cues=has_cues)}.")
+    return " ".join(answers)
 
 
-def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
+def _has_interval(found: LabelAgreement) -> bool:
+    return not math.isnan(found.kappa.low)
+
+
+def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement], *, has_cues: bool) -> str:
     if not ranking.agreement:
         return "no metric can be ranked"
     statistic, agreement = ranking.comparison.statistic, ranking.agreement
@@ -273,6 +337,8 @@ def _answer_by_aspect(ranking: Ranking, rows: Sequence[Agreement]) -> str:
         said += "; without an interval its agreement may be chance"
     elif adjusted.low <= 0:
         said += f"; no agreement above 0 is shown by its interval{of_many}"
+    if not has_cues:
+        return said
     own = (best, ranking.aspect, "global")
     beyond = next(row.beyond_cues for row in rows if (row.metric, row.aspect, row.grouping) == own)
     if math.isnan(beyond.low):

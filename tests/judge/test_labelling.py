@@ -32,7 +32,8 @@ def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     found, tables = agree([(words[q], words[j]) for q, j in YES_NO] if words else YES_NO)
     if words:
         assert f"examples: ratings in words: {words[0]} 0, {words[1]} 1" in found.notes
-    (row,) = tables[LABELS].rows
+    row, constant = tables[LABELS].rows
+    assert (constant["judge"], constant["kappa"]) == ("always 0 (a constant)", 0)
     assert (row["n"], row["accuracy"].value, row["kappa"].value) == (50, 0.7, pytest.approx(0.4))
     assert row["harshness"].value == pytest.approx(0.1)
     cells = [(each["people"], each["judged 0"], each["judged 1"]) for each in tables[CONFUSION].rows]
@@ -49,7 +50,7 @@ def test_the_surest_disagreements_come_first() -> None:
     rows = agree(pairs)[1][DISAGREEMENTS].rows
     assert [round(row["sureness"], 9) for row in rows] == [0.4] * 12 + [0.1] * 6 + [0] * 2
     assert [(rows[i]["id"], rows[i]["people"], rows[i]["judged"]) for i in (0, 1)] == [("2", "0", "1"), ("3", "1", "0")]
-    (row,) = agree(pairs, thresholds={"j": 0.15})[1][LABELS].rows
+    row, _ = agree(pairs, thresholds={"j": 0.15})[1][LABELS].rows
     assert row["accuracy"].value == pytest.approx(2 / 6)
 
 

@@ -1,0 +1,302 @@
+"""Which columns of a table hold labels of people and which verdicts of judges, by their names and their values.
+
+A name says whose a column is (`human`, `annotator_2`, `judge`, `gpt_4o`), its values say whether it can be a label:
+numbers, or words of a known scale. Where a name leaves two readings, the table is refused with the settings that
+decide. Labels of people are never guessed: a machine's verdict that counts as a person's would make any figure wrong.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core.errors import SettingError, printable
+from data.columns import MOST_COLUMNS, RATINGS, SCORE
+from data.numeric import WORDS, is_missing, to_number
+from data.rater_rows import USUAL_RATERS
+from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_word, usual_scales
+
+PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
+KEYS += ("sample", "idx", "index", "key", "testIdx")
+NO_LABELS = frozenset(("id", "ids", "count", "time", "date"))  # words in names of numbers that are no labels
+NAMED_JUDGES = ("judge", "judge_model", "judge_name", "grader", "autorater")  # of rows with one verdict each
+TOLD = 12  # columns in a message
+LABEL = "label"  # the aspect of columns whose names say nothing of it
+
+
+def read_words() -> dict[str, frozenset[str]]:
+    """The words of `column_roles.txt` by role."""
+    found: dict[str, set[str]] = {}
+    for line in Path(__file__).with_name("column_roles.txt").read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            role, _, words = line.partition(": ")
+            found.setdefault(role, set()).update(words.split())
+    return {role: frozenset(words) for role, words in found.items()}
+
+
+WORDS_BY_ROLE = read_words()
+PEOPLE = WORDS_BY_ROLE["people"]
+PERHAPS_PEOPLE = WORDS_BY_ROLE["perhaps people"]
+JUDGES = WORDS_BY_ROLE["judges"]
+PERHAPS_JUDGES = WORDS_BY_ROLE["perhaps judges"]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are."""
+
+    # the column that names a row; None for the number of its line
+    key: str | None
+    # by aspect, the columns of its labels: one, or one for each person
+    people: Mapping[str, Sequence[str]]
+    # by judge, the column of its verdicts; where `named_by` says whose a verdict is, the one column of all of them
+    judges: Mapping[str, str]
+    # the column that names the judge of each row
+    named_by: str | None = None
+    # the column that names the person of each row
+    rater: str | None = None
+    unread: Sequence[str] = field(default=())
+
+    @property
+    def columns(self) -> dict[str, Sequence[str]]:
+        """The columns by field, as the setting `columns` has them."""
+        found: dict[str, Sequence[str]] = {f"{RATINGS}{aspect}": [*names] for aspect, names in self.people.items()}
+        found |= {f"{SCORE}{name}": [column] for name, column in self.judges.items()}
+        if self.key not in (None, "id"):
+            found["id"] = [str(self.key)]
+        if self.rater not in (None, *USUAL_RATERS):
+            found["rater"] = [str(self.rater)]
+        return found
+
+    def describe(self) -> str:
+        """What was taken for what, and how to say otherwise, in one line."""
+        people = [name for names in self.people.values() for name in names]
+        parts = [f"labels of people: {_list(people)}"] if people else []
+        if self.rater:
+            parts.append(f"one row by {self.rater}")
+        if self.judges:
+            parts.append(f"verdicts of judges: {_list(self.judges.values())}")
+        if self.named_by:
+            parts.append(f"their judge: {self.named_by}")
+        parts.append(f"rows named by {self.key}" if self.key else "rows named by their line")
+        if self.unread:
+            parts.append(f"not read: {_list(self.unread)}")
+        return f"{'; '.join(parts)} (people=COLUMN and judges=COLUMN say otherwise)"
+
+
+def _list(names: Iterable[str]) -> str:
+    shown = [*map(printable, names)]
+    more = [f"{len(shown) - TOLD} more"] if shown[TOLD:] else []
+    return ", ".join([*shown[:TOLD], *more])
+
+
+def split_name(name: str) -> list[str]:
+    """The words of the name of a column, in lower case.
+
+    >>> split_name("human_passed"), split_name("raterAnn2"), split_name("gpt-4o")
+    (['human', 'passed'], ['rater', 'ann', '2'], ['gpt', '4', 'o'])
+    """
+    return [part.lower() for part in PARTS.findall(name)]
+
+
+def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> bool:
+    """Whether a column can hold labels or scores: numbers alone, or words of one known scale.
+
+    >>> can_be_labels(["yes", "No", ""]), can_be_labels([1, None, 4.5]), can_be_labels(["gpt-4", "claude"])
+    (True, True, False)
+    """
+    known = [value for value in values if not is_missing(value)]
+    words = {normalise_word(str(value)) for value in known if to_number(value) is None}
+    if not known or len(words) > MOST_WORDS:
+        return False
+    scales = [{*scale} for _, scale in freeze_levels(levels)] or [{*scale} for scale in usual_scales()]
+    return not words or any(words <= scale | {*WORDS} for scale in scales)
+
+
+def find_key(header: Collection[str]) -> str | None:
+    """The column that names a row."""
+    return next((name for name in KEYS if name in header), None)
+
+
+def holds_texts(values: Iterable[Any]) -> bool:
+    """Whether a column that is named like one of texts holds them, and not numbers or verdicts in words."""
+    return not can_be_labels(values)
+
+
+def find_roles(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    people: Sequence[str] = (),
+    judges: Sequence[str] = (),
+    levels: GivenLevels | None = None,
+    needs: Collection[str] = ("people", "judges"),
+    command: str = "judge agree FILE",
+) -> Roles:
+    """The roles of the columns of rows.
+
+    Args:
+        people, judges: columns that are known to be labels of people and verdicts of judges.
+        needs: which of both there must be.
+        command: to show in a message, before the settings.
+
+    Raises SettingError, with the columns and the commands that would work, where names leave two readings or none.
+    """
+    header = list(dict.fromkeys(str(name) for row in rows for name in row))[:MOST_COLUMNS]
+    values = {name: [row.get(name) for row in rows] for name in header}
+    _check_given(header, [*people, *judges])
+    key = find_key(header)
+    given = {*people, *judges}
+    open_ = [name for name in header if name != key and name not in given]
+    labels = [name for name in open_ if can_be_labels(values[name], levels)]
+    rater = _find_rater(open_, labels, is_repeated=key is not None and len({*map(str, values[key])}) < len(rows))
+    labels = [name for name in labels if name != rater and not {*split_name(name)} & NO_LABELS]
+    named_by = next((name for name in NAMED_JUDGES if name in open_ and name not in labels), None)
+    of_people = [*people] or _choose(labels, PEOPLE, PERHAPS_PEOPLE, JUDGES)
+    rest = [name for name in labels if name not in of_people]
+    of_judges = [*judges] or _choose(rest, JUDGES, PERHAPS_JUDGES, PEOPLE)
+    rest = [name for name in rest if name not in of_judges and _is_discrete(values[name])]
+    if of_people and not of_judges and len(rest) == 1 and "judges" in needs:
+        of_judges = rest  # people's labels are named, and nothing else can be the verdict
+    problem = _find_problem(of_people, of_judges, needs) or _find_clash(of_people, of_judges, people, judges)
+    if problem:
+        raise SettingError(f"{problem}. {_propose(command, header, rest, of_people, of_judges)}")
+    if named_by and len(of_judges) > 1:
+        rule = f"{named_by} names the judge of a row, which then has one verdict"
+        raise SettingError(f"{rule}, found {_list(of_judges)}: {command} --judges {of_judges[0]}")
+    by_aspect = name_aspects(of_people, of_judges) or {LABEL: of_people} if of_people else {}
+    taken = {key, rater, named_by, *of_people, *of_judges}
+    return Roles(
+        key=key,
+        people=by_aspect,
+        judges={name: name for name in of_judges},
+        named_by=named_by if of_judges else None,
+        rater=rater if of_people else None,
+        unread=[name for name in header if name not in taken],
+    )
+
+
+def _check_given(header: Sequence[str], given: Sequence[str]) -> None:
+    for name in given:
+        if name not in header:
+            raise SettingError(f"people and judges name columns, but {name} is none of {_list(header)}")
+    if twice := [name for name in dict.fromkeys(given) if given.count(name) > 1]:
+        raise SettingError(f"a column is of people or of a judge, but {twice[0]} is given twice")
+
+
+def _find_rater(names: Sequence[str], labels: Sequence[str], *, is_repeated: bool) -> str | None:
+    """The column that names who rated: a usual name, whose values are names, or numbers where ids are repeated."""
+    for name in names:
+        is_usual = name in USUAL_RATERS or name.lower() in ("person", "coder", "reviewer")
+        if is_usual and (name not in labels or name.lower().endswith("id") or is_repeated):
+            return name
+    return None
+
+
+def _choose(names: Sequence[str], sure: frozenset[str], perhaps: frozenset[str], other: frozenset[str]) -> list[str]:
+    """The columns whose names say that they are of these, else those whose names may say so."""
+    words = {name: {*split_name(name), "".join(split_name(name))} for name in names}
+    surely = [name for name in names if words[name] & sure and not words[name] & other]
+    return surely or [name for name in names if words[name] & perhaps and not words[name] & (other | sure)]
+
+
+def _is_discrete(values: Iterable[Any]) -> bool:
+    """Whether values have few levels, as labels do."""
+    known = {normalise_word(str(value)) for value in values if not is_missing(value)}
+    return 2 <= len(known) <= MOST_WORDS
+
+
+def _find_problem(of_people: Sequence[str], of_judges: Sequence[str], needs: Collection[str]) -> str:
+    lacks_people = "people" in needs and not of_people
+    lacks_judges = "judges" in needs and not of_judges
+    if lacks_people and lacks_judges:
+        return "no column says by its name that it holds labels of people, or verdicts of a judge"
+    if lacks_people:
+        return "no column says by its name that it holds labels of people"
+    return "no column says by its name that it holds verdicts of a judge" if lacks_judges else ""
+
+
+def _find_clash(
+    of_people: Sequence[str], of_judges: Sequence[str], people: Sequence[str], judges: Sequence[str]
+) -> str:
+    """The problem of several columns of people that are neither raters nor aspects."""
+    if people or len(of_people) < 2 or name_aspects(of_people, of_judges):
+        return ""
+    return f"{_list(of_people)} may be several people, or several questions"
+
+
+def _propose(
+    command: str, header: Sequence[str], rest: Sequence[str], of_people: Sequence[str], of_judges: Sequence[str]
+) -> str:
+    """The columns, and the commands that would work."""
+    candidates = [*dict.fromkeys([*of_people, *of_judges, *rest])]
+    calls: list[str] = []
+    if len(of_people) > 1 and of_judges:
+        calls = [f"--people {','.join(of_people)}", *(f"--people {name}" for name in of_people[:2])]
+    elif len(candidates) > 1:
+        pairs = [(a, b) for a in candidates for b in candidates if a != b]
+        pairs = [pair for pair in pairs if not of_judges or pair[1] in of_judges]
+        pairs = [pair for pair in pairs if not of_people or pair[0] in of_people]
+        calls = [f"--people {a} --judges {b}" for a, b in pairs[:3]]
+    elif of_judges:
+        calls = ["--labels FILE"]
+    else:
+        calls = ["--people COLUMN --judges COLUMN"]
+    said = " or ".join(f"`{command} {call}`" for call in calls)
+    return f"The columns are {_list(header)}; say which: {said}"
+
+
+def name_aspects(of_people: Sequence[str], of_judges: Sequence[str]) -> dict[str, list[str]]:
+    """The columns of people by aspect; empty where several may be people or aspects.
+
+    Columns that differ by a number or a letter (`rater_1`, `rater_2`; `human_a`, `human_b`), or that are named after
+    raters, are people; those whose words a judge's columns repeat are aspects.
+
+    >>> name_aspects(["human"], ["judge"]), name_aspects(["rater_1", "rater_2"], ["judge"])
+    ({'human': ['human']}, {'label': ['rater_1', 'rater_2']})
+    >>> name_aspects(["human_fluency", "human_facts"], ["judge_fluency", "judge_facts"])
+    {'fluency': ['human_fluency'], 'facts': ['human_facts']}
+    >>> name_aspects(["human", "gold"], ["judge"])
+    {}
+    """
+    if len(of_people) == 1:
+        return {of_people[0]: [of_people[0]]}
+    of_words = {name: _strip_role(name) for name in of_people}
+    judged = {_strip_role(name) for name in of_judges}
+    if len({*of_words.values()}) == len(of_people) and {*of_words.values()} <= judged:
+        return {words: [name] for name, words in of_words.items()}
+    are_raters = all({*split_name(name)} & PEOPLE - {"human", "gold", "golden"} for name in of_people)
+    stems = {" ".join(part for part in split_name(name) if len(part) > 1 and not part.isdigit()) for name in of_people}
+    if of_people and (are_raters or len(stems) == 1):
+        return {LABEL: [*of_people]}
+    return {}
+
+
+def _strip_role(name: str) -> str:
+    """What a name says beside whose the column is."""
+    roles = PEOPLE | JUDGES | PERHAPS_PEOPLE | PERHAPS_JUDGES
+    kept = [part for part in split_name(name) if part not in roles and not part.isdigit()]
+    return "_".join(kept)
+
+
+def gather_judges(rows: Sequence[Mapping[str, Any]], roles: Roles) -> list[dict[str, Any]]:
+    """One row for each key, with a column for each judge that `named_by` names, in place of a row for each verdict.
+
+    The columns are called by their judges. Raises SettingError for a judge with two verdicts on a row, and without a
+    key.
+    """
+    ((_, verdict),) = roles.judges.items()
+    named_by = str(roles.named_by)
+    if roles.key is None:
+        raise SettingError(f"rows with one verdict of a judge each need a column with their id, such as {KEYS[0]}")
+    found: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        name, judge = row.get(roles.key), str(row.get(named_by))
+        own = {column: cell for column, cell in row.items() if column not in (verdict, named_by)}
+        gathered = found.setdefault((name, row.get(str(roles.rater))), own)
+        if judge in gathered:
+            raise SettingError(f"a judge has one verdict on a row, but {judge} has two on {printable(str(name))}")
+        gathered[judge] = row.get(verdict)
+        gathered.update({column: cell for column, cell in own.items() if is_missing(gathered.get(column))})
+    return list(found.values())

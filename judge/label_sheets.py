@@ -1,0 +1,148 @@
+"""Sheets for people to label texts blind: a table, a page that works by keyboard, and the design that was drawn.
+
+A sheet shows no verdict, no system and no id of the texts, and its rows come in random order. The design, a table
+beside it, has the id of each row and the probability with which it was drawn. `read_design` finds it again by the names
+of the rows, which begin with a token of the sheet.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from core.errors import SettingError
+from core.example import Example
+from data.numeric import parse_finite
+from data.table_files import read_rows
+from data.text_files import open_atomically
+from judge.tables import csv_field
+
+TEMPLATE = Path(__file__).parent / "report" / "label_sheet.html.jinja"
+ITEM = "item"  # names a row of a sheet
+LABEL = "label"
+PROBABILITY = "probability"
+DESIGN = ".design.csv"  # the end of the name of a design
+DESIGN_COLUMNS = (ITEM, "id", PROBABILITY)
+SHOWN = ("context", "text", "references")
+TOKEN = 8  # letters of the token of a sheet
+MOST_CHOICES = 9  # a key for each
+
+
+@dataclass(frozen=True)
+class SheetRow:
+    """A text as people see it."""
+
+    item: str
+    # what is shown, by name
+    shown: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Design:
+    """The rows of a sheet that was drawn."""
+
+    # by row of the sheet, the id of its text
+    ids: Mapping[str, str]
+    # by id, the probability with which it was drawn
+    probabilities: Mapping[str, float]
+
+
+def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
+    """The rows of a sheet of these texts, in their order."""
+    token = find_token([example.id for example in examples], seed)
+    return [SheetRow(f"{token}-{i}", show_example(example)) for i, example in enumerate(examples, start=1)]
+
+
+def find_token(ids: Iterable[str], seed: int) -> str:
+    """Some letters that tell a sheet from others."""
+    return hashlib.sha256(json.dumps([seed, *ids]).encode()).hexdigest()[:TOKEN]
+
+
+def show_example(example: Example) -> dict[str, str]:
+    """What people see of a text: what it answers, itself, and references."""
+    parts = {"context": example.context or "", "text": example.full_text, "references": "\n".join(example.references)}
+    shown = {name: part for name, part in parts.items() if part.strip()}
+    return shown or {"id": example.id}  # a table of verdicts without texts: people look the text up
+
+
+def write_sheet(rows: Sequence[SheetRow], path: Path) -> None:
+    """Writes the sheet as a table with an empty column for labels."""
+    names = [name for name in (*SHOWN, "id") if any(name in row.shown for row in rows)]
+    with open_atomically(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([ITEM, *names, LABEL])
+        for row in rows:
+            writer.writerow([row.item, *(csv_field(row.shown.get(name, "")) for name in names), ""])
+
+
+def write_page(rows: Sequence[SheetRow], path: Path, *, question: str, choices: Sequence[str]) -> None:
+    """Writes the sheet as one page, which keeps labels in the browser and saves them as a table."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    content = {
+        "name": path.stem,
+        "choices": [*choices],
+        "rows": [{"item": row.item, "shown": dict(row.shown)} for row in rows],
+    }
+    # no text can end the script: JSON may write < as an escape
+    encoded = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        question=question, name=path.stem, content=Markup(encoded)
+    )
+    with open_atomically(path) as file:
+        file.write(page)
+
+
+def write_design(
+    rows: Sequence[SheetRow], examples: Sequence[Example], probabilities: Sequence[float], path: Path
+) -> None:
+    """Writes the design: the id and the probability of each row."""
+    with open_atomically(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(DESIGN_COLUMNS)
+        for row, example, probability in zip(rows, examples, probabilities, strict=True):
+            writer.writerow([row.item, example.id, repr(float(probability))])
+
+
+def read_design(items: Sequence[str], folders: Iterable[Path]) -> Design:
+    """The design of the sheet with these rows, from the first of the folders that has it.
+
+    Raises SettingError where none has it.
+    """
+    wanted = {*items}
+    searched = [*dict.fromkeys(folder.resolve() for folder in folders)]
+    for folder in searched:
+        for path in sorted(folder.glob(f"*{DESIGN}")):
+            rows = _read_table(path)
+            if wanted <= rows.keys():
+                ids = {item: row["id"] for item, row in rows.items()}
+                chances = {row["id"]: parse_finite(row[PROBABILITY]) for row in rows.values()}
+                return Design(ids, {name: each for name, each in chances.items() if each is not None and each > 0})
+    shown = ", ".join(map(str, searched))
+    rule = f"labels of a sheet need its design, the file NAME{DESIGN} beside it"
+    raise SettingError(f"{rule}, but there is none for {items[0]} in {shown}")
+
+
+def _read_table(path: Path) -> dict[str, dict[str, str]]:
+    """The rows of a design by item; none of a table with other columns."""
+    faults: list[str] = []
+    rows = [row for _, row in read_rows(path, ",", faults)]
+    if faults or not all(row.keys() >= {*DESIGN_COLUMNS} for row in rows):
+        return {}
+    return {row[ITEM]: row for row in rows}
+
+
+def check_choices(choices: Any) -> list[str]:
+    """The choices of a label; raises SettingError for fewer than two, too many, or equal ones."""
+    listed = [str(each).strip() for each in (choices.split(",") if isinstance(choices, str) else choices)]
+    if not 2 <= len(listed) <= MOST_CHOICES or len({*listed}) < len(listed) or not all(listed):
+        rule = f"choices must be 2 to {MOST_CHOICES} different labels from the worst to the best, such as no,yes"
+        raise SettingError(f"{rule}, but are {', '.join(listed) or 'none'}")
+    return listed

@@ -1,0 +1,151 @@
+"""May a judge take the place of one of several people? The alternative annotator test, with an interval over inputs.
+
+Calderon, Reichart & Dror (2025), "The Alternative Annotator Test for LLM-as-a-Judge". Each person is left out in turn.
+On each text the judge, and the person, are held against the other people who labelled it: by the share of them who gave
+the same label, or of labels in an order by the root of the mean squared distance (nearer is better). The judge's
+advantage over a person is the share of texts on which the judge is at least as near to the others as the person, minus
+the share on which the person is at least as near as the judge. The judge is as good as this person if the advantage is
+shown to lie above -epsilon: one-sided t tests, adjusted for all people by Benjamini and Yekutieli. The winning rate is
+the share of people that the judge is as good as; from 1/2 on the paper takes the judge for people's place.
+
+Departures: the t tests sum the texts of one input, because these are not independent, and need `FEWEST_UNITS` inputs
+of a person, as the paper's t tests do (it asks for 30 texts). The advantage probability has an interval over inputs.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few
+from meta_eval.grouping import Layout, restrict
+from meta_eval.intervals import score_interval
+from meta_eval.linearised import Linearised
+
+FEWEST_PEOPLE = 3
+EPSILON = 0.1  # what a judge may be worse than a person, because it costs less; the paper takes .1 to .2
+FALSE_DISCOVERIES = 0.05
+ENOUGH = 0.5  # winning rate
+ROUNDING = 1e-9  # distances of the same labels in another order are equal
+FEW_PEOPLE = f"the alternative annotator test needs at least {FEWEST_PEOPLE} people"
+FEW_INPUTS = f"no person labelled {FEWEST_UNITS} inputs with others"
+
+
+@dataclass(frozen=True)
+class AlternativeTest:
+    """Whether a judge is as good as most single people."""
+
+    # the people that are tested: those with enough inputs
+    people: int
+    # the share of them that the judge is as good as; NaN without a test
+    winning_rate: float
+    # the chance that the judge is at least as near to the others as a person, mean over the people who are tested
+    advantage: Estimate
+    epsilon: float
+    # whether the winning rate reaches `ENOUGH`; None without a test
+    passes: bool | None
+    # why there is no test, else None
+    reason: str | None = None
+
+
+def compare_with_people(
+    table: Floats,
+    judge: Floats,
+    layout: Layout,
+    *,
+    is_ordered: bool = False,
+    epsilon: float = EPSILON,
+) -> AlternativeTest:
+    """The test of a judge's labels, of shape (n,), against those of people, of shape (people, n); NaN for no label.
+
+    `is_ordered` takes distances of labels in place of equal ones. A text counts for a person if the judge and another
+    person labelled it too.
+    """
+    if len(table) < FEWEST_PEOPLE:
+        return _undefined(FEW_PEOPLE, epsilon)
+    p_values: list[float] = []
+    advantages: list[Linearised] = []
+    for person in range(len(table)):
+        others = np.delete(table, person, axis=0)
+        kept = ~np.isnan(table[person] + judge) & ~np.isnan(others).all(axis=0)
+        own = restrict(layout, kept)
+        if own.input_count < FEWEST_UNITS:
+            continue
+        of_judge = measure_nearness(judge[kept], others[:, kept], is_ordered=is_ordered)
+        of_person = measure_nearness(table[person, kept], others[:, kept], is_ordered=is_ordered)
+        judge_wins = (of_judge >= of_person - ROUNDING).astype(np.float64)
+        person_wins = (of_person >= of_judge - ROUNDING).astype(np.float64)
+        p_values.append(find_p_above(judge_wins - person_wins, own, -epsilon))
+        parts = np.zeros(table.shape[1])
+        parts[kept] = (judge_wins - judge_wins.mean()) / len(judge_wins)
+        advantages.append(Linearised(float(judge_wins.mean()), parts))
+    if not p_values:
+        return _undefined(FEW_INPUTS, epsilon)
+    count = len(p_values)
+    winning_rate = float(np.mean(reject_hypotheses(p_values, FALSE_DISCOVERIES)))
+    value = sum(each.value for each in advantages) / count
+    parts = np.sum([each.parts for each in advantages], axis=0) / count
+    advantage = _bound_share(Linearised(value, parts), layout)
+    return AlternativeTest(count, winning_rate, advantage, epsilon, winning_rate >= ENOUGH)
+
+
+def measure_nearness(labels: Floats, others: Floats, *, is_ordered: bool) -> Floats:
+    """How near labels, of shape (n,), are to those of other people, of shape (people, n); higher is nearer.
+
+    >>> others = np.array([[1.0, 1.0], [1.0, 3.0]])
+    >>> measure_nearness(np.array([1.0, 1.0]), others, is_ordered=False)
+    array([1. , 0.5])
+    >>> measure_nearness(np.array([1.0, 2.0]), others, is_ordered=True)
+    array([-0., -1.])
+    """
+    known = ~np.isnan(others)
+    count = known.sum(axis=0)
+    if is_ordered:
+        squares = np.where(known, (others - labels) ** 2, 0.0)
+        return -np.sqrt(squares.sum(axis=0) / count)
+    return (others == labels).sum(axis=0) / count
+
+
+def find_p_above(values: Floats, layout: Layout, limit: float) -> float:
+    """The one-sided p-value of a mean of values, of shape (n,), that is not above the limit: a t test over inputs."""
+    mean = float(values.mean())
+    inputs = layout.input_count
+    deviation = math.sqrt(Linearised(mean, (values - mean) / len(values)).variance(layout))
+    if deviation == 0:
+        return 0.0 if mean > limit else 1.0
+    return float(stdtr(inputs - 1, -(mean - limit) / deviation))
+
+
+def reject_hypotheses(p_values: Sequence[float], level: float) -> NDArray[np.bool_]:
+    """Which hypotheses the procedure of Benjamini and Yekutieli (2001) rejects at this rate of false discoveries.
+
+    >>> reject_hypotheses([0.001, 0.02, 0.5], 0.05)
+    array([ True, False, False])
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    count = len(values)
+    harmonic = float((1 / np.arange(1, count + 1)).sum())
+    limits = level * np.arange(1, count + 1) / (count * harmonic)
+    order = np.argsort(values, kind="stable")
+    reached = np.flatnonzero(values[order] <= limits)
+    rejected = np.zeros(count, dtype=np.bool_)
+    if len(reached):
+        rejected[order[: reached[-1] + 1]] = True
+    return rejected
+
+
+def _bound_share(share: Linearised, layout: Layout) -> Estimate:
+    """A share with Wilson's interval for the number of independent texts that would have its variance over inputs."""
+    if layout.input_count < FEWEST_UNITS:
+        return Estimate.undefined(explain_few("inputs", layout.input_count), share.value)
+    variance = share.variance(layout)
+    alone = share.value * (1 - share.value)
+    worth = alone / variance if variance > 0 else float(layout.input_count)
+    return Estimate(share.value, *score_interval(share.value, 1.0, worth, layout.input_count - 1))
+
+
+def _undefined(reason: str, epsilon: float) -> AlternativeTest:
+    return AlternativeTest(0, math.nan, Estimate.undefined(reason), epsilon, None, reason)

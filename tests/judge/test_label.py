@@ -1,0 +1,148 @@
+"""Sheets for people to label: blind, drawn by design, and read back with what the design knows."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from core.errors import InputError, SettingError
+from data.text_files import iterate_lines
+
+RNG = np.random.default_rng(0)
+TRUTH = (RNG.random(400) < 0.8).astype(int)
+JUDGE = np.where(RNG.random(400) < 0.9, TRUTH, 1 - TRUTH)
+TEXTS = [
+    {"id": f"gpt-{i}", "text": f"Answer </script> {i}", "context": f"Question {i}?", "system": "gpt", "group": f"g{i}"}
+    | {"scores": {"grader": int(verdict)}}
+    for i, verdict in enumerate(JUDGE)
+]
+FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}
+
+
+def read_csv(path: Path) -> list[dict]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def fill_labels(folder: Path, name: str = "sheet", person: str = "") -> Path:
+    """The labels of a sheet as its page saves them."""
+    path = folder / f"{name}_{person}labels.csv"
+    ids = {row["item"]: row["id"] for row in read_csv(folder / f"{name}.design.csv")}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "label"])
+        for row in read_csv(folder / f"{name}.csv"):
+            label = TRUTH[int(ids[row["item"]].removeprefix("gpt-"))]
+            writer.writerow([row["item"], ("no", "yes")[label]])
+    return path
+
+
+def test_the_sheet_is_blind(tmp_path: Path) -> None:
+    sheet = judge.label(TEXTS, n=50, stratify="grader", output=tmp_path / "sheet")
+    assert [path.name for path in sheet.files] == ["sheet.csv", "sheet.html", "sheet.design.csv"]
+    rows = read_csv(tmp_path / "sheet.csv")
+    assert [*rows[0]] == ["item", "context", "text", "label"]
+    assert len(rows) == 50
+    for path in sheet.files[:2]:
+        content = "".join(line for _, line in iterate_lines(path, []))
+        assert "gpt" not in content
+        assert "grader" not in content
+    page = (tmp_path / "sheet.html").read_text(encoding="utf-8")
+    assert page.count("</script>") == 2  # no text ends the script
+    assert "http" not in page.replace("http-equiv", "")
+    content = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
+    assert [row["item"] for row in content["rows"]] == [row["item"] for row in rows]
+    assert content["choices"] == ["no", "yes"]
+
+
+def test_the_design_is_kept(tmp_path: Path) -> None:
+    sheet = judge.label(TEXTS, n=50, stratify="grader", output=tmp_path / "sheet")
+    design = read_csv(tmp_path / "sheet.design.csv")
+    counts = {verdict: int(np.sum(verdict == JUDGE)) for verdict in (0, 1)}
+    for row in design:
+        verdict = JUDGE[int(row["id"].removeprefix("gpt-"))]
+        assert float(row["probability"]) == pytest.approx(25 / counts[verdict])
+    assert {row["verdict"]: row["drawn"] for row in sheet.strata.rows} == {"grader 1": 25, "grader 0": 25}
+    random = judge.label(TEXTS, n=50, output=tmp_path / "random")
+    assert {row["probability"] for row in random.strata.rows} == {50 / 400}
+    again = judge.label(TEXTS, n=50, output=tmp_path / "again")
+    assert again.strata.rows == random.strata.rows
+    assert (tmp_path / "again.design.csv").read_text() == (tmp_path / "random.design.csv").read_text()
+
+
+@pytest.mark.parametrize("stratify", [None, "grader"])
+def test_labels_are_read_back_with_the_design(stratify: str | None, tmp_path: Path) -> None:
+    judge.label(TEXTS, n=120, stratify=stratify, seed=1, output=tmp_path / "sheet")
+    study = judge.agree(TEXTS, labels=fill_labels(tmp_path), cues=False, **FEW)
+    assert "sheet_labels.csv: 120 of 120 labels joined by id to 120 of 400 verdicts" in study.notes
+    assert not any("no random sample" in note for note in study.notes)
+    (row,) = study.labels.corrected
+    assert row["corrected"].low <= TRUTH.mean() <= row["corrected"].high
+    (agreement,) = study.labels.agreement.values()
+    right = float((TRUTH == JUDGE).mean())
+    assert agreement.accuracy.low <= right <= agreement.accuracy.high
+    if stratify:
+        # half of the drawn texts have the rarer verdict, which is more often wrong: their share is too low
+        ids = [int(each["id"].removeprefix("gpt-")) for each in read_csv(tmp_path / "sheet.design.csv")]
+        assert (TRUTH[ids] == JUDGE[ids]).mean() < agreement.accuracy.value
+
+
+def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
+    judge.label(TEXTS, n=60, output=tmp_path / "sheet")
+    paths = [fill_labels(tmp_path, person=person) for person in ("ann_", "ben_")]
+    study = judge.agree(TEXTS, labels=paths, cues=False, **FEW)
+    assert study.scored.raters["label"].shape == (2, 400)
+    assert any(row.name == "grader" for row in study.labels.single["label"])
+
+
+def test_a_sheet_without_its_design_is_refused(tmp_path: Path) -> None:
+    judge.label(TEXTS, n=40, output=tmp_path / "sheet")
+    labels = fill_labels(tmp_path)
+    (tmp_path / "sheet.design.csv").unlink()
+    with pytest.raises(SettingError, match=r"need its design, the file NAME.design.csv beside it, but there is none"):
+        judge.agree(TEXTS, labels=labels)
+
+
+def test_an_empty_sheet_is_refused(tmp_path: Path) -> None:
+    judge.label(TEXTS, n=40, output=tmp_path / "sheet")
+    with pytest.raises(InputError, match="at least one row needs a label, but all are empty"):
+        judge.agree(TEXTS, labels=tmp_path / "sheet.csv")
+
+
+def test_a_sheet_is_never_overwritten(tmp_path: Path) -> None:
+    judge.label(TEXTS, n=40, output=tmp_path / "sheet")
+    with pytest.raises(SettingError, match="output must be a new name, because labels may be lost"):
+        judge.label(TEXTS, n=40, output=tmp_path / "sheet")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"n": 0}, "n must be greater"),
+        ({"choices": ["yes"]}, "choices must be 2 to 9 different labels"),
+        ({"choices": "a,a"}, "choices must be 2 to 9 different labels"),
+        ({"stratify": "nobody"}, "stratify must be a judge of examples, but nobody is none of grader"),
+    ],
+)
+def test_wrong_settings(settings: dict, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=said):
+        judge.label(TEXTS, output=tmp_path / "sheet", **settings)
+    assert not any(tmp_path.iterdir())
+
+
+def test_scores_are_parted_at_their_quantiles_and_missing_ones_are_a_stratum(tmp_path: Path) -> None:
+    rows = [{**row, "scores": {"m": float(i) if i % 10 else None}} for i, row in enumerate(TEXTS)]
+    sheet = judge.label(rows, n=50, stratify="m", output=tmp_path / "sheet")
+    named = {row["verdict"]: row["drawn"] for row in sheet.strata.rows}
+    assert named == {**{f"part {part} of 4": 10 for part in range(1, 5)}, "no verdict": 10}
+
+
+def test_verdicts_without_texts_show_ids(tmp_path: Path) -> None:
+    rows = [{"id": f"q{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
+    sheet = judge.label(rows, n=40, stratify="judge", output=tmp_path / "sheet")
+    assert [*read_csv(tmp_path / "sheet.csv")[0]] == ["item", "id", "label"]
+    assert any("has no texts: the sheet shows ids" in note for note in sheet.notes)

@@ -1,0 +1,202 @@
+"""Tables of verdicts and labels without texts, labels in a file of their own, and people in a log."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+import judge
+from core.errors import InputError, SettingError
+from judge.verbs.agree import MetricStudy
+from judge.verdict_files import read_labels, read_verdicts
+
+RNG = np.random.default_rng(0)
+HUMAN = (RNG.random(80) < 0.6).astype(int)
+JUDGE = np.where(RNG.random(80) < 0.85, HUMAN, 1 - HUMAN)
+ROWS = [{"id": f"q{i}", "judge": int(a), "human": int(b)} for i, (a, b) in enumerate(zip(JUDGE, HUMAN, strict=True))]
+KAPPA = cohen_kappa_score(HUMAN, JUDGE)
+FEW: dict[str, Any] = {"resamples": 60, "permutations": 99}
+
+
+def write_csv(path: Path, rows: list[dict]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0]])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def list_columns(*names: str) -> list[dict]:
+    return [{name: row[name] for name in names} for row in ROWS]
+
+
+def find_kappa(study: MetricStudy) -> float:
+    ((_, agreement),) = study.labels.agreement.items()
+    return agreement.kappa.value
+
+
+def write_log(path: Path, epochs: int = 1) -> Path:
+    """A log of Inspect with a model as a scorer, and a person."""
+    samples = [
+        {
+            "id": i,
+            "epoch": epoch,
+            "input": f"Question {i}?",
+            "target": "",
+            "output": {"choices": [{"message": {"content": f"Answer {i}."}}]},
+            "scores": {"graded": {"value": "CI"[1 - row["judge"]]}, "human": {"value": "CI"[1 - row["human"]]}},
+        }
+        for i, row in enumerate(ROWS)
+        for epoch in range(1, epochs + 1)
+    ]
+    path.write_text(
+        json.dumps({"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples})
+    )
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "rows", "frame"])
+def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> None:
+    source: Any = ROWS
+    if form == "csv":
+        source = write_csv(tmp_path / "v.csv", ROWS)
+    elif form == "json":
+        source = tmp_path / "v.json"
+        source.write_text(json.dumps(ROWS))
+    elif form == "jsonl":
+        source = tmp_path / "v.jsonl"
+        source.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    elif form == "frame":
+        source = pytest.importorskip("pandas").DataFrame(ROWS)
+    study = judge.agree(source, **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert "labels of people: human; verdicts of judges: judge; rows named by id" in study.notes[0]
+    assert study.notes[-1].startswith("human: judge agrees with people by kappa ")
+    assert "length, repetition" not in study.notes[-1]
+    assert not any("empty" in note for note in study.notes)
+    (disagreements,) = (table for table in study.tables if table.title == "Disagreements")
+    assert "text" not in disagreements.columns
+
+
+def test_columns_named_as_texts_that_hold_verdicts(tmp_path: Path) -> None:
+    rows = [{"id": row["id"], "prediction": "pass" if row["judge"] else "fail", "gold": row["human"]} for row in ROWS]
+    study = judge.agree(write_csv(tmp_path / "v.csv", rows), **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+
+
+def test_columns_beside_a_text(tmp_path: Path) -> None:
+    rows = [{"text": f"An answer of {i} words.", "domain": "ab"[i % 2], **row} for i, row in enumerate(ROWS)]
+    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    assert found.examples[3].text == "An answer of 3 words."
+    assert (found.aspects, [*found.scores]) == (("human",), ["judge"])
+
+
+def test_columns_of_ones_own_choice(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "v.csv", [{"id": row["id"], "a": row["judge"], "b": row["human"]} for row in ROWS])
+    with pytest.raises(SettingError, match=r"say which: `judge agree .*v.csv --people a --judges b`"):
+        judge.agree(path)
+    assert find_kappa(judge.agree(path, people="b", judges="a", **FEW)) == pytest.approx(KAPPA)
+    columns = {"ratings.ok": "b", "scores.gpt": "a"}
+    assert find_kappa(judge.agree(path, columns=columns, **FEW)) == pytest.approx(KAPPA)
+
+
+def test_people_in_columns_and_in_rows(tmp_path: Path) -> None:
+    """The same labels of two people, in two columns and in rows that name the annotator."""
+    other = [1 - row["human"] if i % 9 == 0 else row["human"] for i, row in enumerate(ROWS)]
+    wide = [{**row, "rater_2": label} for row, label in zip(ROWS, other, strict=True)]
+    wide = [{"id": row["id"], "llm": row["judge"], "rater_1": row["human"], "rater_2": row["rater_2"]} for row in wide]
+    long = [
+        {"id": row["id"], "llm": row["llm"], "annotator": f"p{number}", "label": row[f"rater_{number}"]}
+        for row in wide
+        for number in (1, 2)
+    ]
+    of_columns, _ = read_verdicts(write_csv(tmp_path / "wide.csv", wide))
+    of_rows, _ = read_verdicts(write_csv(tmp_path / "long.csv", long))
+    np.testing.assert_array_equal(of_columns.raters["label"], of_rows.raters["label"])
+    np.testing.assert_array_equal(of_columns.values("llm", ""), of_rows.values("llm", ""))
+    with pytest.raises(InputError, match="rows by annotator need a column with the id"):
+        read_verdicts([{name: cell for name, cell in row.items() if name != "id"} for row in long])
+
+
+def test_labels_in_a_file_of_their_own(tmp_path: Path) -> None:
+    verdicts = write_csv(tmp_path / "verdicts.csv", list_columns("id", "judge"))
+    labels = list_columns("id", "human")[::-1][:50]
+    path = write_csv(tmp_path / "labels.csv", [*labels, {"id": "lost", "human": 1}])
+    study = judge.agree(verdicts, labels=path, **FEW)
+    kept = [i for i in range(80) if i >= 30]
+    assert find_kappa(study) == pytest.approx(cohen_kappa_score(HUMAN[kept], JUDGE[kept]))
+    joined = "labels.csv: 50 of 51 labels joined by id to 50 of 80 verdicts; without a verdict: lost"
+    assert joined in study.notes
+    in_memory = judge.agree(list_columns("id", "judge"), labels=labels, **FEW)
+    assert find_kappa(in_memory) == find_kappa(study)
+    with pytest.raises(InputError, match=r"none is in both: x0, x1, x2 and 77 more there and q0, q1, q2 and 77 more"):
+        judge.agree(verdicts, labels=[{**row, "id": f"x{i}"} for i, row in enumerate(list_columns("id", "human"))])
+    with pytest.raises(SettingError, match="rates human of"):
+        judge.agree(ROWS, labels=labels)
+
+
+def test_labels_of_several_people_are_joined() -> None:
+    rows = [{"id": row["id"], "ann": name, "label": row["human"]} for row in ROWS for name in "ab"]
+    labels = [{"id": row["id"], "annotator": row["ann"], "label": row["label"]} for row in rows]
+    found, _ = read_verdicts(list_columns("id", "judge"), labels=labels)
+    assert found.raters["label"].shape == (2, 80)
+    np.testing.assert_array_equal(found.raters["label"][0], HUMAN)
+
+
+def test_one_label_column_needs_no_name_of_people() -> None:
+    labels = read_labels(
+        [{"id": row["id"], "passed": row["human"], "comment": f"note {i}"} for i, row in enumerate(ROWS)]
+    )
+    assert labels.labelled.aspects == ("passed",)
+    with pytest.raises(SettingError, match="one column of labels must hold labels by its name"):
+        read_labels([{"id": "q1", "passed": 1, "checked": 0}, {"id": "q2", "passed": 0, "checked": 1}])
+    with pytest.raises(SettingError, match="labels needs a column with the ids"):
+        read_labels([{"human": 1}, {"human": 0}])
+
+
+def test_a_scorer_of_a_log_is_a_person(tmp_path: Path) -> None:
+    study = judge.agree(write_log(tmp_path / "log.json"), people="human", **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+    assert "human" not in study.scored.scores
+    with pytest.raises(SettingError, match="but ann is none of graded and human"):
+        judge.agree(write_log(tmp_path / "log.json"), people="ann")
+
+
+@pytest.mark.parametrize("names", ["sample", "id", "both"])
+def test_labels_join_the_samples_and_epochs_of_a_log(names: str, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.json", epochs=2)
+    labels: list[dict] = [{"id": i, "human": row["human"]} for i, row in enumerate(ROWS)]
+    if names == "id":
+        labels = [{**row, "id": f"{row['id']}-2"} for row in labels]
+    elif names == "both":
+        labels = [{"sample": row["id"], "epoch": 1, "human": row["human"]} for row in labels]
+    found, _ = read_verdicts(log, judges="graded", labels=labels)
+    rated = np.flatnonzero(~np.isnan(found.ratings("human")))
+    assert len(rated) == (160 if names == "sample" else 80)
+    if names == "sample":
+        assert "which repeat their input" in found.notes[-1]
+    for i in rated:
+        assert found.ratings("human")[i] == HUMAN[int(str(found.examples[i].group))]
+
+
+def test_raters_that_are_no_people_are_judges() -> None:
+    rows = [
+        {"id": row["id"], "text": f"text {i}", "ratings": {"ok": {"ann": row["human"], "gpt": row["judge"]}}}
+        for i, row in enumerate(ROWS)
+    ]
+    study = judge.agree(rows, people="ann", cues=False, **FEW)
+    assert find_kappa(study) == pytest.approx(KAPPA)
+
+
+def test_a_label_of_an_input_with_several_systems_needs_the_system() -> None:
+    rows = [{"group": row["id"], "system": name, "text": f"{i}", "scores": {"j": row["judge"]}, "id": f"{name}{i}"}
+            for i, row in enumerate(ROWS) for name in "ab"]  # fmt: skip
+    labels = list_columns("id", "human")
+    with pytest.raises(InputError, match='"q0" has outputs of 2 systems: labels need a column system'):
+        read_verdicts(rows, labels=labels)
+    found, _ = read_verdicts(rows, labels=[{**row, "system": "b"} for row in labels])
+    assert int((~np.isnan(found.ratings("human"))).sum()) == 80

@@ -1,0 +1,127 @@
+"""The alternative annotator test beside a slow, plain version of the paper's procedure, and its interval's coverage."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control, ttest_1samp
+
+from meta_eval.alternative_annotator import (
+    FEW_INPUTS,
+    FEW_PEOPLE,
+    compare_with_people,
+    find_p_above,
+    measure_nearness,
+    reject_hypotheses,
+)
+from meta_eval.grouping import lay_out
+
+
+def draw_people(n: int, people: int, accuracy: float, per_input: int, seed: int) -> np.ndarray:
+    """Labels of people who find the same texts hard."""
+    rng = np.random.default_rng(seed)
+    size = n * per_input
+    truth = (rng.random(size) < 0.6).astype(float)
+    is_hard = np.repeat(rng.random(n) < 0.3, per_input)
+    right = np.where(is_hard, accuracy - 0.2, accuracy + 0.05)
+    return np.array([np.where(rng.random(size) < right, truth, 1 - truth) for _ in range(people)])
+
+
+def plain_test(table: np.ndarray, judge: np.ndarray, epsilon: float, *, is_ordered: bool) -> tuple[float, float]:
+    """The winning rate and the mean advantage probability, person by person and text by text, as in the paper."""
+    p_values, advantages = [], []
+    for j in range(len(table)):
+        judge_wins, person_wins = [], []
+        for i in range(table.shape[1]):
+            others = [table[k, i] for k in range(len(table)) if k != j and not math.isnan(table[k, i])]
+            if math.isnan(table[j, i]) or math.isnan(judge[i]) or not others:
+                continue
+            nearness = []
+            for label in (judge[i], table[j, i]):
+                if is_ordered:
+                    nearness.append(-math.sqrt(sum((label - other) ** 2 for other in others) / len(others)))
+                else:
+                    nearness.append(sum(label == other for other in others) / len(others))
+            judge_wins.append(float(nearness[0] >= nearness[1]))
+            person_wins.append(float(nearness[1] >= nearness[0]))
+        differences = np.subtract(person_wins, judge_wins)
+        tested: Any = ttest_1samp(differences, epsilon, alternative="less")
+        p_values.append(tested.pvalue)
+        advantages.append(np.mean(judge_wins))
+    return float((false_discovery_control(p_values, method="by") <= 0.05).mean()), float(np.mean(advantages))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("is_ordered", [False, True])
+def test_the_papers_procedure(seed: int, is_ordered: bool) -> None:
+    rng = np.random.default_rng(seed)
+    table = draw_people(80, 4, 0.85, 1, seed)
+    if is_ordered:
+        table += rng.integers(0, 3, table.shape)
+    table[rng.random(table.shape) < 0.1] = np.nan
+    judge = np.where(rng.random(80) < 0.7, np.nan_to_num(table[0], nan=1.0), rng.integers(0, 2, 80))
+    found = compare_with_people(table, judge, lay_out(80), is_ordered=is_ordered, epsilon=0.15)
+    rate, advantage = plain_test(table, judge, 0.15, is_ordered=is_ordered)
+    assert (found.winning_rate, found.advantage.value) == pytest.approx((rate, advantage))
+    assert (found.people, found.passes) == (4, rate >= 0.5)
+
+
+def test_nearness_and_rejections_by_hand() -> None:
+    others = np.array([[1.0, 1.0], [0.0, np.nan]])
+    assert measure_nearness(np.array([1.0, 0.0]), others, is_ordered=False).tolist() == [0.5, 0]
+    assert measure_nearness(np.array([1.0, 0.0]), others, is_ordered=True).tolist() == [-math.sqrt(0.5), -1]
+    # limits of two tests: .05/1.5/2 and .05/1.5
+    assert reject_hypotheses([0.03, 0.016], 0.05).tolist() == [True, True]
+    assert reject_hypotheses([0.04, 0.016], 0.05).tolist() == [False, True]
+    assert reject_hypotheses([0.04, 0.017], 0.05).tolist() == [False, False]
+
+
+def test_a_perfect_judge_passes_and_one_that_guesses_does_not() -> None:
+    table = draw_people(100, 3, 0.9, 1, 0)
+    most = (table.sum(axis=0) > 1).astype(float)
+    assert compare_with_people(table, most, lay_out(100)).passes
+    assert compare_with_people(table, 1 - most, lay_out(100)).winning_rate == 0
+
+
+def test_reasons() -> None:
+    table = draw_people(40, 3, 0.9, 1, 0)
+    two = compare_with_people(table[:2], table[2], lay_out(40))
+    assert (two.passes, two.reason, two.advantage.reason) == (None, FEW_PEOPLE, FEW_PEOPLE)
+    few = compare_with_people(table[:, :20], table[2, :20], lay_out(20))
+    assert (few.passes, few.reason) == (None, FEW_INPUTS)
+
+
+def test_the_interval_holds_the_true_advantage_in_a_few_studies() -> None:
+    assert 0.88 <= cover(50, 3, 0.85, 1, studies=60) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "people", "accuracy", "per_input"),
+    [(30, 3, 0.85, 1), (50, 3, 0.85, 1), (100, 3, 0.85, 1), (100, 5, 0.9, 1), (50, 3, 0.85, 2)],
+)
+def test_the_interval_holds_the_true_advantage(n: int, people: int, accuracy: float, per_input: int) -> None:
+    assert 0.93 <= cover(n, people, accuracy, per_input, studies=1000) <= 0.975
+
+
+def cover(n: int, people: int, accuracy: float, per_input: int, *, studies: int) -> float:
+    many = draw_people(100_000, people + 1, accuracy, 1, 99)
+    truth = compare_with_people(many[:-1], many[-1], lay_out(100_000)).advantage.value
+    layout = lay_out(n * per_input, inputs=[i // per_input for i in range(n * per_input)])
+    held = 0
+    for seed in range(studies):
+        table = draw_people(n, people + 1, accuracy, per_input, seed)
+        found = compare_with_people(table[:-1], table[-1], layout).advantage
+        held += found.low <= truth <= found.high
+    return held / studies
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [30, 100])
+def test_the_test_of_one_person_keeps_its_level(n: int) -> None:
+    called = 0
+    for seed in range(2000):
+        differences = np.random.default_rng(seed).choice([-1.0, 0, 1], p=[0.25, 0.6, 0.15], size=n)
+        called += find_p_above(differences, lay_out(n), -0.1) < 0.05
+    assert 0.03 <= called / 2000 <= 0.07
