@@ -124,7 +124,7 @@ def test_labels_are_planned_from_pairs(finish: Finish, run_here: Callable[..., i
     )
     for wrong in ("--costs 0,1", "--costs 1,0", "--costs 1", "--power 0"):
         assert run_here(*settings, *wrong.split()) == 2
-    assert run_here("plan", "in.jsonl", "run_dir=here") == 2
+    assert run_here("plan", "in.jsonl", "within=0.1") == 2
 
 
 @pytest.mark.parametrize("has_judge", [True, False])

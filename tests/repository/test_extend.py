@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^File `([^`]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 COMMANDS = re.findall(r"^(python experiments/run\.py|judge) ([^=].*)$", PAGE, re.MULTILINE)
-JUDGE = (sys.executable, "-c", "from experiments.run import console; raise SystemExit(console())")
+JUDGE = (sys.executable, "-c", "from judge.cli import console; raise SystemExit(console())")
 
 
 @pytest.fixture(scope="module")
