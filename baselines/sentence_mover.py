@@ -12,7 +12,7 @@ from core.metric import BaseMetric
 from core.scores import Scores, require
 from core.selection import references_of
 from core.signature import MODEL_LIBRARIES, Setting
-from data.sentences import split_at_marks
+from data.sentences import split_sentences
 from models.encoders import Embedder, load_embedder
 
 Masses = tuple[NDArray[np.float64], NDArray[np.float64]]  # weights (n,), and vectors (n, dim)
@@ -59,7 +59,7 @@ class SentenceMover(BaseMetric):
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN where a sentence has no vector."""
-        texts = [[split_at_marks(e.full_text), *map(split_at_marks, references_of(e))] for e in examples]
+        texts = [[split_sentences(e.full_text), *map(split_sentences, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
         vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))
         lost = dict(zip(distinct, self.embedder.dropped_tokens(distinct), strict=True))

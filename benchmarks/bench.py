@@ -55,9 +55,38 @@ from tests.random_models import PAPER, build_random
 
 GB = 1e9
 TOKENS = 128  # of a row of the case `steps`
-READ, LONGEST = 160, 30  # tokens of a source and of a segment of CDM
-RATIOS, JOBS, SINGLE = (0.2, 0.4, 0.6), 64, 6  # MARS's masking ratios; references in lockstep and one at a time
+READ = 160  # tokens of a source of CDM
+LONGEST = 30  # tokens of a segment of CDM
+RATIOS = (0.2, 0.4, 0.6)  # of MARS
+JOBS = 64  # references in lockstep
+SINGLE = 6  # references one at a time
 PROMPTS = load_prompts("sentiment")
+AMATEUR = TinyCausal(  # as at the small scale
+    1000,
+    hidden_size=48,
+    num_attention_heads=2,
+    num_hidden_layers=1,
+    intermediate_size=96,
+    shape="gpt_neox",
+)
+EXPERT = TinyCausal(
+    1000,
+    hidden_size=96,
+    num_attention_heads=4,
+    num_hidden_layers=4,
+    intermediate_size=288,
+    shape="gpt_neox",
+)
+CTRL_EVAL_COLUMNS = ("aspect", "texts", "released, s", "here, s", "ratio", "products", "largest difference")
+PRETRAINED_COLUMNS = (
+    "model",
+    "path",
+    "tokens",
+    "plain, tokens a second",
+    "here, tokens a second",
+    "ratio",
+    "difference",
+)
 
 
 def timed(work: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
@@ -65,14 +94,19 @@ def timed(work: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
     wait = torch.cuda.synchronize if device != "cpu" else lambda: None
     wait()
     start = time.perf_counter()
-    found = work()
+    result = work()
     wait()
-    return found, time.perf_counter() - start
+    return result, time.perf_counter() - start
 
 
 def print_row(*cells: Any) -> None:
-    shown = (f"{cell:.0f}" if isinstance(cell, float) and abs(cell) >= 100 else cell for cell in cells)
-    print("|", " | ".join(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in shown), "|", flush=True)
+    print("|", " | ".join(map(format_cell, cells)), "|", flush=True)
+
+
+def format_cell(cell: Any) -> str:
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:.0f}" if abs(cell) >= 100 else f"{cell:.3g}"
 
 
 def print_header(*columns: str) -> None:
@@ -95,7 +129,9 @@ def time_steps(name: str, chosen: argparse.Namespace) -> None:
     """Prints the time of a scored and of a trained batch, each with the peak memory up to then."""
     model = build_random(name, chosen.layers).to(chosen.device, getattr(torch, chosen.dtype)).train()
     ids = torch.randint(200, 9000, (chosen.rows, TOKENS), device=chosen.device)
-    inputs = {"input_ids": ids, **({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})}
+    inputs = {"input_ids": ids}
+    if model.config.is_encoder_decoder:
+        inputs["decoder_input_ids"] = ids
     optimizer = torch.optim.AdamW(model.parameters(), 1e-5)
 
     @torch.inference_mode()
@@ -104,7 +140,8 @@ def time_steps(name: str, chosen: argparse.Namespace) -> None:
 
     def train() -> None:
         logits = model(**inputs).logits
-        torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids.flatten()).backward()
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids.flatten())
+        loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 
@@ -112,13 +149,14 @@ def time_steps(name: str, chosen: argparse.Namespace) -> None:
     for work in (score, train):
         work()  # warm up
         start = time.process_time()
-        seconds = timed(work, chosen.device)[1]
+        _, seconds = timed(work, chosen.device)
         of_cpu = time.process_time() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         if chosen.device != "cpu":
             peak = torch.cuda.max_memory_allocated()
         cells.append(f"{seconds:.2f} s ({of_cpu:.2f} s of CPU), {peak / GB:.1f} GB")
-    print_row(name, f"{chosen.layers or 'all'} layers, {model.num_parameters() / 1e6:.0f} M", *cells)
+    millions = model.num_parameters() / 1e6
+    print_row(name, f"{chosen.layers or 'all'} layers, {millions:.0f} M", *cells)
 
 
 def steps(chosen: argparse.Namespace) -> None:
@@ -132,22 +170,33 @@ def steps(chosen: argparse.Namespace) -> None:
 
 
 @torch.inference_mode()
-def score_in_batches(infiller: Infiller, patterns: Sequence[Pattern], closed: bool) -> list[float]:
+def score_in_batches(
+    infiller: Infiller,
+    patterns: Sequence[Pattern],
+    closed: bool,
+) -> list[float]:
     """Mean log-probability of each target, in batches of 8 in the order given, as the released program does it."""
     infills = infiller.encode([(pattern.before, pattern.target, pattern.after) for pattern in patterns], closed)
-    model, found, pad = infiller.lm.model, list[float](), infiller.lm.model.config.pad_token_id
+    model = infiller.lm.model
+    pad = model.config.pad_token_id
+    scores: list[float] = []
     for start in range(0, len(infills), 8):
         batch = infills[start : start + 8]
-        read = pad_with_mask([each.source for each in batch], pad, model.device)
-        written = pad_with_mask([each.target for each in batch], pad, model.device)
+        read = pad_with_mask([infill.source for infill in batch], pad, model.device)
+        written = pad_with_mask([infill.target for infill in batch], pad, model.device)
         targets = written["input_ids"]
         logits = model(**read, labels=targets).logits.view(-1, model.config.vocab_size)
         losses = CrossEntropyLoss(reduction="none", ignore_index=pad)(logits, targets.view(-1))
-        found += (-losses.view(targets.shape).sum(1) / written["attention_mask"].sum(1)).tolist()
-    return found
+        sums = -losses.view(targets.shape).sum(1)
+        scores += (sums / written["attention_mask"].sum(1)).tolist()
+    return scores
 
 
-def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) -> np.ndarray:
+def score_as_released(
+    infiller: Infiller,
+    aspect: str,
+    rows: Sequence[Example],
+) -> np.ndarray:
     """The scores of an aspect with equal weights for all evaluators of a text."""
     if aspect != "attribute_relevance":
         if aspect == "coherence":
@@ -155,11 +204,13 @@ def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) 
         else:
             patterns = [consistency_patterns(row.prefix or "", row.full_text) for row in rows]
         scores = score_in_batches(infiller, [*itertools.chain(*patterns)], closed=aspect == "coherence")
-        parts = np.split(np.array(scores), np.cumsum([len(found) for found in patterns])[:-1])
+        ends = np.cumsum([len(of_text) for of_text in patterns])
+        parts = np.split(np.array(scores), ends[:-1])
         return np.array([part.mean() for part in parts])
     words = [word for verbalizer in PROMPTS.verbalizers for word in verbalizer]
     gaps = [relevance_pattern(prompt, row.full_text) for row in rows for prompt in PROMPTS.prompts]
-    scores = score_in_batches(infiller, [replace(gap, target=word) for gap in gaps for word in words], closed=False)
+    patterns = [replace(gap, target=word) for gap in gaps for word in words]
+    scores = score_in_batches(infiller, patterns, closed=False)
     p = np.exp(scores).reshape(len(rows), len(PROMPTS.prompts), len(PROMPTS.verbalizers), 2)
     label = np.array([PROMPTS.labels.index(row.label or "") for row in rows])
     asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)[..., 0]
@@ -170,7 +221,12 @@ def ctrl_eval(chosen: argparse.Namespace) -> None:
     rows = chosen.rows + -chosen.rows % 8
     texts = builtin_corpus("builtin_reviews", 1, 1, rows).rated[0].examples[: chosen.rows]
     read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20  # each label word is one token
-    tokenizer = train_tokenizer(read, 4000, additional=(PEGASUS.mask,), sentinels=())
+    tokenizer = train_tokenizer(
+        read,
+        4000,
+        additional=(PEGASUS.mask,),
+        sentinels=(),
+    )
     for name in chosen.models or ("small PEGASUS", "PEGASUS-large, one layer of 16"):
         lm = Seq2SeqLM(build_random(name).to(chosen.device), tokenizer)
         infiller = Infiller(lambda lm=lm: lm, tokenizer, PEGASUS, 512)
@@ -178,50 +234,70 @@ def ctrl_eval(chosen: argparse.Namespace) -> None:
         metric.score(texts[:2])  # warm up
         logging.disable()  # it warns of each run that no word frequencies are given
         print(name)
-        print_header("aspect", "texts", "released, s", "here, s", "ratio", "products", "largest difference")
+        print_header(*CTRL_EVAL_COLUMNS)
         for aspect in metric.aspects:
             some = texts[: max(1, len(texts) // 4)] if aspect == "attribute_relevance" else texts  # 24 prompts for each
             released = partial(score_as_released, infiller, aspect, some)
 
-            def here(metric: Any = metric, aspect: Any = aspect, some: Any = some) -> np.ndarray:
+            def here(
+                metric: Any = metric,
+                aspect: Any = aspect,
+                some: Any = some,
+            ) -> np.ndarray:
                 return replace(metric, aspects=(aspect,)).score(some).values[aspect]
 
-            turns = [(*timed(released, chosen.device), *timed(here, chosen.device)) for _ in range(chosen.runs)]
-            ratios = [plain_seconds / seconds for _, plain_seconds, _, seconds in turns]
-            plain, plain_seconds, ours, seconds = turns[-1]
+            plain = ours = np.empty(0)
+            plain_seconds = seconds = 0.0
+            ratios: list[float] = []
+            for _ in range(chosen.runs):
+                plain, plain_seconds = timed(released, chosen.device)
+                ours, seconds = timed(here, chosen.device)
+                ratios.append(plain_seconds / seconds)
             difference = float(np.abs(ours / plain - 1).max())
             spread = f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
             products = count_products(released) / count_products(here)
-            print_row(aspect, len(some), plain_seconds, seconds, spread, products, f"{difference:.0e}")
+            cells = [aspect, len(some), plain_seconds, seconds, spread, products, f"{difference:.0e}"]
+            print_row(*cells)
             assert difference <= 1e-5, "the two ways must give the same scores"
 
 
 def mars(chosen: argparse.Namespace) -> None:
     stories = generate_stories(-(-JOBS // len(RATIOS)), seed=0)
-    texts, jobs = [story.text for story in stories], list[Job]()
+    texts = [story.text for story in stories]
+    jobs: list[Job] = []
     documents = count_documents(texts, str.split)
     for story in stories:
         context = story.context or ""
         ending = story.text.removeprefix(context).strip()
-        jobs += [Job(context, one) for one in make_templates(ending, context, RATIOS, documents)]
-    jobs, (name,) = jobs[:JOBS], chosen.models or ("small GPT-2",)
-    tokenizer = train_tokenizer(texts, 4000, max_length=1024, sentinels=())  # the model has more tokens, never written
+        jobs += [Job(context, template) for template in make_templates(ending, context, RATIOS, documents)]
+    jobs = jobs[:JOBS]
+    (name,) = chosen.models or ("small GPT-2",)
+    tokenizer = train_tokenizer(
+        texts,
+        4000,
+        max_length=1024,
+        sentinels=(),
+    )  # the model has more tokens, never written
     lm = CausalLM(build_random(name).to(chosen.device), tokenizer)
-    together, alone = (SelfPlanningAugmenter(lm, Augmentation(), token_budget=budget) for budget in (10**9, 1))
+    together = SelfPlanningAugmenter(lm, Augmentation(), token_budget=10**9)
+    alone = SelfPlanningAugmenter(lm, Augmentation(), token_budget=1)
     together.augment(jobs[:2])  # warm up
     ours, seconds = timed(lambda: together.augment(jobs), chosen.device)
     single, single_seconds = timed(lambda: alone.augment(jobs[:SINGLE]), chosen.device)
     print_header("way", "references", "seconds each")
     print_row("lockstep", len(jobs), seconds / len(jobs))
     print_row("one at a time", len(single), single_seconds / len(single))
-    assert [one.text for one in single] == [one.text for one in ours[:SINGLE]], "the texts must not depend on the batch"
+    texts_alone = [reference.text for reference in single]
+    texts_together = [reference.text for reference in ours[:SINGLE]]
+    assert texts_alone == texts_together, "the texts must not depend on the batch"
 
 
 def cdm(chosen: argparse.Namespace) -> None:
     dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
     uniforms = np.random.default_rng(0).random((len(dialogues), LONGEST))
-    gaps, shapes = Gaps(READ, order="fill-in-the-middle"), ((48, 2, 1, 96), (96, 4, 4, 288))  # as at the small scale
-    amateur, expert = (gaps.build(TinyCausal(1000, *shape, shape="gpt_neox"), dialogues, seed=0) for shape in shapes)
+    gaps = Gaps(READ, order="fill-in-the-middle")
+    amateur = gaps.build(AMATEUR, dialogues, seed=0)
+    expert = gaps.build(EXPERT, dialogues, seed=0)
     pair = Pair(amateur, expert, READ)
     sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
 
@@ -229,13 +305,15 @@ def cdm(chosen: argparse.Namespace) -> None:
         return sample_segments(pair, sources, Sampling(gamma=1.0), uniforms, token_budget=token_budget)
 
     def score(token_budget: int) -> list[list[float]]:
-        return [found.momentum.tolist() for found in find_steps(pair, pair.tokenise(dialogues), token_budget)]
+        steps = find_steps(pair, pair.tokenise(dialogues), token_budget)
+        return [dialogue.momentum.tolist() for dialogue in steps]
 
     print_header("work", "one at a time, s", "in batches, s", "ratio", "tokens a second in batches")
     for work in (draw, score):
         here, seconds = timed(partial(work, 16_384))
         _, alone = timed(partial(work, 1))
-        print_row(work.__name__, alone, seconds, alone / seconds, sum(map(len, here)) / seconds)
+        tokens = sum(map(len, here))
+        print_row(work.__name__, alone, seconds, alone / seconds, tokens / seconds)
 
 
 @torch.inference_mode()
@@ -252,7 +330,7 @@ def score_plainly(lm: CausalLM, pairs: Sequence[tuple[Sequence[int], Sequence[in
 
 def pretrained(chosen: argparse.Namespace) -> None:
     dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
-    print_header("model", "path", "tokens", "plain, tokens a second", "here, tokens a second", "ratio", "difference")
+    print_header(*PRETRAINED_COLUMNS)
     for name in chosen.models:
         lm = CausalLM.from_pretrained(name, chosen.device, chosen.dtype)
         whole = [([lm.start], lm.tokenizer(" ".join(turns))["input_ids"]) for turns in dialogues]
@@ -261,11 +339,16 @@ def pretrained(chosen: argparse.Namespace) -> None:
             tokens = sum(len(source) + len(target) - 1 for source, target in pairs)
             plain, seconds = timed(partial(score_plainly, lm, pairs), chosen.device)
             here, ours = timed(partial(lm.log_probabilities, pairs, token_budget=2048), chosen.device)
-            difference = max(float(np.abs(a - b).max()) for a, b in zip(plain, here, strict=True))
-            print_row(name, path, tokens, tokens / seconds, tokens / ours, seconds / ours, difference)
+            differences = [float(np.abs(a - b).max()) for a, b in zip(plain, here, strict=True)]
+            cells = [name, path, tokens, tokens / seconds, tokens / ours, seconds / ours, max(differences)]
+            print_row(*cells)
 
 
-def list_gaps(lm: CausalLM, dialogues: Sequence[Sequence[str]], order: Any) -> list[tuple[Sequence[int], list[int]]]:
+def list_gaps(
+    lm: CausalLM,
+    dialogues: Sequence[Sequence[str]],
+    order: Any,
+) -> list[tuple[Sequence[int], list[int]]]:
     """Each turn of each dialogue in view of what the order reads of the others."""
     Untrained(order=order).apply(lm)
     tokenised = tokenise(lm, dialogues, READ)
@@ -284,8 +367,18 @@ def main() -> None:
         "--models", nargs="*", help="names of tests/random_models.py, or folders; default: all of the case"
     )
     parser.add_argument("--layers", type=int, help="of every model of `steps`; default: all")
-    parser.add_argument("--rows", type=int, default=8, help="rows of a batch, texts, or dialogues")
-    parser.add_argument("--runs", type=int, default=3, help="of each way; the median is shown")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=8,
+        help="rows of a batch, texts, or dialogues",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=3,
+        help="of each way; the median is shown",
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
     chosen = parser.parse_args()

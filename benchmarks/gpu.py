@@ -38,8 +38,8 @@ def print_parity() -> bool:
         model = build_random(name)
         expected = kind(model, tokenizer).log_probabilities(pairs)
         for dtype in (torch.float32, torch.bfloat16):
-            found = kind(model.to("cuda", dtype), tokenizer).log_probabilities(pairs)
-            worst = max(float(abs(a - b).max()) for a, b in zip(expected, found, strict=True))
+            scores = kind(model.to("cuda", dtype), tokenizer).log_probabilities(pairs)
+            worst = max(float(abs(a - b).max()) for a, b in zip(expected, scores, strict=True))
             print_row(name, str(dtype).removeprefix("torch."), f"{worst:.1e}")
             holds &= dtype != torch.float32 or worst <= PARITY
     return holds

@@ -73,15 +73,17 @@ class Graphs:
         line = 1
         for block in re.split(r"(\n\s*\n)", path.read_text("utf-8")):
             if "(" in block:
-                written = re.findall(r"^# ::tok (.*)$", block, re.MULTILINE)
-                tokens = [letters(token) for token in " ".join(written[:1]).split()]
-                ends = [0, *accumulate(map(len, tokens))]
-                related = list(related_tokens(re.sub(r"^#.*$", "", block, flags=re.MULTILINE)))
-                most = max((stop for _, stop in related), default=1)
-                if len(tokens) < most:
-                    what = f"a graph needs a line # ::tok with its {most} or more tokens, found {len(tokens)}"
+                sentences = re.findall(r"^# ::tok (.*)$", block, re.MULTILINE)
+                first = sentences[0] if sentences else ""
+                tokens = [letters(token) for token in first.split()]
+                graph = re.sub(r"^#.*$", "", block, flags=re.MULTILINE)
+                related = list(related_tokens(graph))
+                needed = max((stop for _, stop in related), default=1)
+                if len(tokens) < needed:
+                    what = f"a graph needs a line # ::tok with its {needed} or more tokens, found {len(tokens)}"
                     faults.append(fault(path, line, what))
                 else:
+                    ends = [0, *accumulate(map(len, tokens))]
                     spans["".join(tokens)] = [(ends[start], ends[stop]) for start, stop in related]
             line += block.count("\n")
         if faults:
@@ -103,12 +105,18 @@ class Graphs:
         at = 0
         while at < len(turn):
             length = next((n for n in self.lengths if turn[at : at + n] in self.spans), 0)
-            places += [(at + start, at + stop) for start, stop in self.spans.get(turn[at : at + length], ())]
+            spans = self.spans.get(turn[at : at + length], ())
+            places += [(at + start, at + stop) for start, stop in spans]
             at += max(length, 1)
         return places
 
 
-def draw_amr_gap(turns: Pieces, graphs: Graphs, rng: random.Random, given: int = 0) -> Gap | None:
+def draw_amr_gap(
+    turns: Pieces,
+    graphs: Graphs,
+    rng: random.Random,
+    given: int = 0,
+) -> Gap | None:
     """A random position of at most `LONGEST_SEGMENT` tokens that a graph of a sentence names; None without one.
 
     The first `given` turns have no gap.

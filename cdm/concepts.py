@@ -57,18 +57,21 @@ def inflect(concept: str, ending: str) -> str:
     """
     if not ending:
         return concept
-    before, last = concept[-2:-1], concept[-1:]
+    stem = concept[:-1]
+    last = concept[-1:]
+    ends_in_consonant_y = last == "y" and stem[-1:] not in "aeiou"
     if ending == "s":
         if concept.endswith(("s", "x", "z", "ch", "sh")):
             return f"{concept}es"
-        return f"{concept[:-1]}ies" if last == "y" and before not in "aeiou" else f"{concept}s"
+        return f"{stem}ies" if ends_in_consonant_y else f"{concept}s"
     if last == "e":
-        return f"{concept[:-1]}{ending}"
-    if last == "y" and before not in "aeiou" and ending == "ed":
-        return f"{concept[:-1]}ied"
+        return f"{stem}{ending}"
+    if ends_in_consonant_y and ending == "ed":
+        return f"{stem}ied"
     vowels = [letter in "aeiou" for letter in concept]
     is_short = sum(vowels) == 1 and vowels[-2:] == [True, False] and last not in "wxy"
-    return f"{concept}{last if is_short else ''}{ending}"
+    doubled = last if is_short else ""
+    return f"{concept}{doubled}{ending}"
 
 
 def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention]:
@@ -79,28 +82,38 @@ def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention
     >>> find_mentions(["team", "run"], ["the", "teams", "run."])
     [Mention(concept='team', place=1, ending='s'), Mention(concept='run', place=2, ending='')]
     """
-    bare = [letters[0].lower() if (letters := LETTERS.search(word)) else "" for word in words]
-    found: dict[int, Mention] = {}
+    matches = [LETTERS.search(word) for word in words]
+    bare = [match[0].lower() if match else "" for match in matches]
+    mentions: dict[int, Mention] = {}
     for concept in concepts:
         forms = {inflect(concept, ending): ending for ending in reversed(ENDINGS)}
         place = next((i for i, word in enumerate(bare) if word in forms), None)
         if place is not None:
-            found[place] = Mention(concept, place, forms[bare[place]])
-    return list(found.values())
+            mentions[place] = Mention(concept, place, forms[bare[place]])
+    return list(mentions.values())
 
 
-def exchange(words: Words, first: Mention, second: Mention) -> Words:
+def exchange(
+    words: Words,
+    first: Mention,
+    second: Mention,
+) -> Words:
     """Both concepts in each other's place, each with the ending and the punctuation of that place.
 
     >>> exchange(("the", "dog", "catches", "balls."), Mention("dog", 1, ""), Mention("ball", 3, "s"))
     ('the', 'ball', 'catches', 'dogs.')
     """
     for here, other in ((first, second), (second, first)):
-        words = replace_unit(words, here.place, put(words[here.place], other.concept, here.ending))
+        new = put(words[here.place], other.concept, here.ending)
+        words = replace_unit(words, here.place, new)
     return words
 
 
-def put(word: str, concept: str, ending: str) -> str:
+def put(
+    word: str,
+    concept: str,
+    ending: str,
+) -> str:
     """The word with a concept in place of its letters."""
     return LETTERS.sub(inflect(concept, ending), word, count=1)
 
@@ -108,11 +121,15 @@ def put(word: str, concept: str, ending: str) -> str:
 def share_that_lose_concepts(negatives: Negatives) -> float:
     """The share of negatives that no longer mention some concept which the positive mentions; 0 without negatives."""
 
-    def mentioned(turns: Dialogue) -> set[str]:
-        return {mention.concept for mention in find_mentions(turns[0].split(", "), turns[1].split())}
+    def list_mentioned(turns: Dialogue) -> set[str]:
+        concepts, sentence = turns
+        mentions = find_mentions(concepts.split(", "), sentence.split())
+        return {mention.concept for mention in mentions}
 
-    pairs = zip(negatives.positives, negatives.negatives, strict=True)
-    return float(np.mean([bool(mentioned(good) - mentioned(bad)) for good, bad in pairs] or [False]))
+    losses: list[bool] = []
+    for positive, negative in zip(negatives.positives, negatives.negatives, strict=True):
+        losses.append(bool(list_mentioned(positive) - list_mentioned(negative)))
+    return float(np.mean(losses)) if losses else 0.0
 
 
 def find_known(texts: Sequence[Sequence[str]]) -> frozenset[str]:
@@ -121,24 +138,35 @@ def find_known(texts: Sequence[Sequence[str]]) -> frozenset[str]:
     >>> sorted(find_known([("dog, run", "A dog runs"), ("cat", "a cat runs")]))
     ['a', 'runs']
     """
-    sentences = Counter(word for turns in texts for word in set(LETTERS.findall(turns[-1].lower())))
+    sentences: Counter[str] = Counter()
+    for turns in texts:
+        sentences.update(set(LETTERS.findall(turns[-1].lower())))
     return frozenset(word for word, count in sentences.items() if count > 1)
 
 
 def find_exchanges(turns: Sequence[str], known: Container[str]) -> dict[Mention, list[Mention]]:
-    """The mentions in the sentence after its concepts, each with those that may take its place; none in other texts.
+    """For each mention of a concept in the sentence, the mentions it may be swapped with; empty for other texts.
 
     All four words, those that stand there and those that come, must be `known`: a regular form may be no word
     ("actored"), and unseen words must not tell negatives from positives.
     """
-    mentions = find_mentions(turns[0].split(", "), turns[1].split()) if len(turns) == 2 else []
+    if len(turns) != 2:
+        return {}
+    concepts, sentence = turns
+    mentions = find_mentions(concepts.split(", "), sentence.split())
 
     def may_exchange(one: Mention, other: Mention) -> bool:
-        both = (one, other)
-        return one != other and all(inflect(m.concept, at.ending) in known for m in both for at in both)
+        if one == other:
+            return False
+        forms = [inflect(mention.concept, ending) for mention in (one, other) for ending in (one.ending, other.ending)]
+        return all(form in known for form in forms)
 
-    found = {here: [other for other in mentions if may_exchange(here, other)] for here in mentions}
-    return {here: others for here, others in found.items() if others}
+    exchanges: dict[Mention, list[Mention]] = {}
+    for here in mentions:
+        others = [other for other in mentions if may_exchange(here, other)]
+        if others:
+            exchanges[here] = others
+    return exchanges
 
 
 def check_exchangeable(texts: Sequence[Sequence[str]], known: Container[str]) -> None:
@@ -151,7 +179,11 @@ def check_exchangeable(texts: Sequence[Sequence[str]], known: Container[str]) ->
 
 
 def exchange_concepts(
-    pair: Pair, texts: Sequence[Sequence[str]], known: Container[str], sampling: Sampling, seed: int
+    pair: Pair,
+    texts: Sequence[Sequence[str]],
+    known: Container[str],
+    sampling: Sampling,
+    seed: int,
 ) -> Negatives:
     """A negative of every sentence that mentions two of its concepts: the degraded distribution draws which exchange.
 
@@ -166,35 +198,46 @@ def exchange_concepts(
     rngs = [random.Random(f"exchange/{seed}/{i}") for i in range(len(positives))]
     questions: dict[int, Question] = {}
     for i, (turns, rng) in enumerate(zip(positives, rngs, strict=True)):
-        if exchanges := find_exchanges(turns, known):
+        exchanges = find_exchanges(turns, known)
+        if exchanges:
             here = rng.choice(list(exchanges))
             questions[i] = Question(turns[0], tuple(turns[1].split()), here, exchanges[here])
+    weights = weigh(pair, list(questions.values()), sampling)
     negatives: dict[int, Dialogue] = {}
-    for (i, asked), shares in zip(questions.items(), weigh(pair, list(questions.values()), sampling), strict=True):
-        (other,) = rngs[i].choices(asked.others, shares.tolist())
-        negatives[i] = (asked.concepts, " ".join(exchange(asked.words, asked.here, other)))
-    return Negatives.of(positives, {i: each for i, each in negatives.items() if each != positives[i]})
+    for (i, question), shares in zip(questions.items(), weights, strict=True):
+        (other,) = rngs[i].choices(question.others, shares.tolist())
+        words = exchange(question.words, question.here, other)
+        negative = (question.concepts, " ".join(words))
+        if negative != positives[i]:
+            negatives[i] = negative
+    return Negatives.of(positives, negatives)
 
 
 def weigh(
-    pair: Pair, questions: Sequence[Question], sampling: Sampling
+    pair: Pair,
+    questions: Sequence[Question],
+    sampling: Sampling,
 ) -> list[Float[NDArray[np.float64], " candidates"]]:
     """The shares of the candidates of every question, by Eq. 4 over them alone; they sum to 1."""
-    tokenised = pair.tokenise([(asked.concepts, " ".join(asked.words)) for asked in questions])
+    tokenised = pair.tokenise([(question.concepts, " ".join(question.words)) for question in questions])
     tasks: list[tuple[Sequence[int], list[int]]] = []
-    for turns, asked in zip(tokenised.dialogues, questions, strict=True):
-        place = asked.here.place
-        source = tokenised.task(turns, Gap(1, *find_words(tokenised.to_pieces(turns)[1])[place])).source
-        texts = [f"{' ' if place else ''}{put(asked.words[place], o.concept, asked.here.ending)}" for o in asked.others]
+    for turns, question in zip(tokenised.dialogues, questions, strict=True):
+        here = question.here
+        _, pieces = tokenised.to_pieces(turns)
+        start, stop = find_words(pieces)[here.place]
+        source = tokenised.task(turns, Gap(1, start, stop)).source
+        space = " " if here.place else ""
+        word = question.words[here.place]
+        texts = [space + put(word, other.concept, here.ending) for other in question.others]
         ids = pair.amateur.tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"]
         tasks += [(source, pair.infilling.target(row)) for row in ids]
-    ends = np.cumsum([len(asked.others) for asked in questions])[:-1]
+    ends = np.cumsum([len(question.others) for question in questions])[:-1]
 
     def log_p(lm: ConditionalLM) -> list[Tensor]:
         """log p of each candidate, normalised over those of its question."""
         rows = lm.log_probabilities(tasks, given=len(pair.infilling.opening))
-        split = np.split(np.array([row.sum(dtype=np.float64) for row in rows]), ends)
-        return [torch.from_numpy(part).log_softmax(-1) for part in split]
+        sums = np.array([row.sum(dtype=np.float64) for row in rows])
+        return [torch.from_numpy(part).log_softmax(-1) for part in np.split(sums, ends)]
 
     amateur = log_p(pair.amateur)
     expert = amateur if sampling.gamma == 0 else log_p(pair.expert)

@@ -17,10 +17,17 @@ def measure_cues(negatives: Negatives, reference: Sequence[Sequence[str]]) -> di
     own words would all be seen.
     """
     known = {word for turns in reference for word in _words(turns)}
-    cues = {**CUES, "unseen words": lambda turns: _share([word not in known for word in _words(turns)])}
+
+    def share_unseen(turns: Dialogue) -> float:
+        return _share([word not in known for word in _words(turns)])
+
     labels = [1] * len(negatives.positives) + [0] * len(negatives.negatives)
     texts = (*negatives.positives, *negatives.negatives)
-    return {name: float(roc_auc_score(labels, [cue(turns) for turns in texts])) for name, cue in cues.items()}
+    areas: dict[str, float] = {}
+    for name, cue in {**CUES, "unseen words": share_unseen}.items():
+        values = [cue(turns) for turns in texts]
+        areas[name] = float(roc_auc_score(labels, values))
+    return areas
 
 
 def _words(turns: Sequence[str]) -> list[str]:
@@ -32,9 +39,23 @@ def _share(flags: Sequence[bool]) -> float:
     return sum(flags) / max(1, len(flags))
 
 
+def _count_words(turns: Dialogue) -> float:
+    return sum(len(turn.split()) for turn in turns)
+
+
+def _share_punctuated(turns: Dialogue) -> float:
+    """The share of turns that end with neither a letter nor a digit."""
+    return _share([not turn[-1:].isalnum() for turn in turns])
+
+
+def _share_capitals(turns: Dialogue) -> float:
+    letters = [letter for turn in turns for letter in turn if letter.isalpha()]
+    return _share([letter.isupper() for letter in letters])
+
+
 CUES: Mapping[str, Callable[[Dialogue], float]] = {
-    "words": lambda turns: sum(len(turn.split()) for turn in turns),
+    "words": _count_words,
     "turns": len,
-    "final punctuation": lambda turns: _share([not turn[-1:].isalnum() for turn in turns]),
-    "capitals": lambda turns: _share([letter.isupper() for turn in turns for letter in turn if letter.isalpha()]),
+    "final punctuation": _share_punctuated,
+    "capitals": _share_capitals,
 }

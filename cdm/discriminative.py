@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -17,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cdm.infilling import READ, TEXT_SEPARATOR, Pair, TokenisedDialogues, Untrained, get_turns
 from cdm.momentum import contrastive_momentum
-from cdm.segments import Gap
+from cdm.segments import Gap, InfillingTask
 from core.errors import InputError, SettingError
 from core.example import Example
 from core.metric import BaseMetric
@@ -47,29 +46,52 @@ class Steps:
         return contrastive_momentum(self.expert, self.amateur)
 
 
-def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
+def find_steps(
+    pair: Pair,
+    tokenised: TokenisedDialogues,
+    token_budget: int = 16_384,
+) -> list[Steps]:
     """Masks every utterance in turn and scores it, with the token that ends it, under both models."""
-    infilling, dialogues = tokenised.infilling, tokenised.dialogues
-    places = [(d, t) for d, turns in enumerate(dialogues) for t in range(tokenised.given, len(turns)) if turns[t]]
-    tasks = [tokenised.task(dialogues[d], Gap(t, 0, len(dialogues[d][t]))) for d, t in places]
+    infilling = tokenised.infilling
+    counts: list[int] = []  # of the turns of each dialogue that are scored
+    places: list[int] = []  # the turn of each task
+    tasks: list[InfillingTask] = []
+    for turns in tokenised.dialogues:
+        scored = [t for t in range(tokenised.given, len(turns)) if turns[t]]
+        counts.append(len(scored))
+        places += scored
+        tasks += [tokenised.task(turns, Gap(t, 0, len(turns[t]))) for t in scored]
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
-    rows = [
-        lm.log_probabilities(pairs, given=len(infilling.opening), token_budget=token_budget)
-        for lm in (pair.amateur, pair.expert)
-    ]
-    ends = np.searchsorted([d for d, _ in places], range(len(dialogues) + 1)).tolist()
-    found: list[Steps] = []
-    for own in (slice(*both) for both in pairwise(ends)):
-        amateur, expert = (np.concatenate([np.empty(0), *each[own]], dtype=np.float64) for each in rows)
-        turns = [t for (_, t), row in zip(places[own], rows[0][own], strict=True) for _ in row]
-        found.append(Steps(amateur, expert, np.array(turns, np.int64), sum(task.dropped for task in tasks[own])))
-    return found
+    given = len(infilling.opening)
+    amateur = pair.amateur.log_probabilities(pairs, given=given, token_budget=token_budget)
+    expert = pair.expert.log_probabilities(pairs, given=given, token_budget=token_budget)
+    steps: list[Steps] = []
+    start = 0
+    for count in counts:
+        of_dialogue = slice(start, start + count)
+        lengths = [len(row) for row in amateur[of_dialogue]]
+        steps.append(
+            Steps(
+                amateur=np.concatenate([np.empty(0), *amateur[of_dialogue]], dtype=np.float64),
+                expert=np.concatenate([np.empty(0), *expert[of_dialogue]], dtype=np.float64),
+                turn=np.repeat(np.array(places[of_dialogue], np.int64), lengths),
+                dropped=sum(task.dropped for task in tasks[of_dialogue]),
+            )
+        )
+        start += count
+    return steps
 
 
 def save_steps(path: Path, steps: Sequence[Steps]) -> None:
     """Writes the steps of some dialogues as one .npz file."""
-    columns: Any = {name: np.concatenate([getattr(s, name) for s in steps]) for name in ("amateur", "expert", "turn")}
-    np.savez(path, **columns, lengths=[len(s.turn) for s in steps], dropped=[s.dropped for s in steps])
+    np.savez(
+        path,
+        amateur=np.concatenate([dialogue.amateur for dialogue in steps]),
+        expert=np.concatenate([dialogue.expert for dialogue in steps]),
+        turn=np.concatenate([dialogue.turn for dialogue in steps]),
+        lengths=[len(dialogue.turn) for dialogue in steps],
+        dropped=[dialogue.dropped for dialogue in steps],
+    )
 
 
 def load_steps(path: Path) -> list[Steps]:
@@ -80,7 +102,11 @@ def load_steps(path: Path) -> list[Steps]:
         return [Steps(*parts) for parts in zip(*columns, stored["dropped"].tolist(), strict=True)]
 
 
-def explain_steps(pair: Pair, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> list[dict[str, Any]]:
+def explain_steps(
+    pair: Pair,
+    tokenised: TokenisedDialogues,
+    steps: Sequence[Steps],
+) -> list[dict[str, Any]]:
     """What made the scores of dialogues low: the momentum of their turns and tokens (nats, higher is better).
 
     `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The text of
@@ -88,19 +114,32 @@ def explain_steps(pair: Pair, tokenised: TokenisedDialogues, steps: Sequence[Ste
     """
     decode = cache(pair.amateur.tokenizer.decode)
 
-    def explain_turn(ids: Sequence[int], t: int, momentum: NDArray[np.float64]) -> dict[str, Any]:
+    def explain_turn(
+        ids: Sequence[int],
+        t: int,
+        momentum: NDArray[np.float64],
+    ) -> dict[str, Any]:
         texts = [*map(decode, ids), ""]
-        tokens = [[text, round(float(m), 2)] for text, m in zip(texts, momentum, strict=True)]
-        return {"turn": t, "momentum": round(float(momentum.mean()), 3), "tokens": tokens}
+        tokens = [[text, round(float(step), 2)] for text, step in zip(texts, momentum, strict=True)]
+        return {
+            "turn": t,
+            "momentum": round(float(momentum.mean()), 3),
+            "tokens": tokens,
+        }
 
-    return [
-        {"turns": [explain_turn(turns[t], t, found.momentum[found.turn == t]) for t in np.unique(found.turn).tolist()]}
-        for turns, found in zip(tokenised.dialogues, steps, strict=True)
-    ]
+    explanations: list[dict[str, Any]] = []
+    for turns, dialogue in zip(tokenised.dialogues, steps, strict=True):
+        momentum = dialogue.momentum
+        explained = []
+        for t in np.unique(dialogue.turn).tolist():
+            explained.append(explain_turn(turns[t], t, momentum[dialogue.turn == t]))
+        explanations.append({"turns": explained})
+    return explanations
 
 
 QUANTILES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)
-_SUMMARY = ("mean", "deviation", *(f"quantile_{round(100 * q)}" for q in QUANTILES), "min", "max", "share_below_zero")
+_QUANTILE_NAMES = [f"quantile_{round(100 * q)}" for q in QUANTILES]
+_SUMMARY = ("mean", "deviation", *_QUANTILE_NAMES, "min", "max", "share_below_zero")
 FEATURES = tuple(f"{part}_{name}" for part in ("token", "turn") for name in _SUMMARY)
 
 
@@ -110,14 +149,23 @@ def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.fl
     >>> summary(np.array([-1.0, 1.0]))[[0, 1, 9, 10, 11]].tolist()
     [0.0, 1.0, -1.0, 1.0, 0.5]
     """
-    extremes = values.min(), values.max()
-    return np.array([values.mean(), values.std(), *np.quantile(values, QUANTILES), *extremes, (values < 0).mean()])
+    return np.array(
+        [
+            values.mean(),
+            values.std(),
+            *np.quantile(values, QUANTILES),
+            values.min(),
+            values.max(),
+            (values < 0).mean(),
+        ]
+    )
 
 
 def find_features(steps: Steps) -> Float[NDArray[np.float64], " features"]:
     """The summary of the steps' momentum and that of the mean of each turn that has tokens, in order of `FEATURES`."""
-    turns = np.array([steps.momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
-    return np.concatenate([summary(steps.momentum), summary(turns)])
+    momentum = steps.momentum
+    turn_means = np.array([momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
+    return np.concatenate([summary(momentum), summary(turn_means)])
 
 
 Scaling = dict[Literal["center", "scale", "weight"], Number]
@@ -142,26 +190,38 @@ class ClassifierPooler:
                 raise ValueError(f"features[{name!r}] must have a center, a scale above 0 and a weight")
 
     @classmethod
-    def fit(cls, good: Sequence[Steps], damaged: Sequence[Steps], strength: float = 0.1) -> "ClassifierPooler":
+    def fit(
+        cls,
+        good: Sequence[Steps],
+        damaged: Sequence[Steps],
+        strength: float = 0.1,
+    ) -> "ClassifierPooler":
         """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
 
         Raises ValueError where one of the two is empty.
         """
         if not good or not damaged:
             raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
-        rows = np.stack([find_features(s) for s in (*good, *damaged)])
+        rows = np.stack([find_features(dialogue) for dialogue in (*good, *damaged)])
         labels = np.array([1] * len(good) + [0] * len(damaged))
         scaler = StandardScaler().fit(rows)
         model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(rows), labels)
-        columns: Any = scaler.mean_, scaler.scale_, model.coef_[0]
+        columns: Any = (scaler.mean_, scaler.scale_, model.coef_[0])
         numbers = zip(FEATURES, *(column.tolist() for column in columns), strict=True)
-        features: dict[str, Scaling] = {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in numbers}
+        features: dict[str, Scaling] = {}
+        for name, center, scale, weight in numbers:
+            features[name] = {
+                "center": center,
+                "scale": scale,
+                "weight": weight,
+            }
         return cls(float(model.intercept_[0]), features)
 
     def with_auc(self, human: Sequence[Steps], machine: Sequence[Steps]) -> "ClassifierPooler":
         """The pooler with its AUC, of human dialogues against the same with machine turns: .5 or less is refused."""
         logits = [self.logit(steps) for steps in (*human, *machine)]
-        return replace(self, auc=float(roc_auc_score([1] * len(human) + [0] * len(machine), logits)))
+        labels = [1] * len(human) + [0] * len(machine)
+        return replace(self, auc=float(roc_auc_score(labels, logits)))
 
     @property
     def refusal(self) -> str:
@@ -176,12 +236,12 @@ class ClassifierPooler:
 
     def contributions(self, steps: Steps) -> dict[str, float]:
         """What each feature adds to the logit; with the intercept they sum to it."""
-        rows = ((name, self.features[name]) for name in FEATURES)
-        values = find_features(steps).tolist()
-        return {
-            name: (value - row["center"]) / row["scale"] * row["weight"]
-            for value, (name, row) in zip(values, rows, strict=True)
-        }
+        contributions: dict[str, float] = {}
+        for name, value in zip(FEATURES, find_features(steps).tolist(), strict=True):
+            scaling = self.features[name]
+            scaled = (value - scaling["center"]) / scaling["scale"]
+            contributions[name] = scaled * scaling["weight"]
+        return contributions
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
@@ -192,7 +252,12 @@ class ClassifierPooler:
         return cls(**read_settings(path, cls))
 
 
-def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None, beta: float = 1.0) -> float:
+def pool(
+    steps: Steps,
+    pooling: MomentumPooling,
+    pooler: ClassifierPooler | None = None,
+    beta: float = 1.0,
+) -> float:
     """One score from the momentum of all steps; higher is better. Sum-pooling follows length.
 
     `beta` weighs the amateur (`contrastive_momentum`); a pooler has learned the momentum of Eq. 1, with 1.
@@ -205,7 +270,12 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
             raise SettingError("classifier pooling needs a fitted ClassifierPooler")
         return pooler.logit(steps)
     values = contrastive_momentum(steps.expert, steps.amateur, beta)
-    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min}[pooling]
+    reduce = {
+        "average": np.mean,
+        "sum": np.sum,
+        "max": np.max,
+        "min": np.min,
+    }[pooling]
     return float(reduce(values))
 
 
@@ -259,7 +329,9 @@ class DiscriminativeCDM(BaseMetric):
                 f"pretrained models, but got models={models}, amateur={amateur}, expert={expert}"
             )
         folder = fetch_folder(models)
-        needed = ("amateur", "expert", *(("pooler",) if pooling == "classifier" else ()))
+        needed = ["amateur", "expert"]
+        if pooling == "classifier":
+            needed.append("pooler")
         missing = [str(folder / name) for name in needed if not (folder / name).is_dir()]
         if missing:
             raise InputError(
@@ -293,9 +365,20 @@ class DiscriminativeCDM(BaseMetric):
         """The scores of dialogues whose steps are known: poolings of one pair share them."""
         explanations = explain_steps(self.pair, tokenised, steps) if self.explain else []
         if self.pooling == "classifier" and self.pooler is not None:
-            for explanation, found in zip(explanations, steps, strict=False):
-                explanation["features"] = self.pooler.contributions(found) if len(found.turn) else {}
-        quality = [pool(found, self.pooling, self.pooler) if len(found.turn) else np.nan for found in steps]
-        reasons = [None if len(found.turn) else "no tokens" for found in steps]
-        dropped, notes = [found.dropped for found in steps], self.pair.expert.notes
-        return Scores({"quality": np.array(quality)}, self.signature, reasons, dropped, explanations, notes)
+            for explanation, dialogue in zip(explanations, steps, strict=False):
+                explanation["features"] = self.pooler.contributions(dialogue) if len(dialogue.turn) else {}
+        quality = np.full(len(steps), np.nan)
+        reasons: list[str | None] = [None] * len(steps)
+        for i, dialogue in enumerate(steps):
+            if len(dialogue.turn):
+                quality[i] = pool(dialogue, self.pooling, self.pooler)
+            else:
+                reasons[i] = "no tokens"
+        return Scores(
+            {"quality": quality},
+            self.signature,
+            reasons=reasons,
+            dropped_tokens=[dialogue.dropped for dialogue in steps],
+            explanations=explanations,
+            notes=self.pair.expert.notes,
+        )

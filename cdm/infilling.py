@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,10 @@ class TokenisedDialogues:
 
     def to_pieces(self, turns: Turns) -> list[list[str]]:
         """The turns as the vocabulary writes their tokens."""
-        return [[self.tokens[token] for token in turn] for turn in turns]
+        pieces: list[list[str]] = []
+        for turn in turns:
+            pieces.append([self.tokens[token] for token in turn])
+        return pieces
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         return make_task(turns, gap, self.infilling, self.separator, self.max_length)
@@ -56,13 +60,13 @@ class TokenisedDialogues:
         models see the same gaps; one that learns fewer of each dialogue sees the first ones of the other.
         """
         seen: Counter[str] = Counter()
-        found: list[InfillingTask] = []
+        tasks: list[InfillingTask] = []
         for turns in self.dialogues:
             content = str(turns)
             rng = random.Random(f"{seed}/{seen[content]}/{content}")
             seen[content] += 1
-            found += [self._part_task(turns, part, rng) for part in self._parts(turns, rng)]
-        return found
+            tasks += [self._part_task(turns, part, rng) for part in self._parts(turns, rng)]
+        return tasks
 
     def _parts(self, turns: Turns, rng: random.Random) -> list[range]:
         """The parts of a dialogue in which a gap can be; the first one ends at a random place."""
@@ -72,11 +76,22 @@ class TokenisedDialogues:
         if sum(lengths) + between * (len(turns) - 1) <= room:
             parts = [range(len(turns))]
         else:
-            parts = pack_turns(lengths, room, first=rng.randint(1, room), separator=between)
-        return [part for part in parts if any(turns[t] for t in part if t >= self.given)]
+            parts = pack_turns(
+                lengths,
+                room,
+                first=rng.randint(1, room),
+                separator=between,
+            )
+        return [part for part in parts if any(turns[max(part.start, self.given) : part.stop])]
 
-    def _part_task(self, turns: Turns, part: range, rng: random.Random) -> InfillingTask:
-        inside, given = turns[part.start : part.stop], max(0, self.given - part.start)
+    def _part_task(
+        self,
+        turns: Turns,
+        part: range,
+        rng: random.Random,
+    ) -> InfillingTask:
+        inside = turns[part.start : part.stop]
+        given = max(0, self.given - part.start)
         if self.infilling.reads_after:
             gap = training_gap(self.to_pieces(inside), rng, given)
         else:
@@ -110,9 +125,8 @@ def find_infilling(lm: ConditionalLM) -> Infilling:
         return infilling
     begin, end = special_frame(lm.tokenizer)
     if not end:
-        infilling = replace(
-            infilling, source=(*infilling.source, find_token(lm.tokenizer, str(lm.tokenizer.eos_token)))
-        )
+        end_of_text = find_token(lm.tokenizer, str(lm.tokenizer.eos_token))
+        infilling = replace(infilling, source=(*infilling.source, end_of_text))
     if family.whole_text and begin != (config.decoder_start_token_id,):
         infilling = replace(infilling, opening=begin)
     return infilling
@@ -147,7 +161,10 @@ def _find_end(lm: ConditionalLM) -> tuple[int, ...]:
 
 
 def tokenise(
-    lm: ConditionalLM, dialogues: Sequence[Sequence[str]], max_length: int, given: int = 0
+    lm: ConditionalLM,
+    dialogues: Sequence[Sequence[str]],
+    max_length: int,
+    given: int = 0,
 ) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own.
 
@@ -155,21 +172,35 @@ def tokenise(
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(plain_token_ids(lm.tokenizer, turns))
-    tokenised = [[next(ids) for _ in dialogue] for dialogue in dialogues]
+    tokenised = [list(islice(ids, len(dialogue))) for dialogue in dialogues]
     infilling = find_infilling(lm)
-    needed = len(infilling.opening) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
+    longest = max((len(turn) for turns in tokenised for turn in turns), default=0)
+    needed = len(infilling.opening) + 1 + longest
     positions = count_positions(lm.model.config)
-    at_once = max(max_length, needed) if lm.model.config.is_encoder_decoder else max_length + needed
+    at_once = max_length + needed
+    if lm.model.config.is_encoder_decoder:
+        at_once = max(max_length, needed)
     if at_once > positions:
         raise SettingError(
             f"the model has {positions} positions, but reads sources of {max_length} tokens and writes turns of up to "
             f"{needed}: set a smaller max_length, leave out longer turns, or choose another model"
         )
     pieces = {token: text for text, token in lm.tokenizer.get_vocab().items()}
-    return TokenisedDialogues(tokenised, infilling, find_separator(lm), max_length, given, pieces)
+    return TokenisedDialogues(
+        tokenised,
+        infilling=infilling,
+        separator=find_separator(lm),
+        max_length=max_length,
+        given=given,
+        tokens=pieces,
+    )
 
 
-def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
+def held_out_nll(
+    lm: ConditionalLM,
+    infilling: Infilling,
+    tasks: Sequence[InfillingTask],
+) -> float:
     """Mean negative log-likelihood of the missing tokens and the closing one, in nats per token; lower is better."""
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
     scores = lm.log_probabilities(pairs, given=len(infilling.opening))
@@ -195,7 +226,12 @@ class Gaps:
     # the text between turns; None for a token that is added and learned
     separator: str | None = None
 
-    def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> ConditionalLM:
+    def build(
+        self,
+        model: Any,
+        dialogues: Sequence[Sequence[str]],
+        seed: int,
+    ) -> ConditionalLM:
         """The model before training; its tokenizer knows the turns and their separator.
 
         Raises SettingError for an order that does not suit the model.
@@ -225,10 +261,16 @@ class Gaps:
             if self.most is not None:
                 gaps = random.Random(seed).sample(gaps, len(gaps))[: self.most]
             if self.order is not None:
-                return [Task(task.source[:1], [*task.source[1:], *fills.target(task.segment)]) for task in gaps]
-            return [Task(task.source, fills.target(task.segment), len(fills.opening)) for task in gaps]
+                return [_learn_all(gap, fills) for gap in gaps]
+            return [Task(gap.source, fills.target(gap.segment), len(fills.opening)) for gap in gaps]
 
         return draw_tasks
+
+
+def _learn_all(gap: InfillingTask, infilling: Infilling) -> Task:
+    """The task of a causal model, which learns everything behind the first token."""
+    first, *following = gap.source
+    return Task([first], [*following, *infilling.target(gap.segment)])
 
 
 @checked_dataclass
@@ -262,9 +304,11 @@ class PartialOrder:
         return self.expert_nll < self.amateur_nll
 
     def __str__(self) -> str:
-        failing = "THE EXPERT IS NOT BETTER THAN THE AMATEUR, so CDM scores are not meaningful"
+        verdict = "the partial order holds"
+        if not self.holds:
+            verdict = "THE EXPERT IS NOT BETTER THAN THE AMATEUR, so CDM scores are not meaningful"
         figures = f"{self.expert_nll:.3f} of the expert, {self.amateur_nll:.3f} of the amateur (nats per token)"
-        return f"{'the partial order holds' if self.holds else failing}: held-out NLL {figures}"
+        return f"{verdict}: held-out NLL {figures}"
 
 
 @dataclass(frozen=True)
@@ -281,7 +325,8 @@ class Pair:
     spelling: Spelling = "as_is"
 
     def __post_init__(self) -> None:
-        ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
+        ours = self.amateur.tokenizer.get_vocab()
+        theirs = self.expert.tokenizer.get_vocab()
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
             raise SettingError(
@@ -321,7 +366,13 @@ class Pair:
             for lm in (first, second):
                 (untrained or Untrained()).apply(lm)
         config = first.model.config
-        return cls(first, second, first.tokenizer.model_max_length, config.given_turns, config.spelling)
+        return cls(
+            first,
+            second,
+            max_length=first.tokenizer.model_max_length,
+            given=config.given_turns,
+            spelling=config.spelling,
+        )
 
     @property
     def infilling(self) -> Infilling:
@@ -371,13 +422,16 @@ class Pair:
 
         Positives and negatives both pass through it, so that they differ only in their words.
         """
-        texts = iter(self.amateur.tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
-        return [tuple(" ".join(next(texts).split()) for _ in turns) for turns in dialogues]
+        turns = [list(turn) for dialogue in dialogues for turn in dialogue]
+        decoded = self.amateur.tokenizer.batch_decode(turns)
+        texts = iter([" ".join(text.split()) for text in decoded])
+        return [tuple(islice(texts, len(dialogue))) for dialogue in dialogues]
 
     def compare(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
         """Eq. 2: compares both models on the same held-out tasks; logs a warning where the expert is not better."""
-        amateur, expert = (held_out_nll(lm, self.infilling, tasks) for lm in (self.amateur, self.expert))
-        order = PartialOrder(amateur, expert)
+        amateur_nll = held_out_nll(self.amateur, self.infilling, tasks)
+        expert_nll = held_out_nll(self.expert, self.infilling, tasks)
+        order = PartialOrder(amateur_nll, expert_nll)
         log.log(logging.INFO if order.holds else logging.WARNING, "%s", order)
         return order
 

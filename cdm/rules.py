@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Callable, Container, Sequence
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 from cdm.negatives import Dialogue, Negatives
@@ -20,9 +21,11 @@ from data.words import are_unspaced
 Rule = Literal["mesgar", "vakulenko", "deam_like"]
 ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
 
+AUXILIARIES = ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")
+VERBS = ("like", "love", "have", "know", "think", "want", "need", "live", "work")
 NEGATED = {
-    **{verb: f"{verb} not" for verb in ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")},
-    **{verb: f"do not {verb}" for verb in ("like", "love", "have", "know", "think", "want", "need", "live", "work")},
+    **{verb: f"{verb} not" for verb in AUXILIARIES},
+    **{verb: f"do not {verb}" for verb in VERBS},
 }
 OTHER_PRONOUN = {
     "i": "he",
@@ -43,7 +46,12 @@ OTHER_PRONOUN = {
 }
 
 
-def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, given: int = 0) -> Negatives:
+def make_rule_negatives(
+    dialogues: Sequence[Sequence[str]],
+    rule: Rule,
+    seed: int,
+    given: int = 0,
+) -> Negatives:
     """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
 
     The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).
@@ -51,27 +59,40 @@ def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: in
     Raises SettingError for an unknown rule.
     """
     check(Rule, rule=rule)
-    positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]
+    positives = list(map(_join_spaces, dialogues))
     donors = [positive[given:] for positive in positives if len(positive) > given]
-    known = {word.lower() for turns in donors for turn in turns for word in _split(turn)[0]}
+    known: set[str] = set()
+    for turn in chain.from_iterable(donors):
+        known.update(word.lower() for word in _list_words(turn))
     change: Callable[[Dialogue, Dialogue, random.Random], Dialogue] = {
         "mesgar": _mesgar,
         "vakulenko": _vakulenko,
         "deam_like": partial(_deam_like, known=known),
     }[rule]
-    found: dict[int, Dialogue] = {}
+    negatives: dict[int, Dialogue] = {}
     for i, positive in enumerate(positives):
         rng = random.Random(f"{rule}/{seed}/{i}")
-        kept, own = positive[:given], positive[given:]
-        for _ in range(ATTEMPTS if own else 0):
-            negative = (*kept, *change(own, rng.choice(donors), rng))
+        kept = positive[:given]
+        changeable = positive[given:]
+        for _ in range(ATTEMPTS if changeable else 0):
+            changed = change(changeable, rng.choice(donors), rng)
+            negative = (*kept, *changed)
             if negative != positive and all(negative):
-                found[i] = negative
+                negatives[i] = negative
                 break
-    return Negatives.of(positives, found)
+    return Negatives.of(positives, negatives)
 
 
-def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+def _join_spaces(turns: Sequence[str]) -> Dialogue:
+    """The turns with one space for any white space."""
+    return tuple(" ".join(turn.split()) for turn in turns)
+
+
+def _mesgar(
+    turns: Dialogue,
+    other: Dialogue,
+    rng: random.Random,
+) -> Dialogue:
     """All utterances or those of one speaker in another order, one moved, or one of another dialogue."""
     match rng.choice(("order", "order of a speaker", "insertion", "replacement")):
         case "order":
@@ -80,13 +101,19 @@ def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
             return permute(turns, range(rng.randrange(2), len(turns), 2), rng)
         case "insertion":
             moved = list(turns)
-            moved.insert(rng.randrange(len(moved)), moved.pop(rng.randrange(len(moved))))
+            target = rng.randrange(len(moved))
+            turn = moved.pop(rng.randrange(len(moved)))
+            moved.insert(target, turn)
             return tuple(moved)
         case _:
             return replace_unit(turns, rng.randrange(len(turns)), rng.choice(other))
 
 
-def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+def _vakulenko(
+    turns: Dialogue,
+    other: Dialogue,
+    rng: random.Random,
+) -> Dialogue:
     """The utterances in another order, or one speaker or the second half of another conversation."""
     lent = [other[i % len(other)] for i in range(len(turns))]
     match rng.choice(("sequence", "vertical", "horizontal")):
@@ -98,7 +125,12 @@ def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue
             return replace_ending(turns, len(turns) // 2, tuple(lent))
 
 
-def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random, known: Container[str]) -> Dialogue:
+def _deam_like(
+    turns: Dialogue,
+    other: Dialogue,
+    rng: random.Random,
+    known: Container[str],
+) -> Dialogue:
     """One to four turns with a contradiction, another pronoun, foreign words, or most of what they say said elsewhere.
 
     Final punctuation, capitals and nearly the number of words of the dialogue stay, and no word comes in that is not
@@ -107,23 +139,28 @@ def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random, known: Cont
     for _ in range(rng.randint(1, 4)):
         i = rng.randrange(len(turns))
         words, between, ending = _split(turns[i])
+        changed = list(words)
         match rng.choice(("contradiction", "coreference", "irrelevancy", "disengagement")):
             case "contradiction":
                 changed = _contradict(words, known)
             case "coreference":
-                others = [OTHER_PRONOUN.get(word.lower(), "") for word in words]
-                changed = [_like(new, words, k) if new in known else words[k] for k, new in enumerate(others)]
+                for k, word in enumerate(words):
+                    pronoun = OTHER_PRONOUN.get(word.lower(), "")
+                    if pronoun in known:
+                        changed[k] = _like(pronoun, words, k)
             case "irrelevancy":
-                foreign = [word for turn in other for word in _split(turn)[0] if _says_something(word)] or words
-                changed = [
-                    _like(rng.choice(foreign), words, k) if _says_something(word) and rng.random() < 0.5 else word
-                    for k, word in enumerate(words)
-                ]
+                foreign = [word for turn in other for word in _list_words(turn) if _says_something(word)]
+                for k, word in enumerate(words):
+                    if _says_something(word) and rng.random() < 0.5:
+                        changed[k] = _like(rng.choice(foreign or words), words, k)
             case _:
-                kept, elsewhere = max(1, len(words) // 3), rng.randrange(len(turns))
-                changed, moved = (words, []) if elsewhere == i else (words[:kept], words[kept:])
-                told, joint, end = _split(turns[elsewhere])
-                turns = replace_unit(turns, elsewhere, joint.join([*told, *moved]) + end)
+                kept = max(1, len(words) // 3)
+                elsewhere = rng.randrange(len(turns))
+                if elsewhere != i:
+                    changed = words[:kept]
+                    told, joint, end = _split(turns[elsewhere])
+                    longer = joint.join([*told, *words[kept:]])
+                    turns = replace_unit(turns, elsewhere, longer + end)
         turns = replace_unit(turns, i, between.join(changed) + ending)
     return turns
 
@@ -144,7 +181,16 @@ def _split(turn: str) -> tuple[list[str], str, str]:
     return body.split(), " ", ending
 
 
-def _like(word: str, words: Sequence[str], at: int) -> str:
+def _list_words(turn: str) -> list[str]:
+    words, _, _ = _split(turn)
+    return words
+
+
+def _like(
+    word: str,
+    words: Sequence[str],
+    at: int,
+) -> str:
     """The word with the capitals of the place `at`, where it stands now: of "I" inside a sentence only "I" has some.
 
     >>> [_like("he", ["I", "know"], 0), _like("they", ["so", "I"], 1), _like("i", ["She", "hums"], 0)]
@@ -153,8 +199,9 @@ def _like(word: str, words: Sequence[str], at: int) -> str:
     starts = at == 0 or words[at - 1][-1] in ".!?"
     is_capital = words[at][0].isupper() and (starts or words[at] != "I")
     if word.lower() == "i":
-        is_capital = any(each[0].isupper() for each in words)
-    return word[0].upper() + word[1:] if is_capital else word[0].lower() + word[1:]
+        is_capital = any(other[0].isupper() for other in words)
+    first = word[0].upper() if is_capital else word[0].lower()
+    return first + word[1:]
 
 
 def _contradict(words: Sequence[str], known: Container[str]) -> list[str]:
@@ -165,9 +212,13 @@ def _contradict(words: Sequence[str], known: Container[str]) -> list[str]:
     """
     if "not" in words:
         return [word for word in words if word != "not"]
-    negated = [NEGATED.get(word.lower(), "") for word in words]
-    at = next((i for i, new in enumerate(negated) if new and all(word in known for word in new.split())), None)
-    return [_like(negated[i], words, i) if i == at else word for i, word in enumerate(words)]
+    changed = list(words)
+    for i, word in enumerate(words):
+        negated = NEGATED.get(word.lower(), "")
+        if negated and all(part in known for part in negated.split()):
+            changed[i] = _like(negated, words, i)
+            break
+    return changed
 
 
 def _says_something(word: str) -> bool:

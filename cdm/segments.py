@@ -50,7 +50,12 @@ class InfillingTask:
     dropped: int = 0
 
 
-def draw_gap(turns: Pieces, rng: random.Random, utterance: bool, given: int = 0) -> Gap:
+def draw_gap(
+    turns: Pieces,
+    rng: random.Random,
+    utterance: bool,
+    given: int = 0,
+) -> Gap:
     """A whole random utterance, or a random segment of at most `LONGEST_SEGMENT` tokens inside one.
 
     A segment cuts no word but those longer than that. The first `given` turns have no gap. Raises ValueError where no
@@ -64,15 +69,23 @@ def draw_gap(turns: Pieces, rng: random.Random, utterance: bool, given: int = 0)
         return Gap(turn, 0, len(turns[turn]))
     parts: list[Span] = []
     for start, stop in find_words(turns[turn]):
-        parts += [(start, stop)] if stop - start <= LONGEST_SEGMENT else [(i, i + 1) for i in range(start, stop)]
+        if stop - start <= LONGEST_SEGMENT:
+            parts.append((start, stop))
+        else:
+            parts += [(i, i + 1) for i in range(start, stop)]
     width = rng.randint(1, min(len(parts), LONGEST_SEGMENT))
     first = rng.randint(0, len(parts) - width)
-    start = parts[first][0]
-    stop = max(stop for _, stop in parts[first : first + width] if stop - start <= LONGEST_SEGMENT)
+    start, _ = parts[first]
+    stops = [stop for _, stop in parts[first : first + width]]
+    stop = max(stop for stop in stops if stop - start <= LONGEST_SEGMENT)
     return Gap(turn, start, stop)
 
 
-def draw_content_gap(turns: Pieces, rng: random.Random, given: int = 0) -> Gap | None:
+def draw_content_gap(
+    turns: Pieces,
+    rng: random.Random,
+    given: int = 0,
+) -> Gap | None:
     """A random content word with up to two words on each side; None without a content word.
 
     The first `given` turns have no gap.
@@ -80,19 +93,20 @@ def draw_content_gap(turns: Pieces, rng: random.Random, given: int = 0) -> Gap |
     >>> draw_content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
     Gap(turn=1, start=2, stop=5)
     """
-    spans = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
-    places = [
-        (t, k)
-        for t, words in spans.items()
-        for k, (start, stop) in enumerate(words)
-        if is_content("".join(turns[t][start:stop]))
-    ]
+    words = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
+    places: list[tuple[int, int]] = []  # the turn of a content word, and which of its words it is
+    for t, spans in words.items():
+        for k, (start, stop) in enumerate(spans):
+            if is_content("".join(turns[t][start:stop])):
+                places.append((t, k))
     if not places:
         return None
     t, k = rng.choice(places)
     first = max(0, k - rng.randint(0, MOST_NEIGHBOURS))
-    last = min(len(spans[t]) - 1, k + rng.randint(0, MOST_NEIGHBOURS))
-    return Gap(t, spans[t][first][0], spans[t][last][1])
+    last = min(len(words[t]) - 1, k + rng.randint(0, MOST_NEIGHBOURS))
+    start, _ = words[t][first]
+    _, stop = words[t][last]
+    return Gap(t, start, stop)
 
 
 def find_words(tokens: Sequence[str]) -> list[Span]:
@@ -102,7 +116,8 @@ def find_words(tokens: Sequence[str]) -> list[Span]:
     [(0, 2), (2, 4)]
     """
     starts = [i for i, token in enumerate(tokens) if i == 0 or token.startswith(WORD_STARTS)]
-    return list(zip(starts, [*starts[1:], len(tokens)], strict=True))
+    stops = [*starts[1:], len(tokens)]
+    return list(zip(starts, stops, strict=True))
 
 
 def is_content(word: str) -> bool:
@@ -116,7 +131,8 @@ def is_content(word: str) -> bool:
 
 
 def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
-    """For each manipulation of one dialogue, what it takes (section 4.1.1): once, or one to four times, uniformly.
+    """Draws what each manipulation of one dialogue replaces (section 4.1.1): one for `*-single`, one to four for
+    `*-multi`, uniformly.
 
     `content-multi` takes content words and their neighbours; it stands in for `amr-multi`, which needs AMR graphs.
 
@@ -130,14 +146,24 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
     return [cast(Place, place)] * times
 
 
-def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
+def fill(
+    turns: Turns,
+    gap: Gap,
+    segment: Sequence[int],
+) -> list[list[int]]:
     """The dialogue with `segment` in place of the gap."""
     filled = [list(turn) for turn in turns]
     filled[gap.turn][gap.start : gap.stop] = segment
     return filled
 
 
-def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: Sequence[int], max_length: int) -> InfillingTask:
+def make_task(
+    turns: Turns,
+    gap: Gap,
+    infilling: Infilling,
+    separator: Sequence[int],
+    max_length: int,
+) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
@@ -161,6 +187,15 @@ def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: Sequence[
     return InfillingTask(tuple(source), tuple(segment), read, dropped)
 
 
-def training_gap(turns: Pieces, rng: random.Random, given: int = 0) -> Gap:
+def training_gap(
+    turns: Pieces,
+    rng: random.Random,
+    given: int = 0,
+) -> Gap:
     """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    return draw_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given)
+    return draw_gap(
+        turns,
+        rng,
+        utterance=rng.random() < 1 / 3,
+        given=given,
+    )

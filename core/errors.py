@@ -10,7 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-RULES = {"missing": "is required", **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "must be an object")}
+RULES = {
+    "missing": "is required",
+    "dict_type": "must be an object",
+    "mapping_type": "must be an object",
+    "model_type": "must be an object",
+}
 SHOWN_CHARACTERS = 60
 SHOWN_FAULTS = 100  # in a message
 GROUPED_FROM = 3  # equal faults in a file
@@ -62,8 +67,15 @@ class ExampleError(InputError):
 class MissingModelError(InputError):
     """A model to load does not exist here; `fetchable`: the model hub might have it, but was not asked."""
 
-    def __init__(self, name: str, what: str, fetchable: bool = False) -> None:
-        self.name, self.what, self.fetchable = name, what, fetchable
+    def __init__(
+        self,
+        name: str,
+        what: str,
+        fetchable: bool = False,
+    ) -> None:
+        self.name = name
+        self.what = what
+        self.fetchable = fetchable
         super().__init__([f"{name}: {what}"])
 
 
@@ -73,10 +85,26 @@ def printable(text: str) -> str:
     >>> print(printable("a\x1b[2J"))
     a\\x1b[2J
     """
-    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-def fault(path: Path | str, line: int, what: str) -> str:
+def list_first(names: Sequence[str], most: int) -> str:
+    """The first names with commas, and an ellipsis where more follow.
+
+    >>> list_first(["a", "b", "c"], 2), list_first(["a", "b"], 2)
+    ('a, b, …', 'a, b')
+    """
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append("…")
+    return ", ".join(shown)
+
+
+def fault(
+    path: Path | str,
+    line: int,
+    what: str,
+) -> str:
     """One fault as `file:line: what`, printable everywhere; line 0 stands for the file as a whole.
 
     >>> fault("in.jsonl", 3, "text is empty"), fault("none.jsonl", 0, "no such file")
@@ -93,12 +121,22 @@ def suggest_similar(name: str, allowed: Collection[str]) -> str:
     >>> suggest_similar("blue", ["bleu", "cdm_generative"]), suggest_similar("xyz", ["bleu"])
     (' (did you mean bleu?)', '')
     """
-    longer = [each for each in allowed if name and each.startswith(name)]
-    close = longer or difflib.get_close_matches(name, list(allowed), n=3, cutoff=0.5)
-    return f" (did you mean {' or '.join(close)}?)" if close else ""
+    similar = [candidate for candidate in allowed if name and candidate.startswith(name)]
+    if not similar:
+        similar = difflib.get_close_matches(
+            name,
+            list(allowed),
+            n=3,
+            cutoff=0.5,
+        )
+    return f" (did you mean {' or '.join(similar)}?)" if similar else ""
 
 
-def check_names(given: Iterable[str], allowed: Collection[str], of: str) -> None:
+def check_names(
+    given: Iterable[str],
+    allowed: Collection[str],
+    of: str,
+) -> None:
     """Raises SettingError for the first given name that is no setting `of` this."""
     for name in given:
         if name not in allowed:
@@ -119,8 +157,9 @@ def blame_file(path: Path | str) -> Iterator[None]:
     except SettingError as error:
         raise InputError(fault(path, 0, line) for line in str(error).splitlines()) from error
     except Exception as error:
-        said = " ".join(str(error).split())[:SHOWN_OF_AN_ERROR] or "(no message)"
-        raise InputError([fault(path, 0, f"cannot be read: {type(error).__name__}: {said}")]) from error
+        message = " ".join(str(error).split())
+        shown = message[:SHOWN_OF_AN_ERROR] or "(no message)"
+        raise InputError([fault(path, 0, f"cannot be read: {type(error).__name__}: {shown}")]) from error
 
 
 def group_faults(faults: Sequence[str]) -> list[str]:
@@ -130,17 +169,21 @@ def group_faults(faults: Sequence[str]) -> list[str]:
     ['in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)']
     """
     groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for each in faults:
-        placed = PLACED.fullmatch(each)
-        key, line = ((placed["path"], placed["what"]), placed["line"]) if placed else ((each,), "")
-        groups.setdefault(key, []).append((line, each))
+    for sentence in faults:
+        placed = PLACED.fullmatch(sentence)
+        if placed:
+            groups.setdefault((placed["path"], placed["what"]), []).append((placed["line"], sentence))
+        else:
+            groups.setdefault((sentence,), []).append(("", sentence))
     lines: list[str] = []
     for group in groups.values():
+        numbers = [number for number, _ in group]
+        sentences = [sentence for _, sentence in group]
         if len(group) < GROUPED_FROM:
-            lines += [each for _, each in group]
+            lines += sentences
         else:
-            found = f"{', '.join(line for line, _ in group[:SHOWN_LINES])}{', …' if group[SHOWN_LINES:] else ''}"
-            lines.append(f"{group[0][1]} (the first of {len(group):,} lines with this fault: {found})")
+            shown = list_first(numbers, SHOWN_LINES)
+            lines.append(f"{sentences[0]} (the first of {len(group):,} lines with this fault: {shown})")
     if len(lines) > SHOWN_FAULTS:
         lines[SHOWN_FAULTS:] = [f"… and {len(lines) - SHOWN_FAULTS:,} more such lines"]
     return lines
@@ -159,18 +202,19 @@ def format_value(value: object) -> str:
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:
     """The errors that pydantic found: the place (names of fields, keys, indices), the rule in words, the value."""
     for problem in error.errors(include_url=False):
-        said = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        yield problem["loc"], RULES.get(problem["type"], said), problem["input"]
+        message = problem["msg"].removeprefix("Value error, ")
+        rule = message.replace("Input should be", "must be")
+        yield problem["loc"], RULES.get(problem["type"], rule), problem["input"]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """The error, what caused it, what caused that, and so on. OmegaConf names an error its own cause (OC_CAUSE=1)."""
     seen: list[BaseException] = []
-    found: BaseException | None = error
-    while found is not None and found not in seen:
-        yield found
-        seen.append(found)
-        found = found.__cause__
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        yield cause
+        seen.append(cause)
+        cause = cause.__cause__
 
 
 def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:
@@ -180,8 +224,8 @@ def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:
     for read in readers:
         try:
             results.append(read())
-        except InputError as found:
-            faults += found.faults
+        except InputError as error:
+            faults += error.faults
     if faults:
         raise InputError(faults)
     return results

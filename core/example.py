@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.errors import list_first
+
 SHOWN = 50  # columns in a message
 
 # Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana and Han.
@@ -62,7 +64,9 @@ def count_words(text: str) -> int:
         return len(text.split())
     rest, letters = UNSPACED.subn(" ", text)
     words = rest.split()
-    return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
+    if not letters:
+        return len(words)
+    return letters + sum(any(map(str.isalnum, word)) for word in words)
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,11 @@ class Example:
     def of_checked(cls, values: Mapping[str, Any]) -> "Example":
         """An example of values that have the types of its fields and keep the rules. Nothing is checked."""
         made = object.__new__(cls)
-        for name, value in {"ratings": {}, "extra": {}, **values}.items():  # the class has the other defaults
+        for name, value in {
+            "ratings": {},
+            "extra": {},
+            **values,
+        }.items():  # the class has the other defaults
             object.__setattr__(made, name, value)
         return made
 
@@ -146,5 +154,6 @@ def hint_column(name: str, example: Example) -> str:
     ': data.columns.system=COLUMN names its column; unread are bot, mark'
     """
     spare = [key for key in example.extra if key not in ("ratings", "file_scores")]
-    shown = f"{', '.join(spare[:SHOWN])}{', …' if spare[SHOWN:] else ''}"
-    return f": data.columns.{name}=COLUMN names its column; unread are {shown}" if spare else ""
+    if not spare:
+        return ""
+    return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN)}"

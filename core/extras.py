@@ -22,12 +22,16 @@ def named_extras(needed: str | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause = next((each for each in causes(error) if isinstance(each, ModuleNotFoundError)), None)  # Hydra wraps it
-        if cause and (extra := find_extra(module := (cause.name or "").partition(".")[0])):
-            if needed in NESTED and extra in NESTED:
-                extra = max(needed, extra, key=NESTED.index)
-            raise SettingError(f"{module} is not installed: pip install '{PACKAGE}[{extra}]'") from error
-        raise
+        missing = [cause for cause in causes(error) if isinstance(cause, ModuleNotFoundError)]  # Hydra wraps it
+        if not missing:
+            raise
+        module, *_ = (missing[0].name or "").split(".")
+        extra = find_extra(module)
+        if not extra:
+            raise
+        if needed in NESTED and extra in NESTED:
+            extra = max(needed, extra, key=NESTED.index)
+        raise SettingError(f"{module} is not installed: pip install '{PACKAGE}[{extra}]'") from error
 
 
 def find_extra(module: str) -> str | None:

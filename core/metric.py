@@ -33,9 +33,15 @@ class BaseMetric:
     @property
     def settings(self) -> dict[str, Setting]:
         """What changes a score, by name."""
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in self.unsigned}  # pyright: ignore[reportArgumentType]
-        plain = {name: value for name, value in values.items() if value is None or isinstance(value, str | int | float)}
-        return plain | ({"unicode": FORM} if self.composes else {})
+        signed: dict[str, Setting] = {}
+        for field in fields(self):  # pyright: ignore[reportArgumentType]
+            value = getattr(self, field.name)
+            is_plain = value is None or isinstance(value, str | int | float)
+            if is_plain and field.name not in self.unsigned:
+                signed[field.name] = value
+        if self.composes:
+            signed["unicode"] = FORM
+        return signed
 
     @property
     def signature(self) -> str:
@@ -55,9 +61,14 @@ class BaseMetric:
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The scores of examples that have the required fields: the aspect `quality`, by `rate`."""
-        found = [self.rate(example) for example in examples]
-        values = np.array([np.nan if isinstance(value, str) else value for value in found], np.float64)
-        reasons = [value if isinstance(value, str) else None for value in found]
+        values = np.full(len(examples), np.nan)
+        reasons: list[str | None] = [None] * len(examples)
+        for i, example in enumerate(examples):
+            rating = self.rate(example)
+            if isinstance(rating, str):
+                reasons[i] = rating
+            else:
+                values[i] = rating
         return Scores({"quality": values}, self.signature, reasons, notes=self.notes)
 
     def rate(self, example: Example) -> float | str:
@@ -94,7 +105,9 @@ class ReferenceMetric(BaseMetric):
 
     def rate(self, example: Example) -> float | str:
         text = example.full_text
-        return self.rate_text(text, list(references_of(example))) if text.strip() else self.blank
+        if not text.strip():
+            return self.blank
+        return self.rate_text(text, list(references_of(example)))
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
         """The score of a text that is not blank, or the reason why it has none."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from core.errors import InputError, fault, printable
 from core.templates import read_template
 
-FILE, LONGEST = "note.txt", 500
+FILE = "note.txt"
+LONGEST = 500  # characters
 TINY = "tiny model of synthetic text: shows how it works, is no judgement"  # of models that learned built-in text
 
 

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,10 +27,12 @@ LOST = "; the answer is lost, and the next run asks again"  # the end of a reaso
 class _FieldsBySettings(property):
     def __init__(self, find: Callable[..., tuple[Field, ...]]) -> None:
         super().__init__(lambda metric: self.of(vars(metric)))
-        self.find, self.names = find, tuple(inspect.signature(find).parameters)
+        self.find = find
+        self.names = tuple(inspect.signature(find).parameters)
 
     def of(self, settings: Mapping[str, Any]) -> tuple[Field, ...]:
-        return self.find(**{name: settings[name] for name in self.names if name in settings})
+        given = {name: settings[name] for name in self.names if name in settings}
+        return self.find(**given)
 
 
 def fields_by_settings(find: Callable[..., tuple[Field, ...]]) -> Any:
@@ -39,7 +42,9 @@ def fields_by_settings(find: Callable[..., tuple[Field, ...]]) -> Any:
 
 def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]:
     """The fields that a metric of the class `kind` with these settings requires, before its models are loaded."""
-    return kind.requires.of(settings) if isinstance(kind.requires, _FieldsBySettings) else kind.requires
+    if isinstance(kind.requires, _FieldsBySettings):
+        return kind.requires.of(settings)
+    return kind.requires
 
 
 @dataclass(frozen=True)
@@ -63,17 +68,21 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = {len(v) for v in self.values.values()}
+        lengths = {len(column) for column in self.values.values()}
         if len(lengths) != 1:
             raise ValueError(f"all aspects must have one length, but got {sorted(lengths)}")
         n = lengths.pop()
-        object.__setattr__(self, "values", {a: np.asarray(v, dtype=np.float64) for a, v in self.values.items()})
+        values = {aspect: np.asarray(column, dtype=np.float64) for aspect, column in self.values.items()}
+        dropped = tuple(map(int, self.dropped_tokens))
+        object.__setattr__(self, "values", values)
         object.__setattr__(self, "reasons", tuple(self.reasons) or (None,) * n)
-        object.__setattr__(self, "dropped_tokens", tuple(int(d) for d in self.dropped_tokens) or (0,) * n)
+        object.__setattr__(self, "dropped_tokens", dropped or (0,) * n)
         object.__setattr__(self, "explanations", tuple(self.explanations))
         for name in ("reasons", "dropped_tokens", "explanations"):
-            if (got := len(getattr(self, name))) != n and (got or name != "explanations"):
-                raise ValueError(f"{name} must have one entry per example ({n}), but has {got}")
+            count = len(getattr(self, name))
+            may_be_empty = name == "explanations"
+            if count != n and (count or not may_be_empty):
+                raise ValueError(f"{name} must have one entry per example ({n}), but has {count}")
         for aspect, array in self.values.items():
             if array.ndim != 1:
                 raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
@@ -101,25 +110,32 @@ class Scores:
     @classmethod
     def join(cls, parts: Sequence["Scores"], signature: str) -> "Scores":
         """The scores of one metric for the examples of all parts; a part without explanations gets empty ones."""
-        explanations = [each for part in parts for each in part.explanations or [{}] * len(part)]
+        values: dict[str, NDArray[np.float64]] = {}
+        for aspect in parts[0].values:
+            values[aspect] = np.concatenate([part.values[aspect] for part in parts])
+        explanations: list[Mapping[str, Any]] = []
+        for part in parts:
+            explanations += part.explanations or [{}] * len(part)
+        notes = chain.from_iterable(part.notes for part in parts)
         return cls(
-            {aspect: np.concatenate([part.values[aspect] for part in parts]) for aspect in parts[0].values},
+            values,
             signature,
-            [reason for part in parts for reason in part.reasons],
-            [dropped for part in parts for dropped in part.dropped_tokens],
-            explanations if any(explanations) else (),
-            tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+            reasons=list(chain.from_iterable(part.reasons for part in parts)),
+            dropped_tokens=list(chain.from_iterable(part.dropped_tokens for part in parts)),
+            explanations=explanations if any(explanations) else (),
+            notes=tuple(dict.fromkeys(notes)),
         )
 
     @property
     def unscored(self) -> int:
         """The number of examples with a NaN in some aspect."""
-        return int(np.isnan(np.stack(list(self.values.values()))).any(axis=0).sum())
+        columns = np.stack(list(self.values.values()))
+        return int(np.isnan(columns).any(axis=0).sum())
 
     @property
     def truncated(self) -> int:
         """The number of examples that lost tokens."""
-        return sum(d > 0 for d in self.dropped_tokens)
+        return sum(dropped > 0 for dropped in self.dropped_tokens)
 
 
 @runtime_checkable
@@ -135,7 +151,7 @@ class CorpusMetric(Protocol):
 
 
 @runtime_checkable
-class Announcing(Protocol):
+class AnnouncesCost(Protocol):
     """A metric that says before it scores a file what that may cost."""
 
     def announce(self, examples: Iterable[Example]) -> None: ...
@@ -152,7 +168,10 @@ class Metric(Protocol):
 
     @property
     def signature(self) -> str:
-        """One line with the metric, its settings, models, data and versions; the scores' own names a call's corpus."""
+        """One line with the metric, its settings, models, data and versions.
+
+        Without a fixed corpus, only the signature of the returned Scores names the corpus used.
+        """
         ...
 
     def score(self, examples: Sequence[Example]) -> Scores:

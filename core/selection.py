@@ -1,8 +1,10 @@
 """Selection: scores the examples that have the fields a metric requires. The others are NaN with a reason."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import SHOWN_CHARACTERS, ExampleError
 from core.example import Example, hint_column, is_invisible, says_something
@@ -19,24 +21,32 @@ def has_field(example: Example, field: Field) -> bool:
 
 
 def describe_missing_fields(
-    example: Example, requires: Sequence[Field], metric: str, scores_empty: bool = False
+    example: Example,
+    requires: Sequence[Field],
+    metric: str,
+    scores_empty: bool = False,
 ) -> str | None:
     """A sentence about the required fields that the example lacks, or that its text is empty; else None."""
     if example.is_empty and not scores_empty:
         return f"{metric} has no score for an empty answer"
-    names = {"turns": "two or more turns"}
-    missing = [names.get(field, field) for field in requires if not has_field(example, field)]
-    return f"{metric} needs {' and '.join(missing)}, found none" if missing else None
+    missing = [field for field in requires if not has_field(example, field)]
+    if not missing:
+        return None
+    names = ["two or more turns" if field == "turns" else field for field in missing]
+    return f"{metric} needs {' and '.join(names)}, found none"
 
 
 def hint_field(example: Example, requires: Sequence[Field]) -> str:
     """How to name the column of the first required field that the example lacks, as the end of a message."""
-    lacking = [field for field in requires if not has_field(example, field)]
-    return hint_column(lacking[0], example) if lacking else ""
+    missing = [field for field in requires if not has_field(example, field)]
+    return hint_column(missing[0], example) if missing else ""
 
 
 def check_complete(
-    examples: Sequence[Example], requires: Sequence[Field], metric: str, scores_empty: bool = False
+    examples: Sequence[Example],
+    requires: Sequence[Field],
+    metric: str,
+    scores_empty: bool = False,
 ) -> list[str | None]:
     """For each example the reason why the metric cannot score it, None if it has all fields.
 
@@ -46,13 +56,15 @@ def check_complete(
     TypeError for what is not a sequence of Examples, such as a text.
     """
     if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
-        found = repr(examples)[:SHOWN_CHARACTERS]
-        raise TypeError(f'{metric} scores a list of examples, as in [Example("1", "a text")], but got {found}')
+        shown = repr(examples)[:SHOWN_CHARACTERS]
+        raise TypeError(f'{metric} scores a list of examples, as in [Example("1", "a text")], but got {shown}')
     reasons = [describe_missing_fields(example, requires, metric, scores_empty) for example in examples]
     if examples and all(reasons):
         raise ExampleError((i, f"{reason}{hint_field(examples[i], requires)}") for i, reason in enumerate(reasons))
-    shown = [INVISIBLE if is_invisible(example.full_text) else None for example in examples]
-    return [reason or unseen for reason, unseen in zip(reasons, shown, strict=True)]
+    for i, example in enumerate(examples):
+        if reasons[i] is None and is_invisible(example.full_text):
+            reasons[i] = INVISIBLE
+    return reasons
 
 
 def score_complete(
@@ -73,15 +85,27 @@ def score_complete(
     except ExampleError as faults:
         raise ExampleError((complete[i], what) for i, what in faults.at) from None
     n = len(examples)
-    values = {aspect: np.full(n, np.nan) for aspect in scores.values}
-    for aspect, found in scores.values.items():
-        values[aspect][complete] = found
-    dropped, explanations = [0] * n, [{} for _ in range(n if scores.explanations else 0)]
+    values: dict[str, NDArray[np.float64]] = {}
+    for aspect, column in scores.values.items():
+        values[aspect] = np.full(n, np.nan)
+        values[aspect][complete] = column
+    dropped = [0] * n
     for i, reason, lost in zip(complete, scores.reasons, scores.dropped_tokens, strict=True):
-        reasons[i], dropped[i] = reason, lost
-    for i, explanation in zip(complete, scores.explanations, strict=False):
-        explanations[i] = dict(explanation)
-    return Scores(values, scores.signature, reasons, dropped, explanations, scores.notes)
+        reasons[i] = reason
+        dropped[i] = lost
+    explanations: list[dict[str, Any]] = []
+    if scores.explanations:
+        explanations = [{} for _ in range(n)]
+        for i, explanation in zip(complete, scores.explanations, strict=True):
+            explanations[i] = dict(explanation)
+    return Scores(
+        values,
+        scores.signature,
+        reasons=reasons,
+        dropped_tokens=dropped,
+        explanations=explanations,
+        notes=scores.notes,
+    )
 
 
 def references_of(example: Example) -> list[str]:

@@ -96,7 +96,8 @@ def checked_dataclass(cls: type[T]) -> type[T]:
     seeds[1] must be a valid integer, but is '2'
     """
     made: Any = dataclass(frozen=True, config=CHECKED)(cls)
-    build, parameters = made.__init__, signature(made)
+    build = made.__init__
+    parameters = signature(made)
 
     @wraps(build)
     def check_and_build(self: T, *args: Any, **kwargs: Any) -> None:
@@ -113,10 +114,13 @@ def checked_dataclass(cls: type[T]) -> type[T]:
 def _setting_fault(error: ValidationError, *name: str) -> SettingError:
     """The fault with all errors that pydantic found, one sentence per line."""
     sentences: list[str] = []
-    for place, rule, found in broken_rules(error):
-        path = [*name, *place]  # empty from __post_init__, which gives a whole sentence
+    for place, rule, value in broken_rules(error):
+        path = [*name, *place]
+        if not path:  # from __post_init__, which gives a whole sentence
+            sentences.append(rule)
+            continue
         within = "".join(f"[{key!r}]" for key in path[1:])
-        sentences.append(f"{path[0]}{within} {rule}, but is {found!r}" if path else rule)
+        sentences.append(f"{path[0]}{within} {rule}, but is {value!r}")
     return SettingError("\n".join(sentences))
 
 

@@ -13,7 +13,12 @@ Setting = str | int | float | bool | None
 version = cache(importlib.metadata.version)  # a long file has a signature for each chunk
 
 
-def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting) -> str:
+def signature(
+    name: str,
+    *,
+    libraries: tuple[str, ...] = (),
+    **settings: Setting,
+) -> str:
     """`name|setting=value|...|v=version`, with the settings sorted by name, so that equal settings give equal lines.
 
     The installed versions of `libraries` follow as `library=version`. A text may hold `=`: the first one ends the name.
@@ -27,20 +32,26 @@ def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting
     reserved = sorted({"v", *libraries} & set(settings))
     if reserved:
         raise ValueError(f"a setting must not be called {', '.join(reserved)}, but {name!r} has one")
-    fields = {key: _shown(key, settings[key]) for key in sorted(settings)}
-    fields |= {library: version(library) for library in libraries}
-    fields["v"] = version(PACKAGE)
-    return "|".join([_shown("name", name), *(f"{key}={value}" for key, value in fields.items())])
+    shown = {key: _shown(key, settings[key]) for key in sorted(settings)}
+    shown |= {library: version(library) for library in libraries}
+    shown["v"] = version(PACKAGE)
+    parts = [f"{key}={value}" for key, value in shown.items()]
+    return "|".join([_shown("name", name), *parts])
 
 
-def join_settings(name: str, settings: Any, **further: Setting) -> str:
+def join_settings(
+    name: str,
+    settings: Any,
+    **further: Setting,
+) -> str:
     """`name|setting=value|...`: the further values, then every field of the dataclass `settings`."""
     given = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    shown = {
-        key: ",".join(_shown(key, each) for each in value) if isinstance(value, list | tuple) else _shown(key, value)
-        for key, value in (further | given).items()
-    }
-    return "|".join([name, *(f"{key}={value}" for key, value in shown.items())])
+    parts = [name]
+    for key, value in (further | given).items():
+        elements = value if isinstance(value, list | tuple) else [value]
+        shown = ",".join(_shown(key, element) for element in elements)
+        parts.append(f"{key}={shown}")
+    return "|".join(parts)
 
 
 def _shown(key: str, value: Setting) -> str:

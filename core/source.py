@@ -22,8 +22,18 @@ Code: TypeAlias = Callable[..., Any] | Mapping[str, str]  # a function, a class,
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = (
-    *("baselines", "cdm", "core", "ctrl_eval", "data", "discriminators", "experiments", "judge", "mars", "meta_eval"),
-    *("models", "oumg"),
+    "baselines",
+    "cdm",
+    "core",
+    "ctrl_eval",
+    "data",
+    "discriminators",
+    "experiments",
+    "judge",
+    "mars",
+    "meta_eval",
+    "models",
+    "oumg",
 )
 DATA = (".txt", ".toml")  # files that a module reads beside itself
 INSTALLED = {Path(folder) for folder in sysconfig.get_paths().values()}  # of Python and of packages
@@ -100,14 +110,17 @@ def read_lines(source: str) -> list[Line]:
     lines: list[Line] = []
     tokens: list[str] = []
     opened: list[int] = []  # where the brackets that are open stand in `tokens`
-    indent, start, number = "", 1, 1
+    indent = ""
+    start = 1
+    number = 1
     for token in TOKEN.findall(f"{source}\n"):
         first = token[0]
         if first == "\n":
             number += 1
             if not opened:
-                if not all(each.endswith(QUOTES) for each in tokens):
-                    lines.append(Line(start, indent, " ".join(_drop_parentheses(tokens))))
+                if not all(written.endswith(QUOTES) for written in tokens):
+                    text = " ".join(_drop_parentheses(tokens))
+                    lines.append(Line(start, indent, text))
                 tokens = []
                 indent = token[1:]
                 start = number
@@ -180,12 +193,17 @@ class Module:
     @cached_property
     def root(self) -> Path | None:
         """The folder that its top-level package lies in."""
-        return None if self.file is None else self.file.parents[self.name.count(".") + self.is_package]
+        if self.file is None:
+            return None
+        depth = self.name.count(".") + self.is_package
+        return self.file.parents[depth]
 
     @cached_property
     def label(self) -> str:
         """Its file, as seen from the folder of the top-level package."""
-        return self.name if self.file is None or self.root is None else self.file.relative_to(self.root).as_posix()
+        if self.file is None or self.root is None:
+            return self.name
+        return self.file.relative_to(self.root).as_posix()
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -214,7 +232,7 @@ class Module:
     @cached_property
     def imports(self) -> list[tuple[str, str]]:
         """What it imports, also inside functions, but not for type checkers: the name here, and `module.name`."""
-        found: list[tuple[str, str]] = []
+        imported: list[tuple[str, str]] = []
         checked: str | None = None  # the indent of the block for type checkers that a line stands in
         for line in self.lines:
             if checked is not None and len(line.indent) > len(checked):
@@ -222,21 +240,23 @@ class Module:
             checked = line.indent if line.text.startswith("if TYPE_CHECKING :") else None
             if "import " in line.text:
                 for origin, names in IMPORT.findall(line.text):
-                    found += self._resolve(origin.replace(" ", ""), names.split(" , "))
-        return found
+                    imported += self._resolve(origin.replace(" ", ""), names.split(" , "))
+        return imported
 
     def _resolve(self, origin: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
         """The imported names, with those of relative imports made absolute."""
-        rest = origin.lstrip(".")
-        level = len(origin) - len(rest)
+        module = origin.lstrip(".")
+        level = len(origin) - len(module)
         package = self.name.split(".")
         if level:
             package = package[: len(package) + self.is_package - level]
-            rest = ".".join([*package, rest] if rest else package)
-        for each in names:
-            full, _, alias = each.partition(" as ")
+            module = ".".join([*package, module] if module else package)
+        for imported in names:
+            full, _, alias = imported.partition(" as ")
             name = full.replace(" ", "")
-            yield alias.strip() or name.partition(".")[0], f"{rest}.{name}" if rest else name
+            top, *_ = name.split(".")
+            target = f"{module}.{name}" if module else name
+            yield alias.strip() or top, target
 
     def find(self, target: str) -> "Module | None":
         """The module that an import names, if it is of this project, or of the same package as this one."""
@@ -255,10 +275,10 @@ class Module:
         while waiting:
             module = waiting.pop()
             for _, target in module.imports:
-                found = module.find(target)
-                if found is not None and found.label not in modules:
-                    modules[found.label] = found
-                    waiting.append(found)
+                imported = module.find(target)
+                if imported is not None and imported.label not in modules:
+                    modules[imported.label] = imported
+                    waiting.append(imported)
         hashes = {label: module.fingerprint for label, module in modules.items()}
         for module in modules.values():
             hashes |= module.data
@@ -295,7 +315,8 @@ class Module:
 
 def _find_names(lines: list[Line]) -> tuple[str, ...]:
     first = next(line.text for line in lines if not line.text.startswith("@"))
-    if defined := DEFINED.match(first):
+    defined = DEFINED.match(first)
+    if defined:
         return (defined[1],)
     assigned = ASSIGNED.match(first)
     names = WORD.findall(assigned[0]) if assigned else []
@@ -339,28 +360,32 @@ def hash_sources(code: Iterable[Code]) -> dict[str, str]:
         texts.setdefault(module.label, set()).update(used)
         whole |= module.data
         for target in targets:
-            found = module.find(target)
-            whole |= {} if found is None else found.closure
+            imported = module.find(target)
+            if imported is not None:
+                whole |= imported.closure
             texts[module.label].add(target)
-    for each in given:
-        whole |= each if isinstance(each, Mapping) else {}
+    for hashed in given:
+        if isinstance(hashed, Mapping):
+            whole |= hashed
     hashes = {label: _hash("\n".join(sorted(parts))) for label, parts in texts.items()}
     return dict(sorted((hashes | whole).items()))
 
 
 def _list_roots(code: Iterable[Code]) -> Iterator[Callable[..., Any]]:
     """The functions and classes themselves: of a partial also those in its arguments, of a method its class."""
-    for each in code:
-        if isinstance(each, partial):
-            yield from _list_roots([each.func, *_list_ours([*each.args, *each.keywords.values()])])
-        elif inspect.ismethod(each):
-            yield each.__self__ if isinstance(each.__self__, type) else type(each.__self__)
-        elif inspect.isfunction(each):
-            yield from _list_functions(inspect.unwrap(each), set())
-        elif isinstance(each, type):
-            yield each
-        elif not isinstance(each, Mapping):
-            yield type(each)
+    for used in code:
+        if isinstance(used, partial):
+            arguments = [*used.args, *used.keywords.values()]
+            yield from _list_roots([used.func, *_list_ours(arguments)])
+        elif inspect.ismethod(used):
+            owner = used.__self__
+            yield owner if isinstance(owner, type) else type(owner)
+        elif inspect.isfunction(used):
+            yield from _list_functions(inspect.unwrap(used), set())
+        elif isinstance(used, type):
+            yield used
+        elif not isinstance(used, Mapping):
+            yield type(used)
 
 
 def _list_functions(function: Any, known: set[Any]) -> Iterator[Callable[..., Any]]:
@@ -377,7 +402,8 @@ def _list_ours(values: Iterable[Any]) -> Iterator[Callable[..., Any]]:
     """Those of the values that are functions or classes of this project, or partials of them."""
     for value in values:
         function = value.func if isinstance(value, partial) else value
-        if callable(function) and str(getattr(function, "__module__", "")).partition(".")[0] in PACKAGES:
+        top, *_ = str(getattr(function, "__module__", "")).split(".")
+        if callable(function) and top in PACKAGES:
             yield value
 
 
@@ -385,12 +411,14 @@ def _find_module_of(root: Callable[..., Any]) -> Module:
     """The module of a function or a class; in a notebook, the cell."""
     name = root.__module__
     file = getattr(sys.modules.get(name), "__file__", None)
-    if name.partition(".")[0] in PACKAGES and (found := _find_module(ROOT, name)):
-        return found
+    top, *_ = name.split(".")
+    own_module = _find_module(ROOT, name) if top in PACKAGES else None
+    if own_module:
+        return own_module
     if file is not None:
         return _read_module(name, Path(file))
     methods = vars(root).values() if isinstance(root, type) else [root]
-    function = next((each for each in methods if inspect.isfunction(each)), root)
+    function = next(filter(inspect.isfunction, methods), root)
     try:
         lines, _ = inspect.findsource(function)
     except (OSError, TypeError):

@@ -73,16 +73,28 @@ def _hash(text: str) -> str:
 
 
 def _json(depends: Any, indent: int | None = None) -> str:
-    return json.dumps(depends, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_parts)
+    return json.dumps(
+        depends,
+        indent=indent,
+        sort_keys=True,
+        ensure_ascii=False,
+        allow_nan=False,
+        default=_parts,
+    )
 
 
 def _parts(value: Any) -> dict[str, Any]:
     """A dataclass or a partial as a mapping."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {"class": type(value).__name__, **{field.name: getattr(value, field.name) for field in fields(value)}}
+        settings = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {"class": type(value).__name__, **settings}
     if isinstance(value, partial):
         function = value.func if isinstance(value.func, partial) else value.func.__qualname__
-        return {"function": function, "positional": value.args, **value.keywords}
+        return {
+            "function": function,
+            "positional": value.args,
+            **value.keywords,
+        }
     raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
 
 
@@ -144,16 +156,19 @@ def _find_changed_code(place: Path, depends: Depends) -> tuple[Path, list[str]] 
     others = place.parent.glob(f"{glob.escape(name)}-{'?' * len(digits)}")
     code = depends[CODE]
     for folder in sorted(others, key=os.path.getmtime, reverse=True):
-        found = _read_depends(folder)
-        if folder != place and isinstance(found, dict) and {**found, CODE: code} == depends:
-            earlier = found.get(CODE, {})
+        kept = _read_depends(folder)
+        if folder == place or not isinstance(kept, dict):
+            continue
+        if {**kept, CODE: code} == depends:
+            earlier = kept.get(CODE, {})
             return folder, [file for file in sorted(earlier | code) if earlier.get(file) != code.get(file)]
     return None
 
 
 def _report_changed_code(place: Path, depends: Depends) -> None:
     """Says which files make that an earlier stage or cache is not used."""
-    if changed := _find_changed_code(place, depends):
+    changed = _find_changed_code(place, depends)
+    if changed:
         earlier, files = changed
         log.info("%s was made by other code, so it is made again. These files differ: %s", earlier, ", ".join(files))
 
@@ -169,24 +184,32 @@ def find_damage(stage: Path) -> str | None:
         return FILES
     if not isinstance(written, dict) or DEPENDS not in written:  # every stage has it
         return FILES
-    found = _digests(stage)
-    if changed := next((name for name in sorted(written | found) if found.get(name) != written.get(name)), None):
-        return changed
-    return None if fingerprint(_read_depends(stage)) == stage.name.rpartition("-")[2] else DEPENDS
+    digests = _digests(stage)
+    for name in sorted(written | digests):
+        if digests.get(name) != written.get(name):
+            return name
+    _, _, expected = stage.name.rpartition("-")
+    return None if fingerprint(_read_depends(stage)) == expected else DEPENDS
 
 
 def _digests(stage: Path) -> dict[str, str]:
     """The sha256 of every file but `files.json`; empty for a link or a pipe, which no stage has."""
-    held = {path.relative_to(stage).as_posix(): path for path in sorted(stage.rglob("*")) if path != stage / FILES}
-    files = {name: path for name, path in held.items() if path.is_symlink() or not path.is_dir()}
-    return {name: "" if path.is_symlink() or not path.is_file() else file_sha256(path) for name, path in files.items()}
+    digests: dict[str, str] = {}
+    for path in sorted(stage.rglob("*")):
+        is_link = path.is_symlink()
+        is_folder = path.is_dir() and not is_link
+        if path == stage / FILES or is_folder:
+            continue
+        is_plain = path.is_file() and not is_link
+        digests[path.relative_to(stage).as_posix()] = file_sha256(path) if is_plain else ""
+    return digests
 
 
 def _refuse_links(folder: Path, what: str) -> None:
     """Raises InputError for a folder that is a link or holds one: a run would write through it."""
-    paths = chain([folder], folder.rglob("*"))
-    if link := next((path for path in paths if path.is_symlink()), None):
-        raise InputError([fault(link, 0, f"{what} must not be or hold a link: remove the link")])
+    for path in chain([folder], folder.rglob("*")):
+        if path.is_symlink():
+            raise InputError([fault(path, 0, f"{what} must not be or hold a link: remove the link")])
 
 
 def _lock(place: Path) -> FileLock:
@@ -267,18 +290,27 @@ class Stages:
 
         `code` has for each stage what it has in `get`.
         """
-        places = [self._place(name, each, used) for each, used in zip(depends, code, strict=True)]
+        places = [self._place(name, own_depends, own_code) for own_depends, own_code in zip(depends, code, strict=True)]
         unfinished: dict[int, Path] = {}
         with ExitStack() as opened:
-            # in one order, so that no two runs wait in a ring
-            for final, i in sorted({final: i for i, (final, _) in enumerate(places)}.items()):
-                if folder := opened.enter_context(self._open(final, places[i][1])):
+            index_of = {final: i for i, (final, _) in enumerate(places)}
+            for final, i in sorted(index_of.items()):  # in one order, so that no two runs wait in a ring
+                _, complete_depends = places[i]
+                folder = opened.enter_context(self._open(final, complete_depends))
+                if folder:
                     unfinished[i] = folder
             if unfinished:
                 build(unfinished)
         return [final for final, _ in places]
 
-    def reopen(self, name: str, depends: Depends, *, code: Iterable[Code], mark: str) -> None:
+    def reopen(
+        self,
+        name: str,
+        depends: Depends,
+        *,
+        code: Iterable[Code],
+        mark: str,
+    ) -> None:
         """Makes a kept stage with a file `mark` unfinished, so that the next `get` continues it in its folder."""
         final, _ = self._place(name, depends, code)
         if not self.first or not (final / mark).is_file():
@@ -287,7 +319,12 @@ class Stages:
             if (final / mark).is_file():  # no other run was faster
                 final.rename(final.with_name(f"{final.name}.partial"))
 
-    def _place(self, name: str, depends: Depends, code: Iterable[Code]) -> tuple[Path, Depends]:
+    def _place(
+        self,
+        name: str,
+        depends: Depends,
+        code: Iterable[Code],
+    ) -> tuple[Path, Depends]:
         plain: dict[str, Any] = json.loads(_json(depends))
         plain[CODE] = hash_sources([*code, *_list_types(depends)])
         return Path(self.root) / f"{name}-{fingerprint(plain)}", plain
@@ -323,7 +360,13 @@ class Stages:
             unfinished.rename(final)
             self.named.add(final)
 
-    def open_cache(self, name: str, depends: Depends, *, code: Iterable[Code]) -> "Cache":
+    def open_cache(
+        self,
+        name: str,
+        depends: Depends,
+        *,
+        code: Iterable[Code],
+    ) -> "Cache":
         """The cache `name` under `depends`, of values that `code` makes."""
         return Cache(*self._place(name, depends, code))
 
@@ -362,18 +405,21 @@ class Cache:
         self._refuse_other()
         if not self.folder.exists():
             _report_changed_code(self.folder, self.depends)
-        file, found, damaged = self.folder / VALUES, {}, 0
-        for line in file.read_bytes().splitlines() if file.is_file() else ():
+        file = self.folder / VALUES
+        values: dict[str, Any] = {}
+        damaged = 0
+        content = file.read_bytes() if file.is_file() else b""
+        for line in content.splitlines():
             text = line.decode("utf-8", "replace")
             checksum, _, entry = text.partition("\t")
             key, _, value = entry.partition("\t")
             if checksum == _hash(entry):
-                found[key] = json.loads(value)
-            else:
-                damaged += bool(line)
+                values[key] = json.loads(value)
+            elif line:
+                damaged += 1
         if damaged:
             log.warning("%s: %d damaged values are made again", file, damaged)
-        return found
+        return values
 
     def add(self, made: Mapping[str, Any]) -> None:
         """Keeps more values. A key must not hold a tab or a line break.
@@ -392,7 +438,8 @@ class Cache:
             with (self.folder / VALUES).open("ab+") as file:
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
-                    lines = lines if file.read() == b"\n" else f"\n{lines}"  # a killed process left half a line
+                    if file.read() != b"\n":  # a killed process left half a line
+                        lines = f"\n{lines}"
                 file.write(lines.encode())
         known.update(made)
 

@@ -15,14 +15,15 @@ def read_template(file: Path, longest: int = LONGEST) -> str:
     if not file.is_file():
         raise InputError([fault(file, 0, "no such file")])
     with file.open("rb") as opened:
-        found = opened.read(longest + 1)
-    if len(found) > longest:
+        content = opened.read(longest + 1)
+    if len(content) > longest:
         raise InputError([fault(file, 0, f"must have at most {longest} bytes, found more")])
     try:
-        return found.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = found.count(b"\n", 0, error.start) + 1
-        raise InputError([fault(file, line, f"must be UTF-8, found byte 0x{found[error.start]:02x}")]) from None
+        line = content.count(b"\n", 0, error.start) + 1
+        byte = content[error.start]
+        raise InputError([fault(file, line, f"must be UTF-8, found byte 0x{byte:02x}")]) from None
 
 
 def names_in(template: str, known: Collection[str]) -> list[str]:
@@ -40,4 +41,4 @@ def fill_template(template: str, values: Mapping[str, object]) -> str:
     >>> fill_template('{text} is {low}, {text!r:>9} {"score": 1}', {"text": "{low}", "low": 0})
     '{low} is 0, {text!r:>9} {"score": 1}'
     """
-    return NAME.sub(lambda found: str(values.get(found[1], found[0])), template)
+    return NAME.sub(lambda match: str(values.get(match[1], match[0])), template)

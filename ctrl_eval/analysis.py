@@ -20,9 +20,9 @@ def quartiles(ratings: Float[NDArray[np.float64], " n"], rng: np.random.Generato
     [3, 0, 1, 2]
     """
     order = np.lexsort((rng.permutation(len(ratings)), ratings))
-    found = np.empty(len(ratings), dtype=np.int64)
-    found[order] = np.arange(len(ratings)) * QUARTILES // len(ratings)
-    return found
+    quartile = np.empty(len(ratings), dtype=np.int64)
+    quartile[order] = np.arange(len(ratings)) * QUARTILES // len(ratings)
+    return quartile
 
 
 def biased_subsets(ratings: Float[NDArray[np.float64], " n"], seed: int) -> list[NDArray[np.int64]]:
@@ -32,8 +32,13 @@ def biased_subsets(ratings: Float[NDArray[np.float64], " n"], seed: int) -> list
     order.
     """
     rng = np.random.default_rng(seed)
-    found = quartiles(ratings, rng)
-    return [np.flatnonzero(rng.random(len(found)) < 1 / (np.abs(found - j) + 1)) for j in range(QUARTILES)]
+    quartile = quartiles(ratings, rng)
+    subsets: list[NDArray[np.int64]] = []
+    for j in range(QUARTILES):
+        probabilities = 1 / (np.abs(quartile - j) + 1)
+        is_drawn = rng.random(len(quartile)) < probabilities
+        subsets.append(np.flatnonzero(is_drawn))
+    return subsets
 
 
 def number_of_evaluators(
@@ -49,9 +54,12 @@ def number_of_evaluators(
     The weights of the drawn evaluators are renormalised. Where all are zero, the evaluators weigh the same.
     """
     rng = np.random.default_rng(seed)
-    found: dict[int, tuple[float, float]] = {}
+    by_number: dict[int, tuple[float, float]] = {}
     for number in numbers:
-        drawn = [rng.choice(scores.shape[1], number, replace=False) for _ in range(REPEATS)]
-        values = [correlation(ensemble(scores[:, at], weights[:, at]), ratings) for at in drawn]
-        found[number] = float(np.mean(values)), float(np.std(values))
-    return found
+        values: list[float] = []
+        for _ in range(REPEATS):
+            drawn = rng.choice(scores.shape[1], number, replace=False)
+            ensembled = ensemble(scores[:, drawn], weights[:, drawn])
+            values.append(correlation(ensembled, ratings))
+        by_number[number] = (float(np.mean(values)), float(np.std(values)))
+    return by_number

@@ -16,7 +16,8 @@ def shares(weights: OfTexts) -> OfTexts:
     If all weights of a text are zero, its shares are equal, as in the released code.
     """
     totals = weights.sum(axis=-1, keepdims=True)
-    return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / weights.shape[-1])
+    divisors = np.where(totals > 0, totals, 1.0)
+    return np.where(totals > 0, weights / divisors, 1 / weights.shape[-1])
 
 
 def ensemble(scores: OfTexts, weights: OfTexts) -> Float[NDArray[np.float64], "*texts"]:
@@ -28,11 +29,20 @@ def ensemble(scores: OfTexts, weights: OfTexts) -> Float[NDArray[np.float64], "*
     return np.asarray((shares(weights) * scores).sum(axis=-1))
 
 
-def aggregate(scores: OfTexts, weights: OfTexts, how: Weights = "paper") -> float:
+def aggregate(
+    scores: OfTexts,
+    weights: OfTexts,
+    how: Weights = "paper",
+) -> float:
     """Eq. 1, or the mean, the highest or the lowest score of all evaluators (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))
-    return float({"mean": np.mean, "max": np.max, "min": np.min}[how](scores))
+    reduce = {
+        "mean": np.mean,
+        "max": np.max,
+        "min": np.min,
+    }[how]
+    return float(reduce(scores))
 
 
 def relevance_score(probabilities: Float[NDArray[np.float64], " labels"], label: int) -> float:

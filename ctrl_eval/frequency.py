@@ -40,7 +40,9 @@ class WordFrequencies:
     @property
     def name(self) -> str:
         """Where the table comes from, for signatures: `released_`, `counted_` or `table_` (others) and its corpus."""
-        kind = "released" if self.corpus == RELEASED else "counted" if self.sentences else "table"
+        if self.corpus == RELEASED:
+            return f"released_{self.corpus}"
+        kind = "counted" if self.sentences else "table"
         return f"{kind}_{self.corpus}"
 
     def weigh(self, targets: Sequence[str]) -> Float[NDArray[np.float64], " targets"]:
@@ -49,7 +51,11 @@ class WordFrequencies:
         return np.array([inverse_sentence_frequency(self.iwf[row]) for row in ids])
 
     def save(self, path: Path) -> None:
-        content = {"corpus": self.corpus, "sentences": self.sentences, "iwf": self.iwf.tolist()}
+        content = {
+            "corpus": self.corpus,
+            "sentences": self.sentences,
+            "iwf": self.iwf.tolist(),
+        }
         with open_atomically(path) as file:
             file.write(json.dumps(content) + "\n")
 
@@ -122,7 +128,9 @@ def _read_table(path: Path) -> tuple[list[float], str, int]:
     try:
         values = NUMBERS.validate_python(text.splitlines())
     except ValidationError as error:
-        rule = "an IWF is a number of at least 0, found"
-        found = ((int(place[0]), cell) for place, _, cell in broken_rules(error))
-        raise InputError(fault(path, i + 1, f"{rule} {format_value(cell)}") for i, cell in found) from None
+        faults: list[str] = []
+        for (index, *_), _, cell in broken_rules(error):
+            what = f"an IWF is a number of at least 0, found {format_value(cell)}"
+            faults.append(fault(path, int(index) + 1, what))
+        raise InputError(faults) from None
     return values, hashlib.sha256(text.encode()).hexdigest()[:16], 0

@@ -33,10 +33,20 @@ class TextGaps:
     label_share: Annotated[Number, Field(ge=0, le=1)] = 0.35
     # the weight of each kind among the other gaps
     kinds: Mapping[Kind, NonNegative] = field(
-        default_factory=lambda: {"sentence": 3.0, "beginning": 2.0, "rest": 1.0, "words": 1.0}
+        default_factory=lambda: {
+            "sentence": 3.0,
+            "beginning": 2.0,
+            "rest": 1.0,
+            "words": 1.0,
+        }
     )
 
-    def build(self, model: Any, texts: Sequence[str], seed: int) -> Seq2SeqLM:
+    def build(
+        self,
+        model: Any,
+        texts: Sequence[str],
+        seed: int,
+    ) -> Seq2SeqLM:
         return model.build(texts, (), seed)
 
     def tasks(self, lm: Seq2SeqLM, texts: Sequence[str]) -> Callable[[int], list[Task]]:
@@ -51,17 +61,19 @@ class TextGaps:
             raise SettingError("a model learns to fill gaps in texts with words, but none has one: choose other data")
 
         def draw_tasks(seed: int) -> list[Task]:
-            rng, pieces = random.Random(seed), list[str]()
+            rng = random.Random(seed)
+            pieces: list[str] = []
             for text in worded:
                 start, end = self.choose_gap(text, rng)
                 pieces += [text[:start], text[start:end], text[end:]]
             ids = plain_token_ids(lm.tokenizer, pieces)
-            found = [
-                (Task(infilling.read(before, after), infilling.target(gap), len(infilling.opening)), len(gap))
-                for before, gap, after in zip(ids[::3], ids[1::3], ids[2::3], strict=True)
-            ]
             most = lm.tokenizer.model_max_length
-            return [task for task, written in found if max(len(task.source), written) < most]
+            tasks: list[Task] = []
+            for before, gap, after in zip(ids[::3], ids[1::3], ids[2::3], strict=True):
+                task = Task(infilling.read(before, after), infilling.target(gap), len(infilling.opening))
+                if max(len(task.source), len(gap)) < most:
+                    tasks.append(task)
+            return tasks
 
         return draw_tasks
 
@@ -80,7 +92,8 @@ class TextGaps:
             return rng.choice(labels)
         (kind,) = rng.choices(list(self.kinds), list(self.kinds.values()))
         if kind == "sentence":
-            sentence = rng.choice([s for s in split_english(text) if RUNS.search(s)])
+            sentences = [sentence for sentence in split_english(text) if RUNS.search(sentence)]
+            sentence = rng.choice(sentences)
             start = text.index(sentence)
             return start, start + len(sentence)
         if kind == "words":

@@ -8,6 +8,7 @@ P (Eq. 14-15); `length_norm=sum` is as printed. Only coherence targets include t
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -55,9 +56,21 @@ class Evaluations:
 
     def explanation(self) -> dict[str, Any]:
         """JSON-able."""
-        rows = zip(self.patterns, self.scores, shares(self.weights), strict=True)
-        evaluators = [{**pattern, "score": float(score), "weight": float(share)} for pattern, score, share in rows]
+        evaluators: list[dict[str, Any]] = []
+        for pattern, score, share in zip(self.patterns, self.scores, shares(self.weights), strict=True):
+            evaluators.append(
+                {
+                    **pattern,
+                    "score": float(score),
+                    "weight": float(share),
+                }
+            )
         return {"evaluators": evaluators, "remarks": list(self.remarks)}
+
+
+def _list_fields(aspects: Sequence[Aspect] = ASPECTS) -> tuple[Field, ...]:
+    """The fields that the aspects read besides the text."""
+    return tuple(READ[aspect] for aspect in aspects if aspect in READ)
 
 
 @checked_dataclass
@@ -71,7 +84,7 @@ class CTRLEval(BaseMetric):
     name = "ctrleval"
     libraries = MODEL_LIBRARIES
     unsigned = ("token_budget", "kept", "frequencies", "prompts")
-    requires = fields_by_settings(lambda aspects=ASPECTS: tuple(READ[aspect] for aspect in aspects if aspect in READ))
+    requires = fields_by_settings(_list_fields)
     infiller: Infiller  # the model that fills gaps, loaded after all texts have been checked
     # IWF by token; None weighs all targets of a text alike, which a warning and the signature say
     frequencies: WordFrequencies | None = None
@@ -120,15 +133,21 @@ class CTRLEval(BaseMetric):
 
         Raises InputError for a faulty file, SettingError for a faulty setting, MissingModelError for a missing model.
         """
-        known = load_prompts(prompts) if prompts is not None else None
+        known_prompts = load_prompts(prompts) if prompts is not None else None
         split = make_splitter(sentence_split)
         infiller = Infiller.from_pretrained(model, device, dtype, order)
-        counted = infiller.tokenizer
+        tokenizer = infiller.tokenizer
         if iwf_tokenizer is not None:
-            counted = load_tokenizer(iwf_tokenizer)
-        frequencies = load_frequencies(iwf, counted) if iwf is not None else None
-        described = {"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]}
-        return cls(infiller, frequencies, known, tuple(aspects), split, described=described, **settings)
+            tokenizer = load_tokenizer(iwf_tokenizer)
+        return cls(
+            infiller=infiller,
+            frequencies=load_frequencies(iwf, tokenizer) if iwf is not None else None,
+            prompts=known_prompts,
+            aspects=tuple(aspects),
+            split=split,
+            described={"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]},
+            **settings,
+        )
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """One score per example and aspect, with the evaluators behind it as explanations.
@@ -143,7 +162,7 @@ class CTRLEval(BaseMetric):
         its text, label that the verbalizers lack, and, with truncation `error`, text that does not fit.
         """
         scores = self.scores_of(self.evaluations(examples))
-        values = {aspect: found.copy() for aspect, found in scores.values.items()}
+        values = {aspect: column.copy() for aspect, column in scores.values.items()}
         reasons: list[str | None] = list(scores.reasons)
         for i, example in enumerate(examples):
             says_nothing = not any(map(str.isalnum, example.full_text))
@@ -160,17 +179,19 @@ class CTRLEval(BaseMetric):
 
     def scores_of(self, evaluations: Mapping[Aspect, Sequence[Evaluations]]) -> Scores:
         """The scores of texts whose evaluators are known: Eq. 1, or what `weights` puts in its place."""
-        per_text = list(zip(*evaluations.values(), strict=True))
+        values: dict[str, NDArray[np.float64]] = {}
+        for aspect, rows in evaluations.items():
+            values[aspect] = np.array([aggregate(row.scores, row.weights, self.weights) for row in rows])
+        dropped: list[int] = []
+        explanations: list[dict[str, Any]] = []
+        for rows in zip(*evaluations.values(), strict=True):
+            dropped.append(max(row.dropped for row in rows))
+            explanations.append({aspect: row.explanation() for aspect, row in zip(evaluations, rows, strict=True)})
         return Scores(
-            values={
-                aspect: np.array([aggregate(row.scores, row.weights, self.weights) for row in rows])
-                for aspect, rows in evaluations.items()
-            },
+            values=values,
             signature=self.signature,
-            dropped_tokens=[max(row.dropped for row in rows) for rows in per_text],
-            explanations=[
-                {aspect: row.explanation() for aspect, row in zip(evaluations, rows, strict=True)} for rows in per_text
-            ],
+            dropped_tokens=dropped,
+            explanations=explanations,
             notes=self.infiller.lm.notes,
         )
 
@@ -183,13 +204,16 @@ class CTRLEval(BaseMetric):
         if self.truncation == "error":
             self._refuse_long(asked)
         self._check_released_example()
-        found: dict[Aspect, list[Evaluations]] = {}
+        evaluations: dict[Aspect, list[Evaluations]] = {}
         for aspect, texts in asked.items():
-            found[aspect] = self._relevance(examples, texts) if aspect == RELEVANCE else self._by_target(aspect, texts)
-            remarks = [remark for row in found[aspect] for remark in row.remarks]
+            if aspect == RELEVANCE:
+                evaluations[aspect] = self._relevance(examples, texts)
+            else:
+                evaluations[aspect] = self._by_target(aspect, texts)
+            remarks = [remark for row in evaluations[aspect] for remark in row.remarks]
             for remark in dict.fromkeys(remarks):
                 log.warning("%s: %d of %d texts: %s", aspect, remarks.count(remark), len(examples), remark)
-        return found
+        return evaluations
 
     def _check_released_example(self) -> None:
         """`released.check_values` of the model, whatever else the settings are, where its values are published."""
@@ -199,7 +223,13 @@ class CTRLEval(BaseMetric):
         has_table = self.frequencies is not None and self.frequencies.corpus == RELEASED
         aspects = ASPECTS if has_table else (RELEVANCE,)
         infiller = replace(self.infiller, family=PEGASUS)
-        plain = CTRLEval(infiller, self.frequencies, load_prompts("sentiment"), aspects, token_budget=self.token_budget)
+        plain = CTRLEval(
+            infiller=infiller,
+            frequencies=self.frequencies,
+            prompts=load_prompts("sentiment"),
+            aspects=aspects,
+            token_budget=self.token_budget,
+        )
 
         def compute() -> dict[str, float]:
             values = plain.score([released.EXAMPLE]).values
@@ -217,14 +247,14 @@ class CTRLEval(BaseMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        p = self.prompts
+        prompts = self.prompts
         return {
             **super().settings,
             **self.described,
             "aspects": "+".join(self.aspects),
             "infilling": self.infiller.family.name,
             "iwf": None if self.frequencies is None else self.frequencies.name,
-            "prompts": None if p is None else fingerprint([p.prompts, p.verbalizers])[:8],
+            "prompts": None if prompts is None else fingerprint([prompts.prompts, prompts.verbalizers])[:8],
             "weights": "paper_without_iwf" if self._lacks_frequencies else self.weights,
             "max_length": self.infiller.max_length,
             "identity": self.infiller.lm.identity,
@@ -233,7 +263,8 @@ class CTRLEval(BaseMetric):
     @property
     def _lacks_frequencies(self) -> bool:
         """Whether the paper's weights are asked for where no table gives them (coherence and consistency)."""
-        return self.weights == "paper" and self.frequencies is None and any(a != RELEVANCE for a in self.aspects)
+        needs_table = any(aspect != RELEVANCE for aspect in self.aspects)
+        return self.weights == "paper" and self.frequencies is None and needs_table
 
     def _find_faults(self, example: Example) -> Iterator[str]:
         text = example.full_text
@@ -244,15 +275,18 @@ class CTRLEval(BaseMetric):
                 yield f"the prefix must begin the text, found {format_value(example.prefix)} and {format_value(text)}"
             elif not text[len(example.prefix) :].strip():
                 yield f"consistency needs text after the prefix, found {format_value(text)}"
-        if RELEVANCE in self.aspects and example.label not in (labels := self._prompts.labels):
-            yield f"the label must be one of {', '.join(labels)}, found {format_value(example.label)}"
+        if RELEVANCE in self.aspects and example.label not in self._prompts.labels:
+            labels = ", ".join(self._prompts.labels)
+            yield f"the label must be one of {labels}, found {format_value(example.label)}"
 
     def _asked(self, aspect: Aspect, examples: Sequence[Example]) -> list[Asked]:
         """The patterns of every text in one aspect, as text and as token ids."""
-        patterns = [self._patterns(aspect, example) for example in examples]
-        gaps = [(p.before, p.target, p.after) for text in patterns for p in text]
-        infills = iter(self.infiller.encode(gaps, closed=aspect == "coherence"))
-        return [[(pattern, next(infills)) for pattern in text] for text in patterns]
+        of_texts = [self._patterns(aspect, example) for example in examples]
+        patterns = list(chain.from_iterable(of_texts))
+        gaps = [(pattern.before, pattern.target, pattern.after) for pattern in patterns]
+        infills = self.infiller.encode(gaps, closed=aspect == "coherence")
+        pairs = zip(patterns, infills, strict=True)
+        return [list(islice(pairs, len(text))) for text in of_texts]
 
     def _patterns(self, aspect: Aspect, example: Example) -> list[Pattern]:
         text = example.full_text
@@ -274,16 +308,18 @@ class CTRLEval(BaseMetric):
         """Raises ExampleError for texts that take more tokens than the model reads."""
         max_length = self.infiller.max_length
         rule = f"the model reads {max_length} tokens at once, but this text takes"
-        of_texts = zip(*asked.values(), strict=True)
-        needed = [max(infill.longest for text in each for _, infill in text) for each in of_texts]
-        faults = [(i, f"{rule} {n}; set truncation to window or warn") for i, n in enumerate(needed) if n > max_length]
+        faults: list[tuple[int, str]] = []
+        for i, patterns_by_aspect in enumerate(zip(*asked.values(), strict=True)):
+            needed = max(infill.longest for _, infill in chain.from_iterable(patterns_by_aspect))
+            if needed > max_length:
+                faults.append((i, f"{rule} {needed}; set truncation to window or warn"))
         if faults:
             raise ExampleError(faults)
 
     def _by_target(self, aspect: Aspect, texts: Sequence[Asked]) -> list[Evaluations]:
         """Coherence and consistency: the log-probability of each target, weighted by how much the target says."""
         family = self.infiller.family
-        found: list[Evaluations] = []
+        evaluations: list[Evaluations] = []
         for text, scores, dropped in zip(texts, *self._score_targets(texts), strict=True):
             isf = np.ones(len(text))
             if self.frequencies is not None:
@@ -295,9 +331,20 @@ class CTRLEval(BaseMetric):
                 remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
             if not isf.any():
                 remarks.append("all weights are zero; its evaluators weigh alike")
-            questions = [{"source": family.show(p.before, p.after), "target": p.target} for p, _ in text]
-            found.append(Evaluations(scores, normalised_isf(isf), questions, dropped, tuple(remarks)))
-        return found
+            questions: list[dict[str, str]] = []
+            for pattern, _ in text:
+                source = family.show(pattern.before, pattern.after)
+                questions.append({"source": source, "target": pattern.target})
+            evaluations.append(
+                Evaluations(
+                    scores=scores,
+                    weights=normalised_isf(isf),
+                    patterns=questions,
+                    dropped=dropped,
+                    remarks=tuple(remarks),
+                )
+            )
+        return evaluations
 
     def _score_targets(self, texts: Sequence[Asked]) -> tuple[list[NDArray[np.float64]], list[int]]:
         """Per text, the log-probabilities of its targets or label words, and how many tokens a pattern lost at most.
@@ -305,25 +352,33 @@ class CTRLEval(BaseMetric):
         The mean or the sum over tokens (Eq. 4, 14-15).
         """
         around = self.truncation == "window"
-        cut = [[infill.cut(self.infiller.max_length, around) for _, infill in text] for text in texts]
-        rows = iter(self.infiller.log_probabilities([infill for text in cut for infill, _ in text], self.token_budget))
+        infills: list[Infill] = []
+        dropped: list[int] = []
+        for text in texts:
+            cut = [infill.cut(self.infiller.max_length, around) for _, infill in text]
+            infills += [infill for infill, _ in cut]
+            dropped.append(max(lost for _, lost in cut))
+        rows = self.infiller.log_probabilities(infills, self.token_budget)
         normalise = np.mean if self.length_norm == "mean" else np.sum
-        scores = [np.array([float(normalise(next(rows), dtype=np.float64)) for _ in text]) for text in cut]
-        return scores, [max(lost for _, lost in text) for text in cut]
+        values = np.array([float(normalise(row, dtype=np.float64)) for row in rows])
+        ends = np.cumsum([len(text) for text in texts])
+        return np.split(values, ends[:-1]), dropped
 
     def _relevance(self, examples: Sequence[Example], texts: Sequence[Asked]) -> list[Evaluations]:
         """Attribute relevance (Eq. 12-17)."""
         prompts = self._prompts
-        found: list[Evaluations] = []
+        evaluations: list[Evaluations] = []
         for example, log_p, dropped in zip(examples, *self._score_targets(texts), strict=True):
             probabilities = np.exp(log_p).reshape(len(prompts.prompts), len(prompts.words))
             label = prompts.labels.index(example.label or "")
-            scores, weights, questions = [], [], []
+            scores: list[float] = []
+            weights: list[float] = []
+            questions: list[dict[str, Any]] = []
             for verbalizer in prompts.verbalizers:
-                at = [prompts.words.index(word) for word in verbalizer]
-                for p, prompt in enumerate(prompts.prompts):
-                    scores.append(relevance_score(probabilities[p, at], label))
-                    weights.append(relevance_weight(probabilities[p, at]))
+                columns = [prompts.words.index(word) for word in verbalizer]
+                for row, prompt in zip(probabilities[:, columns], prompts.prompts, strict=True):
+                    scores.append(relevance_score(row, label))
+                    weights.append(relevance_weight(row))
                     questions.append({"prompt": prompt, "words": list(verbalizer)})
-            found.append(Evaluations(np.array(scores), np.array(weights), questions, dropped))
-        return found
+            evaluations.append(Evaluations(np.array(scores), np.array(weights), questions, dropped))
+        return evaluations

@@ -12,11 +12,23 @@ from core.errors import InputError, fault
 from core.example import Example
 
 NAME = "google/pegasus-large"
-SHAPE = {"model_type": "pegasus", "d_model": 1024, "encoder_layers": 16, "vocab_size": 96103}
+SHAPE = {
+    "model_type": "pegasus",
+    "d_model": 1024,
+    "encoder_layers": 16,
+    "vocab_size": 96103,
+}
 EXAMPLE = Example(
-    "released", text="The book is about NLP. It depicts fancy models.", prefix="The book", label="positive"
+    "released",
+    text="The book is about NLP. It depicts fancy models.",
+    prefix="The book",
+    label="positive",
 )
-VALUES = {"coherence": -4.723990, "consistency": -7.385560, "attribute_relevance": 0.891626}
+VALUES = {
+    "coherence": -4.723990,
+    "consistency": -7.385560,
+    "attribute_relevance": 0.891626,
+}
 TOLERANCE = 1e-3
 
 
@@ -50,19 +62,25 @@ FIGURES = (
 )
 
 
-def is_released(name: str | None, config: Any, dtype: str) -> bool:
+def is_released(
+    name: str | None,
+    config: Any,
+    dtype: str,
+) -> bool:
     """Whether a model of this name should have the published values: it has the published shape, in float32."""
-    return name == NAME and dtype == "float32" and all(getattr(config, key, None) == SHAPE[key] for key in SHAPE)
+    if name != NAME or dtype != "float32":
+        return False
+    return all(getattr(config, key, None) == value for key, value in SHAPE.items())
 
 
-def check_values(found: Mapping[str, float]) -> None:
+def check_values(values: Mapping[str, float]) -> None:
     """Raises InputError, with what to report, for values of `EXAMPLE` that are not the published ones."""
-    used = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers", "tokenizers"))
-    rule = f"the released README's example must have {{}} {{:.6f}}, but here it has {{:.6f}}: report this with {used}"
-    faults = [
-        fault(NAME, 0, rule.format(aspect, VALUES[aspect], value) + " and the files of this model")
-        for aspect, value in found.items()
-        if not abs(value - VALUES[aspect]) <= TOLERANCE
-    ]
+    versions = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers", "tokenizers"))
+    faults: list[str] = []
+    for aspect, value in values.items():
+        published = VALUES[aspect]
+        if not abs(value - published) <= TOLERANCE:
+            rule = f"the released README's example must have {aspect} {published:.6f}, but here it has {value:.6f}"
+            faults.append(fault(NAME, 0, f"{rule}: report this with {versions} and the files of this model"))
     if faults:
         raise InputError(faults)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import SettingError, format_value, printable
+from core.errors import SettingError, format_value, list_first, printable
 from core.example import SHOWN
 from data.columns import RATING, SCORE, Columns, find_absent, name_fields
 from data.numeric import parse_number
@@ -33,31 +33,36 @@ def check_header(columns: Columns, header: list[str], *, needs_text: bool = True
     """The problems of the header of a table of examples, and whether its rows can be read."""
     naming = name_fields(tuple(header), columns)
     problems = [*naming.problems, *find_absent(columns, header)]
-    has_text = bool({"text", "turns"} & {name for _, name in naming.fields}) or not needs_text
+    names = [name for _, name in naming.fields]
+    has_text = "text" in names or "turns" in names or not needs_text
     if not has_text:
         where = "(data.columns.text=NAME names another)"
-        known = f"{', '.join(header[:SHOWN])}{', …' if header[SHOWN:] else ''}"
-        problems.append(f'the header needs a column "text" or "turns" {where}, found {known}')
+        problems.append(f'the header needs a column "text" or "turns" {where}, found {list_first(header, SHOWN)}')
     return problems, has_text
 
 
 def read_cells(
-    record: Mapping[str, Any], columns: Columns, is_table: bool = False, is_typed: bool = False
+    record: Mapping[str, Any],
+    columns: Columns,
+    is_table: bool = False,
+    is_typed: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """A line as values by field, what is passed on, and the problems; those of names only where it is no table's row.
 
     The cells of a table are texts; typed ones (parquet, rows in memory) may be numbers where names are needed.
     """
     naming = name_fields(tuple(record), columns)
-    found, extra = naming.apply(record)
+    values, extra = naming.apply(record)
     problems = [] if is_table else list(naming.problems)  # the header has them
     if is_typed:
-        problems += _read_typed_cells(found)
+        problems += _read_typed_cells(values)
     if is_table:
-        problems += _parse_cells(found)
+        problems += _parse_cells(values)
         extra = {name: cell for name, cell in extra.items() if cell}
-    problems += [*_gather_columns(found, RATING, "ratings"), *_gather_columns(found, SCORE, "scores")]
-    return found, extra, problems + _check_extra(extra)
+    problems += _gather_columns(values, RATING, "ratings")
+    problems += _gather_columns(values, SCORE, "scores")
+    problems += _check_extra(extra)
+    return values, extra, problems
 
 
 def _parse_cells(record: dict[str, Any]) -> list[str]:
@@ -75,8 +80,10 @@ def _parse_cells(record: dict[str, Any]) -> list[str]:
         elif not cell and name != "text":  # an empty text is an empty answer
             del record[name]
         elif name == "references":
-            cells = cell if isinstance(cell, list) else [cell]  # of several columns
-            record[name] = [each for cell in cells for each in _parse_references(cell, problems)]
+            references: list[Any] = []
+            for part in cell if isinstance(cell, list) else [cell]:  # a list is of several columns
+                references += _parse_references(part, problems)
+            record[name] = references
         elif name in ("turns", "ratings"):
             record[name] = _parse_json(cell, problems)
             if name == "turns" and record[name] is cell and UTTERANCE_END in cell:
@@ -113,7 +120,11 @@ def _parse_references(cell: str, problems: list[str]) -> list[Any]:
     return [cell] if listed is None else listed
 
 
-def _gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:
+def _gather_columns(
+    record: dict[str, Any],
+    prefix: str,
+    whole: str,
+) -> list[str]:
     """Moves the values of columns such as `rating:ASPECT` into one object, here `ratings`; returns the problems.
 
     Columns such as `rating:ASPECT:PERSON` become an object from person to rating.
@@ -124,21 +135,27 @@ def _gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str
     plain: dict[str, Any] = {}
     people: dict[str, dict[str, Any]] = {}
     for column in columns:
-        name, value = column.removeprefix(prefix), record.pop(column)
-        aspect, _, person = name.partition(":") if prefix == RATING else (name, "", "")
-        if person:
+        name = column.removeprefix(prefix)
+        value = record.pop(column)
+        aspect, _, person = name.partition(":")
+        if person and prefix == RATING:
             people.setdefault(aspect, {})[person] = value
         elif value is not None or prefix == SCORE:
             plain[name] = value
-    both = [name for name in plain if name in people]
-    problems = [f'"{RATING}{name}" and "{RATING}{name}:PERSON" both give its ratings' for name in both]
     parts = {**plain, **people}
     given = record.get(whole) or {}
     if not isinstance(given, Mapping):
         return []  # a fault of its own
     if parts or given:
         record[whole] = {**parts, **given}
-    return problems + [f'"{whole}" and a column both give {format_value(name)}' for name in parts if name in given]
+    problems: list[str] = []
+    for name in plain:
+        if name in people:
+            problems.append(f'"{RATING}{name}" and "{RATING}{name}:PERSON" both give its ratings')
+    for name in parts:
+        if name in given:
+            problems.append(f'"{whole}" and a column both give {format_value(name)}')
+    return problems
 
 
 def _check_extra(extra: Mapping[str, Any]) -> list[str]:
@@ -165,14 +182,16 @@ def list_items(source: Any, rule: str) -> list[Any]:
     """
     if is_frame(source):
         names = list(map(str, source.columns))
-        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise SettingError(f"a column must occur once, but {format_value(twice[0])} is repeated")
+        repeated = [name for name in names if names.count(name) > 1]
+        if repeated:
+            raise SettingError(f"a column must occur once, but {format_value(repeated[0])} is repeated")
         return source.to_dict(orient="records")
     # a table of another library gives its columns, or their names
     are_columns = isinstance(getattr(source, "columns", None), Iterable)
     no_rows = str | bytes | Mapping | set | frozenset | io.IOBase
     if are_columns or not isinstance(source, Iterable) or isinstance(source, no_rows):
-        raise SettingError(f"{rule}, but got a {type(source).__name__}: {printable(repr(source))[:60]}")
+        shown = printable(repr(source))[:60]
+        raise SettingError(f"{rule}, but got a {type(source).__name__}: {shown}")
     return list(source)
 
 
@@ -201,4 +220,6 @@ def name_of(number: Any) -> Any:
     """A number as a table file has it in a column of names (ids, systems): 3.0 is "3"; any other value as it is."""
     if isinstance(number, float) and number.is_integer():
         number = int(number)
-    return str(number) if isinstance(number, int | float) and not isinstance(number, bool) else number
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return number
+    return str(number)

@@ -16,9 +16,14 @@ def remove_hashtags_and_urls(text: str) -> str:
 
 def clean_examples(examples: Sequence[Example]) -> tuple[Example, ...]:
     """The examples without hashtags and URLs in text, context and references."""
-    clean, found = remove_hashtags_and_urls, list[Example]()
-    for example in examples:
-        context = None if example.context is None else clean(example.context)
-        references = tuple(map(clean, example.references))
-        found.append(replace(example, text=clean(example.text), context=context, references=references))
-    return tuple(found)
+    return tuple(map(_clean_example, examples))
+
+
+def _clean_example(example: Example) -> Example:
+    clean = remove_hashtags_and_urls
+    return replace(
+        example,
+        text=clean(example.text),
+        context=None if example.context is None else clean(example.context),
+        references=tuple(map(clean, example.references)),
+    )

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from core.errors import SettingError, format_value
+from core.errors import SettingError, format_value, list_first
 from core.example import SHOWN, Example
 
 FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
@@ -15,16 +15,22 @@ RATING = "rating:"  # a column of one aspect, as in rating:coherence, or of one 
 RATINGS = "ratings."  # an aspect in the setting `columns`, as in ratings.coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
 OTHER_NAMES = {  # of translations (src, mt, ref) and of data sets of prompts and answers
-    "src": "context", "input": "context",
-    "mt": "text", "prediction": "text", "output": "text",
-    "ref": "references", "reference": "references", "target": "references",
-}  # fmt: skip
+    "src": "context",
+    "input": "context",
+    "mt": "text",
+    "prediction": "text",
+    "output": "text",
+    "ref": "references",
+    "reference": "references",
+    "target": "references",
+}
 USUAL_NAMES = {  # in files of answers; where the file has the field itself, such a column is passed on
     **dict.fromkeys(("response", "actual_output", "hypothesis", "answer", "completion"), "text"),
     **dict.fromkeys(("prompt", "question", "instruction", "source", "user_input"), "context"),
     **dict.fromkeys(("expected_output", "reference_answer", "ground_truth"), "references"),
-    **dict.fromkeys(("model", "generator", "model_id"), "system"), "question_id": "group",
-}  # fmt: skip
+    **dict.fromkeys(("model", "generator", "model_id"), "system"),
+    "question_id": "group",
+}
 OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score writes; data.scored leaves them out
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
@@ -38,14 +44,24 @@ def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
     """The setting `columns` as values that can be hashed; raises SettingError for what names no column."""
     if not isinstance(columns, Mapping):
         raise SettingError(f"data.columns must be by field, as data.columns.text=COLUMN, but is {columns!r}")
-    aspects = {name: keys for name, keys in columns.items() if isinstance(keys, Mapping)}  # data.columns.ratings.fit=q
-    flat = {f"{name}.{key}": each for name, keys in aspects.items() for key, each in keys.items()}
-    named = {name: keys for name, keys in columns.items() if name not in aspects} | flat
-    several = {name: [keys] if isinstance(keys, str | int) else keys for name, keys in named.items()}
-    for name, keys in several.items():
-        if not keys or not isinstance(keys, Sequence) or any(not isinstance(key, str | int) for key in keys):
-            raise SettingError(f"data.columns.{name} must be a column or several, but is {named[name]!r}")
-    return tuple((name, tuple(map(str, keys))) for name, keys in several.items())  # a column may be called 0
+    frozen: list[tuple[str, tuple[str, ...]]] = []
+    for name, given in _flatten(columns).items():
+        keys = [given] if isinstance(given, str | int) else given
+        are_names = isinstance(keys, Sequence) and all(isinstance(key, str | int) for key in keys)
+        if not keys or not are_names:
+            raise SettingError(f"data.columns.{name} must be a column or several, but is {given!r}")
+        frozen.append((name, tuple(map(str, keys))))  # a column may be called 0
+    return tuple(frozen)
+
+
+def _flatten(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns with `ratings: {ASPECT: COLUMN}` as `ratings.ASPECT: COLUMN`, behind the others."""
+    nested = {name: inner for name, inner in columns.items() if isinstance(inner, Mapping)}
+    flat = {name: keys for name, keys in columns.items() if name not in nested}
+    for name, inner in nested.items():
+        for key, keys in inner.items():
+            flat[f"{name}.{key}"] = keys
+    return flat
 
 
 @dataclass(frozen=True)
@@ -61,15 +77,17 @@ class ColumnMapping:
 
     def apply(self, record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of a record, and what is passed on; several columns of references become one list."""
-        found: dict[str, Any] = {}
-        several = [key for key, name in self.fields if name == "references"]
+        values: dict[str, Any] = {}
+        references = [key for key, name in self.fields if name == "references"]
         for key, name in self.fields:
-            if name != "references" or len(several) == 1:
-                found[name] = record[key]
+            if name != "references" or len(references) == 1:
+                values[name] = record[key]
             elif record[key]:
-                values = record[key] if isinstance(record[key], list) else [record[key]]
-                found[name] = [*found.get(name, []), *values]
-        return found, {name: record[key] for key, name in self.extra}
+                cell = record[key]
+                listed = cell if isinstance(cell, list) else [cell]
+                values[name] = [*values.get(name, []), *listed]
+        extra = {name: record[key] for key, name in self.extra}
+        return values, extra
 
 
 @lru_cache(maxsize=1024)
@@ -93,22 +111,35 @@ def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> ColumnMapping:
         for key in names:
             chosen.setdefault(key, []).append(_name_field(name, key, len(names)))
     taken = {_name_field(name, "", 1) for name, _ in columns}
-    found: list[tuple[str, str]] = []
+    fields_given: list[tuple[str, str]] = []
     extra: list[tuple[str, str]] = []
-    own = {OTHER_NAMES.get(key, key) for key in keys}
+    own_fields = {OTHER_NAMES.get(key, key) for key in keys}
     for key in keys:
-        usual = USUAL_NAMES.get(key, key)
-        known = OTHER_NAMES.get(key, key if usual in own else usual)
-        if key not in chosen and known in taken:
+        name = _guess_field(key, own_fields)
+        if key not in chosen and name in taken:
             extra.append((key, f"unread_{key}" if key in FIELDS else key))
             continue
-        for name in chosen.get(key, [known]):
-            is_field = name in PLAIN or name.startswith((RATING, SCORE))
-            (found if is_field else extra).append((key, name))
-    return ColumnMapping(tuple(found), tuple(extra), tuple(_list_problems(found, extra, chosen)))
+        for field in chosen.get(key, [name]):
+            is_field = field in PLAIN or field.startswith((RATING, SCORE))
+            pairs = fields_given if is_field else extra
+            pairs.append((key, field))
+    problems = _list_problems(fields_given, extra, chosen)
+    return ColumnMapping(tuple(fields_given), tuple(extra), tuple(problems))
 
 
-def _name_field(name: str, key: str, columns: int) -> str:
+def _guess_field(key: str, own_fields: Collection[str]) -> str:
+    """The field that a key stands for, else the key; one of `USUAL_NAMES` gives way to a key of the field itself."""
+    if key in OTHER_NAMES:
+        return OTHER_NAMES[key]
+    usual = USUAL_NAMES.get(key, key)
+    return key if usual in own_fields else usual
+
+
+def _name_field(
+    name: str,
+    key: str,
+    columns: int,
+) -> str:
     """The field of a column: with several columns for an aspect, the column is a person."""
     if not name.startswith((RATINGS, RATING)):
         return name
@@ -117,23 +148,28 @@ def _name_field(name: str, key: str, columns: int) -> str:
 
 
 def _list_problems(
-    found: Sequence[tuple[str, str]], extra: Sequence[tuple[str, str]], chosen: Mapping[str, Sequence[str]]
+    fields_given: Sequence[tuple[str, str]],
+    extra: Sequence[tuple[str, str]],
+    chosen: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
     giving: dict[str, list[str]] = {}
-    for key, name in found:
+    for key, name in fields_given:
         giving.setdefault(name, []).append(key)
     for name, keys in giving.items():
-        if len(keys) > 1 and not (name == "references" and all(key in chosen for key in keys)):
-            both = f"{' and '.join(map(format_value, keys))} both give the {name}"
-            several = f"{RATINGS}ASPECT={','.join(keys)} reads several people"
-            yield f"{both}: data.columns.{several if name == 'ratings' else f'{name}={keys[0]} chooses one'}"
+        are_references = name == "references" and all(key in chosen for key in keys)
+        if len(keys) > 1 and not are_references:
+            rule = f"{' and '.join(map(format_value, keys))} both give the {name}"
+            if name == "ratings":
+                yield f"{rule}: data.columns.{RATINGS}ASPECT={','.join(keys)} reads several people"
+            else:
+                yield f"{rule}: data.columns.{name}={keys[0]} chooses one"
     counts = Counter(name for _, name in extra)
     for key, name in extra:
         if name == "scores":
             yield f"{format_value(name)} is a key of the output of scores: data.columns.my_{name}={key} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
-        alike = next((each for each in _find_similar(name) if each not in giving), "")
+        alike = next((field for field in _find_similar(name) if field not in giving), "")
         if alike and name not in chosen.get(key, ()):
             hint = f"(did you mean {format_value(alike)}?)"
             yield f"{format_value(key)} is no field {hint}: data.columns.{key}={key} passes it on"
@@ -154,7 +190,8 @@ def add_nested(record: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]
     'Hi'
     """
     paths = [key for _, keys in columns for key in keys if "." in key and key not in record]
-    nested = {path: value for path in paths if (value := _reach(record, path)) is not None}
+    reached = {path: _reach(record, path) for path in paths}
+    nested = {path: value for path, value in reached.items() if value is not None}
     if any(key in nested for _, key in list_ratings(columns)):
         record = {key: value for key, value in record.items() if key != "scores"}
     return {**record, **nested}
@@ -169,20 +206,24 @@ def list_ratings(columns: Columns) -> list[tuple[str, str]]:
 def _reach(value: Any, path: str) -> Any:
     for part in path.split("."):
         if isinstance(value, list) and part.isdecimal():
-            value = value[int(part)] if int(part) < len(value) else None
+            index = int(part)
+            value = value[index] if index < len(value) else None
+        elif isinstance(value, Mapping):
+            value = value.get(part)
         else:
-            value = value.get(part) if isinstance(value, Mapping) else None
+            return None
     return value
 
 
 def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
     """The problem of each column that `columns` names and that is not among the keys of a file."""
-    known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}"
-    absent = [(format_value(key), name) for name, names in columns for key in names if key not in keys]
-    return [f"columns needs the column {key} for {name}, found only {known}" for key, name in absent]
+    known = list_first(keys, SHOWN)
+    absent = [(key, name) for name, names in columns for key in names if key not in keys]
+    return [f"columns needs the column {format_value(key)} for {name}, found only {known}" for key, name in absent]
 
 
 def count_columns(keys: Collection[object]) -> list[str]:
     """The problem of more columns than MOST_COLUMNS."""
-    rule = f"a file must have at most {MOST_COLUMNS:,} columns or keys of its lines"
-    return [f"{rule}, found {len(keys):,}"] if len(keys) > MOST_COLUMNS else []
+    if len(keys) <= MOST_COLUMNS:
+        return []
+    return [f"a file must have at most {MOST_COLUMNS:,} columns or keys of its lines, found {len(keys):,}"]

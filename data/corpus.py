@@ -49,27 +49,36 @@ class Corpus:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of all texts in alphabetical order."""
-        rated = [example for each in self.rated for example in each.examples]
+        rated = [example for rated_set in self.rated for example in rated_set.examples]
         labels = {example.label for example in (*self.train, *self.held_out, *rated)}
         return tuple(sorted(label for label in labels if label is not None))
 
 
 def score_published(
-    name: str, examples: Sequence[Example], published: Mapping[str, Mapping[str, float]]
+    name: str,
+    examples: Sequence[Example],
+    published: Mapping[str, Mapping[str, float]],
 ) -> dict[str, Scores]:
     """The scores published beside the set `name`, from `published[metric][id]`; one that is lacking is NaN."""
-    found: dict[str, Scores] = {}
+    scores: dict[str, Scores] = {}
     for metric, by_id in published.items():
         values = np.array([by_id.get(example.id, math.nan) for example in examples])
         reasons = ["no published score" if missing else None for missing in np.isnan(values)]
-        found[metric] = Scores({"published": values}, f"{metric}|published beside {name}", reasons)
-    return found
+        signature = f"{metric}|published beside {name}"
+        scores[metric] = Scores({"published": values}, signature, reasons)
+    return scores
 
 
 def join_rated(corpora: Mapping[str, Corpus]) -> Corpus:
     """The rated sets of several corpora, in their order, as one corpus without other texts."""
-    rated = tuple(each for corpus in corpora.values() for each in corpus.rated)
-    return Corpus("+".join(each.name for each in rated), (), (), rated, any(each.synthetic for each in rated))
+    rated = tuple(rated_set for corpus in corpora.values() for rated_set in corpus.rated)
+    return Corpus(
+        name="+".join(rated_set.name for rated_set in rated),
+        train=(),
+        held_out=(),
+        rated=rated,
+        synthetic=any(rated_set.synthetic for rated_set in rated),
+    )
 
 
 def fold_text(text: str) -> str:
@@ -77,17 +86,27 @@ def fold_text(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iterable[Hashable]) -> None:
+def refuse_shared(
+    rule: str,
+    named: Iterable[tuple[str, Hashable]],
+    others: Iterable[Hashable],
+) -> None:
     """Raises SettingError where a content of `named` (name, content) is among the others.
 
     `rule` is the message, with {} for at most five names.
     """
     known = set(others)
-    if both := [name for name, content in named if content in known]:
-        raise SettingError(rule.format(", ".join(both[:5])))
+    shared = [name for name, content in named if content in known]
+    if shared:
+        raise SettingError(rule.format(", ".join(shared[:5])))
 
 
-def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) -> Parts:
+def split_by(
+    examples: Sequence[Example],
+    key: Key,
+    held_out: int,
+    seed: int,
+) -> Parts:
     """The training and the held-out part; the `held_out` keys with the smallest hashes of seed and key are held out.
 
     Examples with the same key (a text, turns, a context, an input) are on the same side, for any order of the examples.
@@ -100,14 +119,20 @@ def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) ->
     def place(value: Content) -> bytes:
         return hashlib.sha256(json.dumps([seed, value]).encode()).digest()
 
-    chosen = set(sorted({key(example) for example in examples}, key=place)[:held_out])
-    return (
-        tuple(example for example in examples if key(example) not in chosen),
-        tuple(example for example in examples if key(example) in chosen),
-    )
+    keys = {key(example) for example in examples}
+    chosen = set(sorted(keys, key=place)[:held_out])
+    train_part = tuple(example for example in examples if key(example) not in chosen)
+    held_out_part = tuple(example for example in examples if key(example) in chosen)
+    return train_part, held_out_part
 
 
-def split_share(examples: Sequence[Example], key: Key, fraction: float, seed: int) -> Parts:
+def split_share(
+    examples: Sequence[Example],
+    key: Key,
+    fraction: float,
+    seed: int,
+) -> Parts:
     """Like `split_by`, with a fraction (in [0, 1)) of all different keys held out, rounded up."""
     check(Share, held_out_fraction=fraction)
-    return split_by(examples, key, math.ceil(fraction * len({key(example) for example in examples})), seed)
+    keys = {key(example) for example in examples}
+    return split_by(examples, key, math.ceil(fraction * len(keys)), seed)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from core.example import Example
-from data.sentences import split_at_marks
+from data.sentences import split_sentences
 from data.words import BLEU_SAFE
 
 T = TypeVar("T")
@@ -32,32 +32,55 @@ CONTRACTIONS = {
 }
 
 
-def choose_share(items: Sequence[T], share: float, rng: random.Random, at_least: int = 1) -> list[T]:
+def choose_share(
+    items: Sequence[T],
+    share: float,
+    rng: random.Random,
+    at_least: int = 1,
+) -> list[T]:
     """A random share of the items, but `at_least` items if the share is smaller (or all, if there are fewer)."""
-    return rng.sample(list(items), min(len(items), max(at_least, round(share * len(items)))))
+    wanted = max(at_least, round(share * len(items)))
+    return rng.sample(list(items), min(len(items), wanted))
 
 
-def permute(units: Units, places: Sequence[int], rng: random.Random) -> Units:
+def permute(
+    units: Units,
+    places: Sequence[int],
+    rng: random.Random,
+) -> Units:
     """The units with those at `places` in a random order, which may be the same one."""
     moved = list(units)
-    for place, source in zip(places, rng.sample(places, len(places)), strict=True):
+    sources = rng.sample(places, len(places))
+    for place, source in zip(places, sources, strict=True):
         moved[place] = units[source]
     return tuple(moved)
 
 
-def permute_anew(units: Units, places: Sequence[int], rng: random.Random) -> Units:
+def permute_anew(
+    units: Units,
+    places: Sequence[int],
+    rng: random.Random,
+) -> Units:
     """The units with those at `places`, of which two differ, in a random other order."""
     while (moved := permute(units, places, rng)) == units:
         pass
     return moved
 
 
-def replace_unit(units: Units, i: int, unit: str) -> Units:
+def replace_unit(
+    units: Units,
+    i: int,
+    unit: str,
+) -> Units:
     """The units with another one at place `i`."""
     return (*units[:i], unit, *units[i + 1 :])
 
 
-def replace_ending(units: Units, start: int, other: Units) -> Units:
+def replace_ending(
+    units: Units,
+    start: int,
+    other: Units,
+) -> Units:
     """The units before `start`, then the last units of `other`, as many as are replaced if it has so many."""
     return units[:start] + other[start - len(units) :]
 
@@ -74,12 +97,20 @@ def replace_places(units: Units, replacements: Iterable[tuple[Place, str]]) -> U
     ('oh no',)
     """
     changed = list(units)
-    for (i, match), new in sorted(replacements, key=lambda each: -each[0][1].start()):  # from the end: places stay true
-        changed[i] = changed[i][: match.start()] + new + changed[i][match.end() :]
+    in_order = sorted(replacements, key=lambda replacement: -replacement[0][1].start())
+    for (i, match), new in in_order:  # from the end, so that the other places stay true
+        before = changed[i][: match.start()]
+        after = changed[i][match.end() :]
+        changed[i] = before + new + after
     return tuple(changed)
 
 
-def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def reorder(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Exchanges a share of the units among themselves."""
     if len(set(units)) < 2:
         return units
@@ -90,25 +121,50 @@ def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> 
     return permute_anew(units, places, rng)
 
 
-def retrieve(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def retrieve(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Replaces the last units by units of another example."""
-    return replace_ending(units, len(units) - len(choose_share(units, strength, rng)), other)
+    replaced = len(choose_share(units, strength, rng))
+    return replace_ending(units, len(units) - replaced, other)
 
 
-def drop(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def drop(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Removes a share of the units, but keeps one, or two of more than two, so that a dialogue remains one."""
     kept = 2 if len(units) > 2 else 1
-    gone = set(choose_share(range(len(units)), strength, rng)[: max(0, len(units) - kept)])
-    return tuple(unit for i, unit in enumerate(units) if i not in gone)
+    chosen = choose_share(range(len(units)), strength, rng)
+    dropped = set(chosen[: max(0, len(units) - kept)])
+    return tuple(unit for i, unit in enumerate(units) if i not in dropped)
 
 
-def repeat(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def repeat(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Repeats a share of the units."""
     twice = set(choose_share(range(len(units)), strength, rng))
-    return tuple(unit for i, unit in enumerate(units) for _ in range(2 if i in twice else 1))
+    repeated: list[str] = []
+    for i, unit in enumerate(units):
+        repeated += [unit, unit] if i in twice else [unit]
+    return tuple(repeated)
 
 
-def negate(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def negate(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Adds "not" after a share of the auxiliary verbs.
 
     >>> negate(("He is here.", "She was not."), (), 1.0, random.Random(0))
@@ -118,31 +174,52 @@ def negate(units: Units, other: Units, strength: float, rng: random.Random) -> U
     return replace_places(units, [(place, f"{place[1][0]} not") for place in chosen])
 
 
-def swap_entities(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def swap_entities(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Replaces a share of the names and numbers by names and numbers of another example.
 
     >>> swap_entities(("I met Ann in 1999.",), ("I saw Bob.",), 1.0, random.Random(0))
     ('I met Bob in Bob.',)
     """
-    theirs = [match[0] for _, match in find_places(ENTITY, other)]
-    if not theirs:
+    foreign = [match[0] for _, match in find_places(ENTITY, other)]
+    if not foreign:
         return units
     chosen = choose_share(find_places(ENTITY, units), strength, rng)
     in_order = sorted(chosen, key=lambda place: (place[0], place[1].start()))
-    return replace_places(units, [(place, rng.choice(theirs)) for place in in_order])
+    return replace_places(units, [(place, rng.choice(foreign)) for place in in_order])
 
 
-def insert_foreign(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def insert_foreign(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Inserts units of another example after a share of the units."""
     behind = set(choose_share(range(len(units)), strength, rng))
-    return tuple(u for i, unit in enumerate(units) for u in ((unit, rng.choice(other)) if i in behind else (unit,)))
+    longer: list[str] = []
+    for i, unit in enumerate(units):
+        longer.append(unit)
+        if i in behind:
+            longer.append(rng.choice(other))
+    return tuple(longer)
 
 
-def swap_speakers(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
+def swap_speakers(
+    units: Units,
+    other: Units,
+    strength: float,
+    rng: random.Random,
+) -> Units:
     """Exchanges a share of the turns with the next turn, so that each is said by the other speaker."""
     swapped = list(units)
     for i in choose_share(range(0, len(units) - 1, 2), strength, rng):
-        swapped[i : i + 2] = swapped[i + 1], swapped[i]
+        swapped[i] = units[i + 1]
+        swapped[i + 1] = units[i]
     return tuple(swapped)
 
 
@@ -175,10 +252,16 @@ EDITS: Mapping[str, Callable[[str], str]] = {
 
 def split_units(example: Example) -> Units:
     """The turns of a dialogue, or the sentences of a text."""
-    return example.turns or tuple(split_at_marks(example.text))
+    return example.turns or tuple(split_sentences(example.text))
 
 
-def damage_example(example: Example, other: Example, name: str, strength: float, seed: int) -> Example:
+def damage_example(
+    example: Example,
+    other: Example,
+    name: str,
+    strength: float,
+    seed: int,
+) -> Example:
     """The example with the damage `name` of `DAMAGES`; itself if it cannot be damaged like this.
 
     The sentences that hold its prefix stay, because they were given and not generated. Foreign units come from `other`.
@@ -192,10 +275,13 @@ def damage_example(example: Example, other: Example, name: str, strength: float,
     if given == len(units):
         return example
     rng = random.Random(f"{seed} {name} {example.id}")
-    damaged = units[:given] + DAMAGES[name](units[given:], split_units(other), strength, rng)
+    damage = DAMAGES[name]
+    damaged = units[:given] + damage(units[given:], split_units(other), strength, rng)
     if damaged == units:
         return example
-    return replace(example, turns=damaged) if example.turns else replace(example, text=" ".join(damaged))
+    if example.turns:
+        return replace(example, turns=damaged)
+    return replace(example, text=" ".join(damaged))
 
 
 def count_given(example: Example, units: Units) -> int:
@@ -209,7 +295,10 @@ def count_given(example: Example, units: Units) -> int:
     prefix = example.prefix or ""
     if not example.text.startswith(prefix):
         return 0
-    return next(k for k in range(len(units) + 1) if len(" ".join(units[:k])) >= len(prefix) or k == len(units))
+    for count in range(len(units)):
+        if len(" ".join(units[:count])) >= len(prefix):
+            return count
+    return len(units)
 
 
 def edit_example(example: Example, name: str) -> Example:
@@ -219,8 +308,16 @@ def edit_example(example: Example, name: str) -> Example:
     """
     edit = EDITS[name]
     prefix = None if example.prefix is None else edit(example.prefix)
-    text, turns = edit(example.text), tuple(map(edit, example.turns))
-    return replace(example, text=text, turns=turns, prefix=prefix) if text.strip() or turns else example
+    text = edit(example.text)
+    turns = tuple(map(edit, example.turns))
+    if not text.strip() and not turns:
+        return example
+    return replace(
+        example,
+        text=text,
+        turns=turns,
+        prefix=prefix,
+    )
 
 
 def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
@@ -232,8 +329,11 @@ def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]
     >>> apply_reorder([Example("a", text="no, yes!")], seed=0)[0].text
     'yes, no!'
     """
-    rngs = [random.Random(f"{seed} {example.id}") for example in examples]
-    return tuple(replace(each, text=_shuffle(each.text, rng)) for each, rng in zip(examples, rngs, strict=True))
+    shuffled: list[Example] = []
+    for example in examples:
+        rng = random.Random(f"{seed} {example.id}")
+        shuffled.append(replace(example, text=_shuffle(example.text, rng)))
+    return tuple(shuffled)
 
 
 def apply_retrieve(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
@@ -241,21 +341,24 @@ def apply_retrieve(examples: Sequence[Example], seed: int) -> tuple[Example, ...
 
     Raises ValueError for an example without context.
     """
-    found: list[Example] = []
+    retrieved: list[Example] = []
     for example in examples:
         if not example.context or not example.context.strip():
             raise ValueError(f"Retrieve needs a context, but {example.id!r} has none")
-        sentence = random.Random(f"{seed} {example.id}").choice(split_at_marks(example.context))
-        found.append(replace(example, text=sentence))
-    return tuple(found)
+        rng = random.Random(f"{seed} {example.id}")
+        sentence = rng.choice(split_sentences(example.context))
+        retrieved.append(replace(example, text=sentence))
+    return tuple(retrieved)
 
 
 def _shuffle(text: str, rng: random.Random) -> str:
-    places = [place for place in find_places(BLEU_SAFE, (text,)) if any(map(str.isalnum, place[1][0]))]
+    matches = find_places(BLEU_SAFE, (text,))
+    places = [(i, match) for i, match in matches if any(map(str.isalnum, match[0]))]
     words = tuple(match[0] for _, match in places)
     if len(set(words)) < 2:
         return text
     half = max(2, len(words) // 2)
     while (moved := permute(words, rng.sample(range(len(words)), half), rng)) == words:
         pass
-    return replace_places((text,), zip(places, moved, strict=True))[0]
+    (shuffled,) = replace_places((text,), zip(places, moved, strict=True))
+    return shuffled

@@ -1,6 +1,5 @@
 """Documents: in how many of them a word or token occurs, and IDF from these counts."""
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,16 +28,19 @@ class DocumentFrequencies:
     def idf(self, word: str) -> float:
         """max(log((M + 1) / (df + 1)), 0.1): above 0 for any word, so that it can be a divisor or a weight.
 
-        >>> found = DocumentFrequencies(4, {"the": 4, "cat": 1}, "")
-        >>> found.idf("the"), round(found.idf("cat"), 5)  # ln(5 / 2)
+        >>> frequencies = DocumentFrequencies(4, {"the": 4, "cat": 1}, "")
+        >>> frequencies.idf("the"), round(frequencies.idf("cat"), 5)  # ln(5 / 2)
         (0.1, 0.91629)
         """
-        return max(math.log((self.documents + 1) / (self.containing.get(word, 0) + 1)), IDF_FLOOR)
+        containing = self.containing.get(word, 0)
+        return max(math.log((self.documents + 1) / (containing + 1)), IDF_FLOOR)
 
 
 def count_documents(documents: Sequence[str], split: Callable[[str], Collection[str]]) -> DocumentFrequencies:
     """Counts the documents that contain each of the words that `split` finds in them."""
-    counts = Counter(itertools.chain.from_iterable(sorted(set(split(document))) for document in documents))
+    counts: Counter[str] = Counter()
+    for document in documents:
+        counts.update(sorted(set(split(document))))
     return DocumentFrequencies(len(documents), dict(counts), fingerprint(sorted(documents)))
 
 
@@ -50,6 +52,8 @@ def read_documents(path: Path | str) -> list[str]:
     """
     path = Path(path)
     if path.suffix != ".txt":
-        examples = (example for _, example in iterate_examples(path))
-        return sorted({text for example in examples for text in references_of(example) or [example.full_text]})
+        texts: set[str] = set()
+        for _, example in iterate_examples(path):
+            texts.update(references_of(example) or [example.full_text])
+        return sorted(texts)
     return read_texts(path)

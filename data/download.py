@@ -62,7 +62,7 @@ class PublicFile:
 
 
 DESCRIBED = tomllib.loads(Path(__file__).with_name("public_files.toml").read_text("utf-8"))
-PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **each) for name, each in DESCRIBED.items()}
+PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **described) for name, described in DESCRIBED.items()}
 
 
 def join_licences(names: Iterable[str]) -> str:
@@ -107,17 +107,26 @@ def _make(path: Path, file: PublicFile | None) -> bool:
     return True
 
 
-def require_file(root: Path | str, name: str, download: bool = False) -> Path:
+def require_file(
+    root: Path | str,
+    name: str,
+    download: bool = False,
+) -> Path:
     """The path of a file in PUBLIC_FILES, fetched if `download` is true; raises InputError with instructions."""
-    if (found := find_file(root, name)) is not None:
-        return found
+    file = find_file(root, name)
+    if file is not None:
+        return file
     file = PUBLIC_FILES[name]
     if download and file.is_fetchable:
         return fetch(file, root)
     raise InputError([fault(Path(root) / name, 0, f"no such file. {explain_download(file, root)}")])
 
 
-def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) -> Path:
+def fetch(
+    file: PublicFile,
+    root: Path | str,
+    timeout: float = TIMEOUT_SECONDS,
+) -> Path:
     """The file under `root`, downloaded from its address; it gets its name only if its checksum is right.
 
     Raises InputError for an unreachable server, an error such as 404, an interrupted transfer, a file of more than
@@ -138,7 +147,11 @@ def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) 
     return target
 
 
-def _download(url: str, path: Path, timeout: float) -> None:
+def _download(
+    url: str,
+    path: Path,
+    timeout: float,
+) -> None:
     """Writes what an address answers to a file, but not more than MOST_BYTES, whatever it says about its length."""
     import requests
 

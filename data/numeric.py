@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-YES, NO = ("yes", "pass", "passed", "true"), ("no", "fail", "failed", "false")
-WORDS = {name: number for names, number in ((YES, 1.0), (NO, 0.0)) for name in names}
+YES = ("yes", "pass", "passed", "true")
+NO = ("no", "fail", "failed", "false")
+WORDS = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,(?:\d{1,2}|\d{4,})\s*")
 GAPS = ("nan", "null", "n/a", "na", "-")  # that say that a number is missing
 
@@ -32,7 +33,9 @@ def parse_number(cell: str) -> float | str:
 def parse_finite(text: str) -> float | None:
     """The finite number that a text is, None for any other text."""
     number = parse_number(text)
-    return number if isinstance(number, float) and math.isfinite(number) else None
+    if isinstance(number, float) and math.isfinite(number):
+        return number
+    return None
 
 
 def to_number(value: object) -> float | None:
@@ -44,7 +47,9 @@ def to_number(value: object) -> float | None:
     if isinstance(value, str):
         word = value.strip().lower()
         return WORDS.get(word, parse_finite(word))
-    return float(value) if isinstance(value, bool | int | float) and math.isfinite(value) else None
+    if isinstance(value, bool | int | float) and math.isfinite(value):
+        return float(value)
+    return None
 
 
 def number_columns(rows: Sequence[Mapping[str, Any]], apart: Iterable[str]) -> list[str]:
@@ -53,13 +58,18 @@ def number_columns(rows: Sequence[Mapping[str, Any]], apart: Iterable[str]) -> l
     >>> number_columns([{"a": "0.5", "b": 1, "c": ""}, {"a": "nan", "b": "yes", "c": None}], ())
     ['a']
     """
-    leaves, found = frozenset(apart), dict[str, bool]()
+    left_out = frozenset(apart)
+    are_numbers: dict[str, bool] = {}
     for row in rows:
-        for name in row.keys() - leaves:
-            if not is_missing(cell := row[name]):
-                is_word = isinstance(cell, str) and cell.strip().lower() in WORDS
-                found[name] = found.get(name, True) and not is_word and to_number(cell) is not None
-    return [name for name in dict.fromkeys(name for row in rows for name in row) if found.get(name)]
+        for name in row.keys() - left_out:
+            cell = row[name]
+            if is_missing(cell):
+                continue
+            is_word = isinstance(cell, str) and cell.strip().lower() in WORDS
+            is_number = not is_word and to_number(cell) is not None
+            are_numbers[name] = are_numbers.get(name, True) and is_number
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [name for name in names if are_numbers.get(name)]
 
 
 def is_missing(value: object) -> bool:

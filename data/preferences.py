@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from core.errors import InputError, check_names, fault, format_value, read_all, suggest_similar
+from core.errors import InputError, check_names, fault, format_value, list_first, read_all, suggest_similar
 from core.example import SHOWN
 from core.settings import NonNegative
 from data.cells import name_of
 from data.columns import Columns, add_nested, find_absent, name_fields
-from data.files import TYPED, InputFile, Source, read_objects
-from data.formats.found import BY_MODEL, UNSAID
+from data.formats.tool_file import BY_MODEL, UNSAID, ToolFile
+from data.input_file import TYPED, FileLike, InputFile, read_objects
 from data.numeric import parse_finite, parse_number, to_number
 from data.rater_rows import USUAL_RATERS
 from data.records import Name, Record, Text, check_records, require_none
@@ -25,16 +25,35 @@ from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import DELIMITERS
 from meta_eval.preferences import Preferences
 
-A, B = ("a", "model_a", "model_1", "left", "first"), ("b", "model_b", "model_2", "right", "second")
+A = ("a", "model_a", "model_1", "left", "first")
+B = ("b", "model_b", "model_2", "right", "second")
 TIES = ("tie", "draw", "both", "both_bad", "bothbad", "tie (bothbad)", "tie (both bad)")
-WINS = {name: outcome for names, outcome in ((A, 1.0), (B, 0.0), (TIES, 0.5)) for name in names}  # in any case
-USUAL = {"model_a": "system_a", "model_b": "system_b", "model_1": "system_a", "model_2": "system_b"}
-USUAL |= {"question_id": "group", **dict.fromkeys(USUAL_RATERS, "rater")}
-ONE_HOT = {"winner_model_a": "a", "winner_model_b": "b", "winner_tie": "tie"}  # a column for each winner
+WINS = {
+    **dict.fromkeys(A, 1.0),
+    **dict.fromkeys(B, 0.0),
+    **dict.fromkeys(TIES, 0.5),
+}  # in any case
+USUAL = {
+    "model_a": "system_a",
+    "model_b": "system_b",
+    "model_1": "system_a",
+    "model_2": "system_b",
+    "question_id": "group",
+    **dict.fromkeys(USUAL_RATERS, "rater"),
+}
+ONE_HOT = {
+    "winner_model_a": "a",
+    "winner_model_b": "b",
+    "winner_tie": "tie",
+}  # a column for each winner
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 
 
-Length = Annotated[NonNegative, BeforeValidator(lambda cell: parse_number(cell) if isinstance(cell, str) else cell)]
+def _parse_cell(cell: object) -> object:
+    return parse_number(cell) if isinstance(cell, str) else cell
+
+
+Length = Annotated[NonNegative, BeforeValidator(_parse_cell)]
 
 
 def _check_winner(value: object) -> object:
@@ -62,7 +81,8 @@ class PreferenceRecord(Record):
     @property
     def winners(self) -> list[str | float]:
         """The winners that the line names: by people and by judges."""
-        return [each for each in (self.winner, *self.judges.values()) if each is not None]
+        winners = (self.winner, *self.judges.values())
+        return [winner for winner in winners if winner is not None]
 
     def by_name(self, winner: str | float) -> float | None:
         """1 if the winner is the name of system a, 0 for system b, else None."""
@@ -74,8 +94,13 @@ FIELDS = tuple(PreferenceRecord.model_fields)
 
 def read_side(winner: str | float) -> float | None:
     """1 where the winner is a side such as a or left, 0 for b, .5 for a tie, or a number from 0 to 1; else None."""
-    found = WINS.get(winner.lower(), parse_finite(winner)) if isinstance(winner, str) else winner
-    return found if found is not None and 0 <= found <= 1 else None
+    outcome = _read_word(winner) if isinstance(winner, str) else winner
+    is_outcome = outcome is not None and 0 <= outcome <= 1
+    return outcome if is_outcome else None
+
+
+def _read_word(winner: str) -> float | None:
+    return WINS.get(winner.lower(), parse_finite(winner))
 
 
 @dataclass(frozen=True)
@@ -105,12 +130,13 @@ class WinnerReader:
         """1 for a, 0 for b, .5 for a tie, between them how surely a; None for a winner that is unknown or missing."""
         if winner is None:
             return None
-        readings = [record.by_name(winner), read_side(winner)]
-        known = [each for each in (reversed(readings) if self.sides_first else readings) if each is not None]
-        return known[0] if known else None
+        name = record.by_name(winner)
+        side = read_side(winner)
+        first, second = (side, name) if self.sides_first else (name, side)
+        return second if first is None else first
 
 
-def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | None = None) -> Preferences:
+def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] | None = None) -> Preferences:
     """The judgements of a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, or of another tool.
 
     A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
@@ -124,96 +150,140 @@ def read_preferences(path: Source, columns: Mapping[str, str | Sequence[str]] | 
     """
     file = InputFile.of(path, columns=columns)
     faults: list[str] = []
-    if file.found is None:
-        names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
-        check_names(names, FIELDS, "data.columns of judgements")
-    else:
-        if not file.found.pairs:
-            raise InputError([fault(file.path, 0, f"judgements of two systems are needed, found {file.found}")])
-        given = check_preferences(file.path, file.found.pairs, faults)
-        return replace(given, by_model=None if file.found.tool in UNSAID else file.found.tool in BY_MODEL)
+    if file.tool_file is not None:
+        return _read_tool_file(file.path, file.tool_file)
+    names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
+    check_names(names, FIELDS, "data.columns of judgements")
     rows = read_objects(file, faults)
     if file.form in DELIMITERS:
-        rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in rows)
+        rows = ((line, _drop_empty(row)) for line, row in rows)
     elif file.form in TYPED:
-        rows = ((line, {name: name_of(cell) for name, cell in row.items()}) for line, row in rows)
-    given = check_preferences(file.path, rows, faults, file.columns)
-    return replace(given, notes=(*given.notes, *_note_repeated(given)))
+        rows = ((line, _name_numbers(row)) for line, row in rows)
+    preferences = check_preferences(file.path, rows, faults, file.columns)
+    return replace(preferences, notes=(*preferences.notes, *_note_repeated(preferences)))
 
 
-def _note_repeated(given: Preferences) -> list[str]:
+def _read_tool_file(path: Path, tool_file: ToolFile) -> Preferences:
+    """The judgements in a file of another tool, with who made them."""
+    if not tool_file.pairs:
+        raise InputError([fault(path, 0, f"judgements of two systems are needed, found {tool_file}")])
+    preferences = check_preferences(path, tool_file.pairs, [])
+    by_model = None if tool_file.tool in UNSAID else tool_file.tool in BY_MODEL
+    return replace(preferences, by_model=by_model)
+
+
+def _drop_empty(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: cell for name, cell in row.items() if cell}
+
+
+def _name_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: name_of(cell) for name, cell in row.items()}
+
+
+def _note_repeated(preferences: Preferences) -> list[str]:
     """A sentence where a pair of outputs was judged several times."""
-    if len(given.units) == len(given):
+    rows = len(preferences)
+    pairs = len(preferences.units)
+    if pairs == rows:
         return []
-    people = len({*given.raters} - {None})
+    people = len(set(preferences.raters) - {None})
     by = f"by {people} raters" if people else "by raters that no column names: columns.rater=COLUMN"
-    return [f"{given.name}: {len(given)} rows, {len(given.units)} pairs of outputs, {by}"]
+    return [f"{preferences.name}: {rows} rows, {pairs} pairs of outputs, {by}"]
 
 
 def check_preferences(
-    path: Path, rows: Iterable[tuple[int, Mapping[str, Any]]], faults: list[str], columns: Columns = ()
+    path: Path,
+    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    faults: list[str],
+    columns: Columns = (),
 ) -> Preferences:
     """The judgements of numbered rows; raises InputError for `faults` and all that are found here."""
     seen: dict[str, None] = {}
     renamed = _rename_rows(rows, columns, seen)
-    first = [*islice(renamed, 1)]
+    first = list(islice(renamed, 1))
     _check_first(path, [row for _, row in first], list(seen))
     located = check_records(path, chain(first, renamed), PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
-    winner = dict(columns).get("winner", ("",))[0]
-    if winner in ONE_HOT and ONE_HOT.keys() <= seen.keys():
-        rule = f"{winner} is one of three columns, which are read without a setting"
-        faults.append(fault(path, 0, f"{rule}: leave data.columns.winner out"))
+    faults += _check_one_hot(path, columns, seen)
     reader = WinnerReader.of(record for _, record in located)
-    found: list[tuple[str, PreferenceRecord, float]] = []
+    records: list[PreferenceRecord] = []
     without = 0
     for line, record in located:
-        name = record.group or record.id
         problems = list(_find_problems(record, reader))
         faults += [fault(path, line, problem) for problem in problems]
         if record.winner is None and not record.judges:
             without += 1
         elif not problems:
-            outcome = reader.read(record, record.winner)
-            found.append((str(name), record, math.nan if outcome is None else outcome))
-    if not found and not faults:
+            records.append(record)
+    if not records and not faults:
         what = f"found none in {without} rows" if without else "but has only a header"
         faults.append(fault(path, 0, f"the file needs at least one judgement, {what}"))
     require_none((), faults)
-    records = [record for _, record, _ in found]
-    judges = dict.fromkeys(name for record in records for name in record.judges)
-    lengths = [
-        _numbers([record.length_a for record in records]),
-        _numbers([record.length_b for record in records]),
-    ]
-    rest = f"{path.name}: {without} row{'s'[: without != 1]} without a winner left out"
+    preferences = _join_records(path.name, records, reader)
+    if not without:
+        return preferences
+    left_out = "1 row" if without == 1 else f"{without} rows"
+    return replace(preferences, notes=(f"{path.name}: {left_out} without a winner left out",))
+
+
+def _check_one_hot(
+    path: Path,
+    columns: Columns,
+    seen: Mapping[str, None],
+) -> list[str]:
+    """A fault where one of the columns of `ONE_HOT` is named as the winner, though the file has them all."""
+    winner = dict(columns).get("winner", ("",))[0]
+    if winner not in ONE_HOT or not ONE_HOT.keys() <= seen.keys():
+        return []
+    rule = f"{winner} is one of three columns, which are read without a setting"
+    return [fault(path, 0, f"{rule}: leave data.columns.winner out")]
+
+
+def _join_records(
+    name: str,
+    records: Sequence[PreferenceRecord],
+    reader: WinnerReader,
+) -> Preferences:
+    """The judgements of records that are all in order."""
+    judges = dict.fromkeys(judge for record in records for judge in record.judges)
+    lengths_a = _numbers(record.length_a for record in records)
+    lengths_b = _numbers(record.length_b for record in records)
+    lengths = np.stack([lengths_a, lengths_b], axis=1)
     return Preferences(
-        name=path.name,
-        inputs=tuple(name for name, _, _ in found),
-        systems_a=tuple(record.system_a for _, record, _ in found),
-        systems_b=tuple(record.system_b for _, record, _ in found),
-        outcomes=np.array([outcome for _, _, outcome in found]),
-        raters=tuple(record.rater for _, record, _ in found),
-        judges={name: _read_judge(name, records, reader) for name in judges},
-        lengths=np.stack(lengths, axis=1) if not np.isnan(lengths).any() else None,
-        notes=(rest,) if without else (),
+        name=name,
+        inputs=tuple(str(record.group or record.id) for record in records),
+        systems_a=tuple(record.system_a for record in records),
+        systems_b=tuple(record.system_b for record in records),
+        outcomes=_numbers(reader.read(record, record.winner) for record in records),
+        raters=tuple(record.rater for record in records),
+        judges={judge: _read_judge(judge, records, reader) for judge in judges},
+        lengths=None if np.isnan(lengths).any() else lengths,
     )
 
 
-def _read_judge(name: str, records: Iterable[PreferenceRecord], reader: WinnerReader) -> NDArray[np.float64]:
+def _read_judge(
+    name: str,
+    records: Iterable[PreferenceRecord],
+    reader: WinnerReader,
+) -> NDArray[np.float64]:
     """The outcomes by one judge."""
     return _numbers(reader.read(record, record.judges.get(name)) for record in records)
 
 
-def _check_first(path: Path, rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
+def _check_first(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    keys: Sequence[str],
+) -> None:
     """Raises InputError where the first row is no judgement."""
     if not rows or names_pair(rows[0]):
         return
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found"
-    if "text" in [name for _, name in name_fields(tuple(rows[0])).fields]:
+    fields = [name for _, name in name_fields(tuple(rows[0])).fields]
+    if "text" in fields:
         hint = "give data.outputs=FILE beside judgements, or metric=llm_judge to judge the texts"
         raise InputError([fault(path, 0, f"{rule} texts: {hint}")])
-    known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}"
+    known = list_first(keys, SHOWN)
     hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
@@ -227,9 +297,9 @@ def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[s
         yield f"two systems must be compared, found {format_value(systems[0])} twice"
     if "tie" in systems:
         yield 'no system may be called "tie"'
-    for name, each in record.judges.items():
-        if each is not None and reader.read(record, each) is None:
-            yield f"the verdict of {name} must be a system, a, b or tie, found {format_value(each)}"
+    for name, verdict in record.judges.items():
+        if verdict is not None and reader.read(record, verdict) is None:
+            yield f"the verdict of {name} must be a system, a, b or tie, found {format_value(verdict)}"
     if record.winner is None:
         return
     names = f"{format_value(systems[0])}, {format_value(systems[1])}"
@@ -238,8 +308,9 @@ def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[s
         yield f"{rule}, found {format_value(record.winner)}{suggest_similar(str(record.winner), systems)}"
     by_name = record.by_name(record.winner)
     by_side = read_side(record.winner)
-    is_unclear = isinstance(record.winner, str) and None not in (by_name, by_side) and by_name != by_side
-    if is_unclear and not reader.sides_first and not reader.names_first:
+    are_both = isinstance(record.winner, str) and None not in (by_name, by_side)
+    is_decided = reader.sides_first or reader.names_first
+    if are_both and by_name != by_side and not is_decided:
         rule = f"{format_value(record.winner)} is the name of a system and a side: write the sides as model_a, model_b"
         yield f'"winner" must be clear, but {rule}'
 
@@ -249,7 +320,9 @@ def _numbers(values: Iterable[float | None]) -> NDArray[np.float64]:
 
 
 def _rename_rows(
-    rows: Iterable[tuple[int, Mapping[str, Any]]], columns: Columns, seen: dict[str, None]
+    rows: Iterable[tuple[int, Mapping[str, Any]]],
+    columns: Columns,
+    seen: dict[str, None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered rows with their values by field; `seen` gets the keys of the file."""
     for line, row in rows:
@@ -262,12 +335,18 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """The values of a row by field, with the winners of judges by name, and a winner of one column for each."""
     named = {field: row[key] for field, (key, *_) in columns if key in row}
     usual = {USUAL[key]: row[key] for key in reversed(USUAL) if key in row}
-    found = {**usual, **row, **named}
-    if ONE_HOT.keys() & row.keys() and "winner" not in found:
-        won = [side for key, side in ONE_HOT.items() if to_number(row.get(key)) == 1]
-        found["winner"] = won[0] if len(won) == 1 else None
-    judges = {key.removeprefix(JUDGE): value for key, value in found.items() if key.startswith(JUDGE)}
-    return {**found, "judges": {**(found.get("judges") or {}), **judges}} if judges else found
+    values = {
+        **usual,
+        **row,
+        **named,
+    }
+    if ONE_HOT.keys() & row.keys() and "winner" not in values:
+        winners = [side for key, side in ONE_HOT.items() if to_number(row.get(key)) == 1]
+        values["winner"] = winners[0] if len(winners) == 1 else None
+    judges = {key.removeprefix(JUDGE): value for key, value in values.items() if key.startswith(JUDGE)}
+    if judges:
+        values["judges"] = {**(values.get("judges") or {}), **judges}
+    return values
 
 
 def read_judged(
@@ -287,23 +366,29 @@ def read_judged(
     if systems and path is None:
         return None, _read_outputs(None, scores, systems)
     file = InputFile.of(path, columns=columns)
-    has_pairs = file.found is not None and bool(file.found.pairs)
-    asks = judge is not None and outputs is None and not systems and not has_pairs
-    texts = file if asks or (outputs is None and not systems and has_outputs(file)) else outputs
-    given, scored = read_all(
-        [
-            lambda: None if asks else read_preferences(file),
-            lambda: None if texts is None and not systems else _read_outputs(texts, scores, systems),
-        ]
-    )
-    return given, scored
+    has_pairs = file.tool_file is not None and bool(file.tool_file.pairs)
+    has_other_texts = outputs is not None or bool(systems)
+    is_to_judge = judge is not None and not has_other_texts and not has_pairs
+    texts = outputs
+    if is_to_judge or (not has_other_texts and has_outputs(file)):
+        texts = file
+
+    def read_given() -> Preferences | None:
+        return None if is_to_judge else read_preferences(file)
+
+    def read_texts() -> ScoredFile | None:
+        return None if texts is None and not systems else _read_outputs(texts, scores, systems)
+
+    preferences, scored = read_all([read_given, read_texts])
+    return preferences, scored
 
 
 def holds_pairs(file: InputFile) -> bool:
     """Whether a file has judgements of two systems."""
-    if file.found is not None:
-        return bool(file.found.pairs)
-    return names_pair({**next((row for _, row in read_objects(file, [])), {}), **dict(file.columns)})
+    if file.tool_file is not None:
+        return bool(file.tool_file.pairs)
+    _, first = next(read_objects(file, []), (0, {}))
+    return names_pair({**first, **dict(file.columns)})
 
 
 def names_pair(row: Mapping[str, Any]) -> bool:
@@ -313,12 +398,14 @@ def names_pair(row: Mapping[str, Any]) -> bool:
 
 def has_outputs(file: InputFile) -> bool:
     """Whether a file of another tool has judgements and the judged texts."""
-    return file.found is not None and bool(file.found.pairs and file.found.texts)
+    return file.tool_file is not None and bool(file.tool_file.pairs and file.tool_file.texts)
 
 
 def _read_outputs(
-    path: Source | None, scores: Mapping[str, Any] | None, systems: Sequence[str] | None = None
+    path: FileLike | None,
+    scores: Mapping[str, Any] | None,
+    systems: Sequence[str] | None = None,
 ) -> ScoredFile:
-    found = read_scored(path, scores, systems=systems)
-    place_outputs(found)
-    return found
+    outputs = read_scored(path, scores, systems=systems)
+    place_outputs(outputs)
+    return outputs

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,32 +26,59 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[tuple[Row, ...], t
 
     Raises InputError for rows with one id and different texts or scores, and for an id of two texts without ratings.
     """
-    named = [name for name in USUAL_RATERS if _names_raters(rows, name)]
-    rater = named[0] if named else None
-    by_id = _group(rows, _name_id)
-    by_content = _group(rows, _list_parts)
-    has_ids = len(by_id) < len(rows)
-    has_texts = any(not each.is_empty for _, each, _ in rows)
-    are_alike = has_texts and (rater is not None or _are_rated_outputs(rows))
-    groups = by_id if has_ids else by_content if are_alike else []
+    raters = [name for name in USUAL_RATERS if _names_raters(rows, name)]
+    rater = raters[0] if raters else None
+    groups = _find_groups(rows, rater)
     if not groups or len(groups) == len(rows):
         return tuple(rows), ()
-    if not (rater or any(each.ratings for _, each, _ in rows)):
-        first_line: dict[str, int] = {}
-        faults = [fault(path, line, what) for line, each, _ in rows for what in check_id(each.id, line, first_line)]
-        require_none((), faults)
-    require_none((), [problem for group in groups for problem in _find_conflicts(path, group, rater)])
-    again = sum(len(group) - len(_name_raters(group, rater)) for group in groups)
-    who = f"their raters are in {rater}" if rater else "their raters are numbered; columns.rater=COLUMN names them"
-    note = f"{path.name}: {len(rows)} rows, {len(groups)} text{'s'[: len(groups) != 1]}; {who}"
-    if again:
-        note += f"; {again} row{'s'[: again != 1]} more of a rater on the same text: the later rating counts"
+    is_rated = any(example.ratings for _, example, _ in rows)
+    if not rater and not is_rated:
+        require_none((), _find_repeated_ids(path, rows))
+    conflicts = chain.from_iterable(_find_conflicts(path, group, rater) for group in groups)
+    require_none((), list(conflicts))
+    note = _describe_groups(path.name, groups, rater)
     return tuple(_join(group, rater) for group in groups), (note,)
+
+
+def _find_groups(rows: Sequence[Row], rater: str | None) -> list[list[Row]]:
+    """The rows of each text; empty where nothing says that rows are by raters."""
+    by_id = _group(rows, _name_id)
+    if len(by_id) < len(rows):
+        return by_id
+    has_texts = any(not example.is_empty for _, example, _ in rows)
+    if has_texts and (rater or _are_rated_outputs(rows)):
+        return _group(rows, _list_parts)
+    return []
+
+
+def _find_repeated_ids(path: Path, rows: Sequence[Row]) -> list[str]:
+    first_line: dict[str, int] = {}
+    faults: list[str] = []
+    for line, example, _ in rows:
+        faults += [fault(path, line, problem) for problem in check_id(example.id, line, first_line)]
+    return faults
+
+
+def _describe_groups(
+    name: str,
+    groups: Sequence[Sequence[Row]],
+    rater: str | None,
+) -> str:
+    """How many rows are how many texts, where the names of raters are, and which ratings do not count."""
+    rows = sum(map(len, groups))
+    texts = "1 text" if len(groups) == 1 else f"{len(groups)} texts"
+    who = f"their raters are in {rater}" if rater else "their raters are numbered; columns.rater=COLUMN names them"
+    note = f"{name}: {rows} rows, {texts}; {who}"
+    again = rows - sum(len(_name_raters(group, rater)) for group in groups)
+    if again:
+        repeated = "1 row" if again == 1 else f"{again} rows"
+        note += f"; {repeated} more of a rater on the same text: the later rating counts"
+    return note
 
 
 def _names_raters(rows: Sequence[Row], column: str) -> bool:
     """Whether some row has a name in this column."""
-    return any(_is_name(each.extra.get(column)) for _, each, _ in rows)
+    return any(_is_name(example.extra.get(column)) for _, example, _ in rows)
 
 
 def _is_name(value: object) -> bool:
@@ -58,51 +86,66 @@ def _is_name(value: object) -> bool:
 
 
 def _name_id(row: Row) -> object:
-    return row[1].id
+    _, example, _ = row
+    return example.id
 
 
 def _list_parts(row: Row) -> object:
     """What a row holds; where its system or input is not named, also the task that was given to raters."""
-    _, each, _ = row
-    tasks = [] if each.system and each.group else [str(each.extra.get(name)) for name in TASKS]
-    return (*(getattr(each, name) for name in PARTS), *tasks)
+    _, example, _ = row
+    parts = [getattr(example, name) for name in PARTS]
+    if not (example.system and example.group):
+        parts += [str(example.extra.get(name)) for name in TASKS]
+    return tuple(parts)
 
 
 def _group(rows: Sequence[Row], key: Any) -> list[list[Row]]:
-    found: dict[object, list[Row]] = {}
+    groups: dict[object, list[Row]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return list(found.values())
+        groups.setdefault(key(row), []).append(row)
+    return list(groups.values())
 
 
 def _are_rated_outputs(rows: Sequence[Row]) -> bool:
-    """Whether all rows have ratings, a system and the input, but no id: then its number of the line is there."""
-    return all(each.ratings and each.system and each.group and each.id == str(line) for line, each, _ in rows)
+    """Whether all rows have ratings, a system and the input, but no id."""
+    return all(_is_rated_output(example, line) for line, example, _ in rows)
+
+
+def _is_rated_output(example: Example, line: int) -> bool:
+    has_no_id = example.id == str(line)  # a row without an id is called by its line
+    return has_no_id and bool(example.ratings and example.system and example.group)
 
 
 def _name_raters(group: Sequence[Row], rater: str | None) -> dict[str, Row]:
     """The rows of a text by rater, the later one of a rater who rated twice; numbers where no rater is named."""
-    names = [str(each.extra[rater]) if rater else str(number) for number, (_, each, _) in enumerate(group, start=1)]
+    if rater:
+        names = [str(example.extra[rater]) for _, example, _ in group]
+    else:
+        names = [str(number) for number in range(1, len(group) + 1)]
     return dict(zip(names, group, strict=True))
 
 
-def _find_conflicts(path: Path, group: Sequence[Row], rater: str | None) -> Iterator[str]:
+def _find_conflicts(
+    path: Path,
+    group: Sequence[Row],
+    rater: str | None,
+) -> Iterator[str]:
     """Faults of rows of one text: another content or score than in the first row, a rater or a rating of no use."""
     first_line, first, first_scores = group[0]
-    for line, each, scores in group:
-        if rater and not _is_name(each.extra.get(rater)):
+    for line, example, scores in group:
+        if rater and not _is_name(example.extra.get(rater)):
             yield fault(path, line, f"{format_value(rater)} is needed here, as in other lines")
+        rule = f"rows with the id {format_value(example.id)} are one text with several raters"
         for name in PARTS:
-            here, there = getattr(each, name), getattr(first, name)
+            here = getattr(example, name)
+            there = getattr(first, name)
             if here != there:
-                rule = f"rows with the id {format_value(each.id)} are one text with several raters, but {name} is"
-                yield fault(
-                    path, line, f"{rule} {format_value(here)} here and {format_value(there)} in line {first_line}"
-                )
-        other = [name for name, score in scores.items() if score != first_scores.get(name)]
-        if other:
-            yield fault(path, line, f"rows of one text must have the same scores, but {other[0]} differs")
-        if "ratings" in each.extra and len(group) > 1:
+                values = f"{format_value(here)} here and {format_value(there)} in line {first_line}"
+                yield fault(path, line, f"{rule}, but {name} is {values}")
+        differing = [name for name, score in scores.items() if score != first_scores.get(name)]
+        if differing:
+            yield fault(path, line, f"rows of one text must have the same scores, but {differing[0]} differs")
+        if "ratings" in example.extra and len(group) > 1:
             yield fault(path, line, "a row by a rater must have one rating for each aspect, found several")
 
 
@@ -111,12 +154,14 @@ def _join(group: Sequence[Row], rater: str | None) -> Row:
     line, first, scores = group[0]
     by_rater = _name_raters(group, rater)
     people: dict[str, dict[str, float]] = {}
-    for name, (_, each, _) in by_rater.items():
-        for aspect, rating in each.ratings.items():
+    for name, (_, example, _) in by_rater.items():
+        for aspect, rating in example.ratings.items():
             people.setdefault(aspect, {})[name] = rating
-    means = {aspect: sum(given.values()) / len(given) for aspect, given in people.items()}
+    means = {aspect: sum(ratings.values()) / len(ratings) for aspect, ratings in people.items()}
     extra = dict(first.extra)
-    for _, each, _ in group:
-        extra = {name: value for name, value in extra.items() if each.extra.get(name) == value}
+    for _, example, _ in group:
+        extra = {name: value for name, value in extra.items() if example.extra.get(name) == value}
     extra.pop(rater or RATER, None)
-    return line, replace(first, ratings=means, extra={**extra, "ratings": people} if people else extra), scores
+    if people:
+        extra["ratings"] = people
+    return line, replace(first, ratings=means, extra=extra), scores

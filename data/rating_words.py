@@ -33,17 +33,21 @@ def freeze_levels(levels: GivenLevels | None) -> Levels:
     if not isinstance(levels, Sequence | Mapping) or isinstance(levels, str):
         raise SettingError(f"{RULE}, but is {levels!r}")
     scales = levels if isinstance(levels, Mapping) else {ALL: levels}
-    found: list[tuple[str, tuple[Level, ...]]] = []
-    for name, scale in scales.items():
-        if not isinstance(scale, Sequence) or isinstance(scale, str):
-            raise SettingError(f"{RULE}, but {name} has {scale!r}")
-        steps = tuple(map(_to_level, scale))
-        if len(steps) < 2 or len(set(steps)) < len(steps) or len({isinstance(step, str) for step in steps}) > 1:
-            raise SettingError(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
-        if name == ALL and not isinstance(steps[0], str):
-            raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
-        found.append((str(name), steps))
-    return tuple(found)
+    return tuple((str(name), _freeze_scale(name, scale)) for name, scale in scales.items())
+
+
+def _freeze_scale(name: str, scale: Sequence[Level]) -> tuple[Level, ...]:
+    """The levels of one scale; raises SettingError for what is none."""
+    if not isinstance(scale, Sequence) or isinstance(scale, str):
+        raise SettingError(f"{RULE}, but {name} has {scale!r}")
+    levels = tuple(map(_to_level, scale))
+    are_different = len(levels) >= 2 and len(set(levels)) == len(levels)
+    are_words = {isinstance(level, str) for level in levels}
+    if not are_different or len(are_words) > 1:
+        raise SettingError(f"{RULE}: two or more different words or numbers, but has {list(scale)}")
+    if name == ALL and are_words == {False}:
+        raise SettingError(f"levels that are numbers are by aspect, as levels={{ASPECT: {list(scale)}}}")
+    return levels
 
 
 def _to_level(level: object) -> Level:
@@ -72,7 +76,8 @@ def normalise_word(word: str) -> str:
     >>> normalise_word(" Strongly-Agree "), normalise_word("very_poor")
     ('strongly agree', 'very poor')
     """
-    return " ".join(re.split(r"[\s_-]+", unicodedata.normalize("NFC", word).lower().strip()))
+    composed = unicodedata.normalize("NFC", word)
+    return " ".join(re.split(r"[\s_-]+", composed.lower().strip()))
 
 
 @cache
@@ -100,9 +105,13 @@ class RatingWords:
         changed = dict(record)
         for kind in RATED:
             values = record.get(kind)
-            if isinstance(values, Mapping):
-                kept = {name: each for name, each in values.items() if (kind, name) not in self.refused}
-                changed[kind] = {name: _exchange(each, self.numbers.get((kind, name))) for name, each in kept.items()}
+            if not isinstance(values, Mapping):
+                continue
+            numbers: dict[str, Any] = {}
+            for name, value in values.items():
+                if (kind, name) not in self.refused:
+                    numbers[name] = _exchange(value, self.numbers.get((kind, name)))
+            changed[kind] = numbers
         return changed
 
 
@@ -111,9 +120,9 @@ def _exchange(value: Any, numbers: Mapping[Level, float] | None) -> Any:
     if numbers is None:
         return value
     if isinstance(value, Mapping):
-        return {name: _exchange(each, numbers) for name, each in value.items()}
+        return {person: _exchange(rating, numbers) for person, rating in value.items()}
     if isinstance(value, list):
-        return [_exchange(each, numbers) for each in value]
+        return [_exchange(rating, numbers) for rating in value]
     level = to_level(value)
     return value if level is None else numbers.get(level, value)
 
@@ -138,10 +147,20 @@ def has_words(record: Mapping[str, Any]) -> bool:
 def _list_levels(record: Mapping[str, Any]) -> Iterator[tuple[Column, Level]]:
     """Each rating and score with its column, without those that are missing."""
     for kind in RATED:
-        given = record.get(kind)
-        for name, value in given.items() if isinstance(given, Mapping) else ():
-            values = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-            yield from (((kind, name), level) for level in map(to_level, values) if level is not None)
+        by_name = record.get(kind)
+        if not isinstance(by_name, Mapping):
+            continue
+        for name, value in by_name.items():
+            for level in map(to_level, _list_ratings(value)):
+                if level is not None:
+                    yield (kind, name), level
+
+
+def _list_ratings(value: Any) -> Iterable[Any]:
+    """The ratings of several people, or the only one."""
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else [value]
 
 
 def order_words(records: Iterable[Mapping[str, Any]], levels: Levels = ()) -> RatingWords:
@@ -164,7 +183,7 @@ def collect_levels(records: Iterable[Mapping[str, Any]], levels: Levels = ()) ->
         for column, level in _list_levels(record):
             is_counted = isinstance(level, str) or column[1] in named
             columns.setdefault(column, {})[level if is_counted else 0.0] = None
-    return {column: list(found) for column, found in columns.items()}
+    return {column: list(distinct) for column, distinct in columns.items()}
 
 
 def order_columns(columns: Mapping[Column, Sequence[Level]], levels: Levels = ()) -> RatingWords:
@@ -188,8 +207,12 @@ def _join_columns(columns: Mapping[Column, Sequence[Level]]) -> Iterator[tuple[l
     left = dict(columns)
     while left:
         first = next(iter(left))
-        names, levels = [first], list(left.pop(first))
-        while joined := [name for name, found in left.items() if _share_word(found, levels)]:
+        names = [first]
+        levels = list(left.pop(first))
+        while True:
+            joined = [name for name, others in left.items() if _share_word(others, levels)]
+            if not joined:
+                break
             for name in joined:
                 levels += left.pop(name)
             names += joined
@@ -201,12 +224,18 @@ def _share_word(some: Sequence[Level], others: Sequence[Level]) -> bool:
 
 
 def _find_given(
-    names: Sequence[Column], words: Sequence[Level], given: Mapping[str, Sequence[Level]]
+    names: Sequence[Column],
+    words: Sequence[Level],
+    given: Mapping[str, Sequence[Level]],
 ) -> Sequence[Level] | None:
     """The scale that `levels` names for one of the columns, else a scale of words there that has all these words."""
-    named = [given[name] for _, name in names if name in given]
-    fitting = [scale for scale in given.values() if isinstance(words[0], str) and {*words} <= {*scale}]
-    return next(iter([*named, *fitting]), None)
+    for _, name in names:
+        if name in given:
+            return given[name]
+    for scale in given.values():
+        if isinstance(words[0], str) and {*words} <= {*scale}:
+            return scale
+    return None
 
 
 def _find_usual(words: Sequence[Level]) -> Sequence[Level] | None:
@@ -216,14 +245,21 @@ def _find_usual(words: Sequence[Level]) -> Sequence[Level] | None:
     return next((scale for scale in usual_scales() if {*words} <= {*scale}), None)
 
 
-def _find_problem(names: Sequence[Column], words: Sequence[Level], scale: Sequence[Level] | None) -> str | None:
+def _find_problem(
+    names: Sequence[Column],
+    words: Sequence[Level],
+    scale: Sequence[Level] | None,
+) -> str | None:
     """The problem of words without a known order; none where a line with a word is at fault itself."""
-    where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
+    columns = dict.fromkeys(format_value(name) for _, name in names)
+    where = " and ".join(columns)
     if scale is not None:
-        unknown = [word for word in words if not {word, WORDS.get(str(word))} & {*scale}]
-        return f"levels of {where} must hold every level, but lack {_show(unknown)}" if unknown else None
-    has_numbers = any(not isinstance(word, str) for word in words)
-    if has_numbers or len(words) > MOST_WORDS or {*words} <= WORDS.keys():
+        unknown = [word for word in words if word not in scale and WORDS.get(str(word)) not in scale]
+        if unknown:
+            return f"levels of {where} must hold every level, but lack {_show(unknown)}"
+        return None
+    are_words = all(isinstance(word, str) for word in words)
+    if not are_words or len(words) > MOST_WORDS or {*words} <= WORDS.keys():
         return None
     rule = f"words that rate must have a known order, found {_show(words)} in {where}"
     return f"{rule}: levels=WORST,...,BEST gives their order"
@@ -231,7 +267,8 @@ def _find_problem(names: Sequence[Column], words: Sequence[Level], scale: Sequen
 
 def _describe(numbers: Iterable[Mapping[Level, float]]) -> str:
     """The numbers that are not those of the file, for a note."""
-    shown = dict.fromkeys(_show_numbers(scale) for scale in numbers if list(scale) != list(scale.values()))
+    changed = [scale for scale in numbers if list(scale) != list(scale.values())]
+    shown = dict.fromkeys(map(_show_numbers, changed))
     return f"ratings in words: {'; '.join(shown)}" if shown else ""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
 
-from core.errors import InputError, broken_rules, fault, format_value
+from core.errors import InputError, broken_rules, fault, format_value, list_first
 from core.example import SHOWN, refuse_surrogates
 from core.settings import Number, refuse_blank, to_tuple
 from data.columns import FIELDS
@@ -40,7 +40,8 @@ Rating = Annotated[Number, BeforeValidator(to_rating)]
 
 def name_number(value: object) -> object:
     """A whole number as the name that it is in a table; any other value as it is."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else value
 
 
 Name = Annotated[Text, BeforeValidator(name_number)]  # of an example, a system, an input or a person
@@ -65,11 +66,19 @@ def layout(needs: Mapping[str, Any], **may: Any) -> type[Record]:
     """
     needed: dict[str, Any] = {key: (kind, ...) for key, kind in needs.items()}
     others: dict[str, Any] = {key: (kind | None, None) for key, kind in may.items()}
-    return create_model("Row", __base__=Record, **needed, **others)
+    return create_model(
+        "Row",
+        __base__=Record,
+        **needed,
+        **others,
+    )
 
 
 def check_records(
-    path: Path, located: Iterable[tuple[int, Mapping[str, Any]]], kind: type[R], faults: list[str]
+    path: Path,
+    located: Iterable[tuple[int, Mapping[str, Any]]],
+    kind: type[R],
+    faults: list[str],
 ) -> list[tuple[int, R]]:
     """The valid records among the objects of a file, with their lines; adds a fault for every broken rule."""
     records: list[tuple[int, R]] = []
@@ -81,31 +90,54 @@ def check_records(
     return records
 
 
-def check_rows(rows: Iterable[tuple[int, Any]], path: Path, kind: type[Record]) -> Located:
+def check_rows(
+    rows: Iterable[tuple[int, Any]],
+    path: Path,
+    kind: type[Record],
+) -> Located:
     """The rows; raises InputError for what is no object, lacks a key, or has a value of another type."""
-    checked, faults = list(rows), list[str]()
-    other = [(line, row) for line, row in checked if not isinstance(row, dict)]
-    faults += [fault(path, line, f"an object is needed here, found {format_value(row)}") for line, row in other]
-    check_records(path, (each for each in checked if isinstance(each[1], dict)), kind, faults)
+    checked = list(rows)
+    faults: list[str] = []
+    objects: list[tuple[int, dict[str, Any]]] = []
+    for line, row in checked:
+        if isinstance(row, dict):
+            objects.append((line, row))
+        else:
+            faults.append(fault(path, line, f"an object is needed here, found {format_value(row)}"))
+    check_records(path, objects, kind, faults)
     return require_none(checked, faults)
 
 
-def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
+def check_id(
+    name: str,
+    line: int,
+    first_line: dict[str, int],
+) -> list[str]:
     """The problem of an id that an earlier line already has; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
-    return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too"] if earlier != line else []
+    if earlier == line:
+        return []
+    return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too"]
 
 
 def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str]:
     """The errors that pydantic found in the values of an object, one sentence per value."""
     sentences: list[str] = []
-    for (name, *inside), rule, found in broken_rules(error):
+    for (name, *inside), rule, value in broken_rules(error):
         place = f'"{name}"'
-        for part in filter(lambda part: part != "", inside):
-            named = "the key" if part == "[key]" else format_value(part)
-            place = f"{f'number {part + 1}' if isinstance(part, int) else named} of {place}"
-        sentences.append(f"{place} {rule}, found {format_value(found if inside or name in values else None)}")
+        for part in inside:
+            if part != "":
+                place = f"{_name_part(part)} of {place}"
+        is_there = bool(inside) or name in values
+        sentences.append(f"{place} {rule}, found {format_value(value if is_there else None)}")
     return sentences
+
+
+def _name_part(part: int | str) -> str:
+    """An index or a key inside a value, in words."""
+    if isinstance(part, int):
+        return f"number {part + 1}"
+    return "the key" if part == "[key]" else format_value(part)
 
 
 def require_none(values: Iterable[T], faults: Sequence[str]) -> tuple[T, ...]:
@@ -124,7 +156,9 @@ def _to_references(value: object) -> object:
     if isinstance(value, str):
         listed = parse_list(value)
         value = [value] if listed is None else listed
-    return [each for each in value if not _is_blank(each)] if isinstance(value, list | tuple) else value
+    if not isinstance(value, list | tuple):
+        return value
+    return [reference for reference in value if not _is_blank(reference)]
 
 
 def _is_blank(value: object) -> bool:
@@ -162,11 +196,15 @@ class RatedRecord(ExampleRecord):
 
 def are_of_several(ratings: Mapping[str, Any]) -> bool:
     """Whether people rated an aspect one by one."""
-    return any(isinstance(each, list | Mapping) for each in ratings.values())
+    return any(isinstance(rating, list | Mapping) for rating in ratings.values())
 
 
 def check_example(
-    record: Mapping[str, Any], requires: Collection[str], others: Collection[str] = (), *, needs_text: bool = True
+    record: Mapping[str, Any],
+    requires: Collection[str],
+    others: Collection[str] = (),
+    *,
+    needs_text: bool = True,
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record.
 
@@ -178,37 +216,56 @@ def check_example(
     problems: list[str] = []
     if not record.keys() <= KNOWN:
         rule = f"keys must be among {', '.join(FIELDS)}, found"
-        problems = [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
-    given = {name: value for name, value in record.items() if value is not None and value != ""}
-    kind = ExampleRecord
-    if isinstance(ratings := given.get("ratings"), Mapping):
-        kind = RatedRecord if are_of_several(ratings) else ExampleRecord
-        given["ratings"] = {aspect: each for aspect, each in ratings.items() if each is not None}
-    at_fault: set[object] = set()
-    try:
-        found = kind.model_validate(given)
-        values = {name: getattr(found, name) for name in found.model_fields_set}
-    except ValidationError as error:
-        problems += list_problems(error, given)
-        at_fault = {place[0] for place, _, _ in broken_rules(error)}
-        values = {name: value for name, value in given.items() if name not in at_fault}
-    if kind is RatedRecord and not at_fault:
-        known = {aspect: [n for n in by.values() if n is not None] for aspect, by in values["ratings"].items()}
-        values["ratings"] = {aspect: sum(each) / len(each) for aspect, each in known.items() if each}
+        problems += [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
+    values, at_fault = _validate(record, problems)
     missing = [name for name in requires if name not in at_fault and not _says_something(values.get(name))]
     is_there = "text" in record or _says_something(values.get("turns")) or not needs_text
     if not is_there and not {"text", "turns"} & at_fault:
-        keys = [*record, *others]
-        known = f"{', '.join(keys[:SHOWN])}{', …' if keys[SHOWN:] else ''}" or "nothing"
-        found = f"found {known}: data.columns.text=COLUMN names a column"
-        if "turns" in record:
-            found = f"found {format_value(record['turns'])} in turns"
-        problems.append(f'an example needs "text" or "turns", {found}')
+        problems.append(_describe_missing_text(record, [*record, *others]))
         missing = [name for name in missing if name != "text"]
     problems += [f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing]
     if "turns" in requires and len(values.get("turns", ())) == 1:
         problems.append(f"a dialogue needs at least two turns, found {format_value(values['turns'])}")
     return values, problems
+
+
+def _validate(record: Mapping[str, Any], problems: list[str]) -> tuple[dict[str, Any], set[object]]:
+    """The valid values of a record, ratings as means over people, and the fields at fault; adds to the problems."""
+    filled = {name: value for name, value in record.items() if value is not None and value != ""}
+    kind = ExampleRecord
+    ratings = filled.get("ratings")
+    if isinstance(ratings, Mapping):
+        kind = RatedRecord if are_of_several(ratings) else ExampleRecord
+        filled["ratings"] = {aspect: rating for aspect, rating in ratings.items() if rating is not None}
+    try:
+        checked = kind.model_validate(filled)
+    except ValidationError as error:
+        problems += list_problems(error, filled)
+        at_fault: set[object] = {place[0] for place, _, _ in broken_rules(error)}
+        return {name: value for name, value in filled.items() if name not in at_fault}, at_fault
+    values = {name: getattr(checked, name) for name in checked.model_fields_set}
+    if kind is RatedRecord:
+        values["ratings"] = _average_people(values["ratings"])
+    return values, set()
+
+
+def _average_people(ratings: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
+    """The mean rating of each aspect over the people who gave one."""
+    means: dict[str, float] = {}
+    for aspect, by_person in ratings.items():
+        known = [rating for rating in by_person.values() if rating is not None]
+        if known:
+            means[aspect] = sum(known) / len(known)
+    return means
+
+
+def _describe_missing_text(record: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The problem of a record without text and turns."""
+    if "turns" in record:
+        shown = f"{format_value(record['turns'])} in turns"
+    else:
+        shown = f"{list_first(keys, SHOWN) or 'nothing'}: data.columns.text=COLUMN names a column"
+    return f'an example needs "text" or "turns", found {shown}'
 
 
 def _holds_plain_texts(record: Mapping[str, Any]) -> bool:

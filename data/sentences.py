@@ -1,6 +1,6 @@
 """Sentence splitters: for English prose, for any text with end marks, NLTK's, and by a regular expression.
 
-`split_english` needs capital letters. `split_at_marks` also splits lower-cased and tokenised text, but it splits after
+`split_english` needs capital letters. `split_sentences` also splits lower-cased and tokenised text, but it splits after
 abbreviations. The two differ in most lower-cased texts of the public sets, so each metric must keep its splitter.
 """
 
@@ -36,7 +36,7 @@ def split_english(text: str) -> list[str]:
     return [sentence for sentence in [*sentences, text[start:].strip()] if sentence]
 
 
-def split_at_marks(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Splits a text after `.`, `!` or `?` and a space, after the Chinese forms of these marks, and at line breaks."""
     return _split(MARKS, text)
 

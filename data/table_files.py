@@ -18,20 +18,26 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SEPARATORS = (";", "\t", ",")
 LISTS = ("turns", "references")  # fields with lists of texts
 ROWS = 1024  # of a parquet file, to read at once
-SMALL, SMALL_ROWS = 1_000_000, 16  # bytes of a small parquet file, and the rows of it to read at once: they may be long
-VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
-COLUMN = (2**24, 100)  # bytes of a column, uncompressed, likewise
-TEXTS = (2**26, 1_000)  # characters of all rows
+SMALL = 1_000_000  # bytes of a small parquet file
+SMALL_ROWS = 16  # of a small one, to read at once: they may be long
+MOST_VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
+MOST_COLUMN_BYTES = (2**24, 100)  # bytes of a column, uncompressed, likewise
+MOST_CHARACTERS = (2**26, 1_000)  # of all rows, likewise
 
 
-def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def read_rows(
+    path: Path,
+    delimiter: str,
+    faults: list[str],
+) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a file as cells by column, each with the line on which it begins, from 1; raises InputError.
 
     A header without the delimiter has another of `SEPARATORS`, as spreadsheets write it where a comma is decimal. Rows
     without a filled cell are left out.
     """
     csv.field_size_limit(LONGEST_LINE)
-    begins, length = 1, 0
+    begins = 1  # the line on which the current row begins
+    length = 0
 
     def take_lines() -> Iterator[str]:
         nonlocal length
@@ -45,17 +51,19 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
     lines = take_lines()
     first = next(lines, "")
     if delimiter not in first:
-        delimiter = next((each for each in SEPARATORS if each in first), delimiter)
+        delimiter = next((separator for separator in SEPARATORS if separator in first), delimiter)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:
         header = next(reader)
-        twice = [format_value(name) for name, n in Counter(header).items() if n > 1]
-        problems = count_columns(header) or [f"a column must occur once, but {name} is repeated" for name in twice]
+        problems = count_columns(header) or _find_repeated(header)
         if problems:
             raise InputError([*faults, *(fault(path, 1, problem) for problem in problems)])
-        begins, length = reader.line_num + 1, 0
+        begins = reader.line_num + 1
+        length = 0
         for row in reader:
-            number, begins, length = begins, reader.line_num + 1, 0
+            number = begins
+            begins = reader.line_num + 1
+            length = 0
             if not any(map(str.strip, row)):
                 continue
             if len(row) != len(header):
@@ -67,21 +75,36 @@ def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[i
         faults.append(fault(path, begins, f"{rule}, found: {error}"))
 
 
+def _find_repeated(header: Sequence[str]) -> list[str]:
+    """The problem of each column that occurs more than once."""
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    return [f"a column must occur once, but {format_value(name)} is repeated" for name in repeated]
+
+
 def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
     """A function that writes one row of cells."""
     minimal = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    quoted = csv.writer(
+        file,
+        delimiter=delimiter,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL,
+    )
 
     def write(row: Sequence[Any]) -> None:
         # Python before 3.11.8 leaves a lone carriage return unquoted, and then cannot read it back
-        (quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else minimal).writerow(row)
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in row)
+        writer = quoted if has_return else minimal
+        writer.writerow(row)
 
     return write
 
 
 def to_cell(value: Any) -> str | None:
     """A value as a text: itself, or JSON. None stays None."""
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -90,14 +113,15 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         import pyarrow.parquet
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
-    number, size = 0, path.stat().st_size
+    number = 0
+    size = path.stat().st_size
     with blame_file(path):
         try:
             file = pyarrow.parquet.ParquetFile(path)
         except pyarrow.ArrowInvalid as error:
             raise InputError([fault(path, 0, f"the file must be parquet: {error}")]) from error
         _check_size(path, size, file.metadata)
-        left = _most(TEXTS, size)
+        left = _most(MOST_CHARACTERS, size)
         for batch in file.iter_batches(ROWS if size > SMALL else SMALL_ROWS):
             try:
                 rows = batch.to_pylist(maps_as_pydicts="strict")
@@ -107,12 +131,17 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 number += 1
                 left -= _count_characters(row)
                 if left < 0:
-                    rule = f"the texts of a file of {size} bytes must have at most {_most(TEXTS, size)} characters"
+                    most = _most(MOST_CHARACTERS, size)
+                    rule = f"the texts of a file of {size} bytes must have at most {most} characters"
                     raise InputError([fault(path, number, f"{rule}, found more up to this row")])
                 yield number, _without_nulls(row)
 
 
-def _check_size(path: Path, size: int, metadata: Any) -> None:
+def _check_size(
+    path: Path,
+    size: int,
+    metadata: Any,
+) -> None:
     """Raises InputError for a file with too many columns, or with too many values or bytes for its size."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     problems = count_columns(range(metadata.num_columns))
@@ -120,30 +149,34 @@ def _check_size(path: Path, size: int, metadata: Any) -> None:
         chunks = [group.column(i) for group in groups for i in range(metadata.num_columns)]
         values = sum(chunk.num_values for chunk in chunks)
         longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
-        for what, found, most in (("values", values, VALUES), ("bytes in a column", longest, COLUMN)):
-            if found > _most(most, size):
-                rule = f"a parquet file of {size} bytes must have at most {_most(most, size)} {what}"
-                problems.append(f"{rule}, found {found}")
+        limits = (("values", values, MOST_VALUES), ("bytes in a column", longest, MOST_COLUMN_BYTES))
+        for what, count, limit in limits:
+            most = _most(limit, size)
+            if count > most:
+                problems.append(f"a parquet file of {size} bytes must have at most {most} {what}, found {count}")
     if problems:
         raise InputError([fault(path, 0, problem) for problem in problems])
 
 
 def _most(limit: tuple[int, int], size: int) -> int:
-    return limit[0] + limit[1] * size
+    fixed, factor = limit
+    return fixed + factor * size
 
 
 def _count_characters(value: Any) -> int:
-    if isinstance(value, Mapping | list):
-        return sum(map(_count_characters, value.values() if isinstance(value, Mapping) else value))
+    if isinstance(value, Mapping):
+        return sum(map(_count_characters, value.values()))
+    if isinstance(value, list):
+        return sum(map(_count_characters, value))
     return len(value) if isinstance(value, str | bytes) else 0
 
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
-        found = {name: _without_nulls(each) for name, each in value.items()}
-        return {name: each for name, each in found.items() if each is not None}
+        cells = {name: _without_nulls(cell) for name, cell in value.items()}
+        return {name: cell for name, cell in cells.items() if cell is not None}
     if isinstance(value, list):
-        return [_without_nulls(each) for each in value]
+        return [_without_nulls(cell) for cell in value]
     if isinstance(value, float) and math.isnan(value):
         return None
     return value if isinstance(value, str | int | float | None) else str(value)  # JSON has no dates and bytes

@@ -46,14 +46,17 @@ def describe_special(path: Path) -> str | None:
         return f"the link {path}"
     if path.is_dir():
         return f"the folder {path}"
-    return f"the device or pipe {path}" if path.exists() and not path.is_file() else None
+    if path.exists() and not path.is_file():
+        return f"the device or pipe {path}"
+    return None
 
 
 @contextmanager
 def temporary_path(path: Path | str) -> Iterator[Path]:
     """A path to write to, renamed to `path` if the block succeeds; links, folders and pipes are refused."""
     path = Path(path).absolute()
-    if special := describe_special(path):
+    special = describe_special(path)
+    if special:
         raise InputError([fault(path, 0, f"only a regular file is replaced, found {special}")])
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -80,10 +83,10 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
     form = name.suffix.lower()
     if form not in allowed:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
-        found = "a folder" if path.is_dir() else format_value(name.suffix)
+        what = "a folder" if path.is_dir() else format_value(name.suffix)
         if form in SPREADSHEETS:
-            found += ": save it as CSV"
-        raise InputError([fault(path, 0, f"{rule}, found {found}")])
+            what += ": save it as CSV"
+        raise InputError([fault(path, 0, f"{rule}, found {what}")])
     return form
 
 
@@ -92,8 +95,12 @@ def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
     """Opens a file, plain or `.gz`. Raises InputError if it is missing or cannot be read."""
     source = readable_path(path)
     if not source.is_file():
-        special = "it is a folder" if path.is_dir() else "it is a device or a pipe; - reads standard input"
-        raise InputError([fault(path, 0, f"no such file{f', {special}' if path.exists() else ''}")])
+        what = "no such file"
+        if path.is_dir():
+            what += ", it is a folder"
+        elif path.exists():
+            what += ", it is a device or a pipe; - reads standard input"
+        raise InputError([fault(path, 0, what)])
     try:
         with gzip.open(source) if path.suffix.lower() == ".gz" else source.open("rb") as file:
             yield file
@@ -104,7 +111,10 @@ def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
 
 
 def iterate_lines(
-    path: Path, faults: list[str], keep_end: bool = False, keep_cr: bool = False
+    path: Path,
+    faults: list[str],
+    keep_end: bool = False,
+    keep_cr: bool = False,
 ) -> Iterator[tuple[int, str]]:
     """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
@@ -118,7 +128,8 @@ def iterate_lines(
     is_empty = True
     with _open(path) as file:
         # split at LF only: JSON strings and utterances may hold other characters that Python treats as line ends
-        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
+        lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
+        for number, line in enumerate(lines, start=1):
             stopped = None
             if len(line) > LONGEST_LINE:
                 stopped = f"a line must have at most {LONGEST_LINE} bytes, found more"
@@ -134,7 +145,8 @@ def iterate_lines(
                     what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
                     raise InputError([fault(path, 1, what)])
             text = _decode(line, path, number, faults).removesuffix("\n")
-            text = text if keep_cr else text.removesuffix("\r")
+            if not keep_cr:
+                text = text.removesuffix("\r")
             if not text or text.isspace():
                 blank.append((number, text))
                 continue
@@ -149,7 +161,12 @@ def iterate_lines(
         yield from blank
 
 
-def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:
+def _decode(
+    line: bytes,
+    path: Path,
+    number: int,
+    faults: list[str],
+) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -182,8 +199,8 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
     for number, line in iterate_lines(path, faults):
         try:
             record = parse_json(path, line, number)
-        except InputError as found:
-            faults += found.faults
+        except InputError as error:
+            faults += error.faults
             continue
         if isinstance(record, dict):
             yield number, record
@@ -207,24 +224,22 @@ class RepeatedKeyError(ValueError):
 def _to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        counts = Counter(key for key, _ in pairs)
+        key = next(key for key, count in counts.items() if count > 1)
         raise RepeatedKeyError(f"a key must occur once, but {format_value(key)} is repeated")
     return record
 
 
 def _count_levels(value: Any) -> int:
     """How many objects and arrays lie inside one another, at most DEEPEST + 1."""
-    level = [value]
+    level: list[Any] = [value]
     for depth in range(DEEPEST + 1):
-        inner = list[Any]()
-        for each in level:
-            if isinstance(each, dict):
-                inner += each.values()
-            elif isinstance(each, list):
-                inner += each
-        if not any(isinstance(each, dict | list) for each in level):
+        containers = [element for element in level if isinstance(element, dict | list)]
+        if not containers:
             return depth
-        level = inner
+        level = []
+        for container in containers:
+            level += container.values() if isinstance(container, dict) else container
     return DEEPEST + 1
 
 
@@ -245,13 +260,18 @@ def decode_json(text: str) -> Any:
     return value
 
 
-def parse_json(path: Path, content: str | bytes, line: int = 0) -> Any:
+def parse_json(
+    path: Path,
+    content: str | bytes,
+    line: int = 0,
+) -> Any:
     """The document, or the line of this number, that a text or UTF-8 holds; raises InputError as `decode_json`."""
     try:
-        return decode_json(content if isinstance(content, str) else content.decode("utf-8-sig"))
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
+        return decode_json(text)
     except json.JSONDecodeError as error:
-        found = format_value(error.doc[error.pos : error.pos + 20])
-        what = f"broken JSON at column {error.colno}: {error.msg}, found {found}"
+        near = error.doc[error.pos : error.pos + 20]
+        what = f"broken JSON at column {error.colno}: {error.msg}, found {format_value(near)}"
         if error.msg == "Extra data" and error.lineno > 1 and line == 0:
             what += "; a file with an object on each line is JSONL: name it .jsonl"
         line = max(line, error.lineno)

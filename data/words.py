@@ -69,8 +69,10 @@ class _Unit(dict[int, str]):
             sign = "◌"
         elif character.isalnum():
             sign = "字" if UNSPACED.match(character) else "x"
+        elif character.isspace():
+            sign = " "
         else:
-            sign = " " if character.isspace() else "_" if character == "_" else "·"
+            sign = "_" if character == "_" else "·"
         self[code] = sign
         return sign
 
@@ -88,7 +90,7 @@ def find_words(text: str) -> list[str]:
     >>> find_words("Où est 明月?"), find_words("की_का")
     (['Où', 'est', '明', '月'], ['की', 'का'])
     """
-    return [text[found.start() : found.end()] for found in WORDS.finditer(text.translate(UNIT))]
+    return [text[match.start() : match.end()] for match in WORDS.finditer(text.translate(UNIT))]
 
 
 def find_words_and_marks(text: str) -> list[str]:
@@ -97,7 +99,7 @@ def find_words_and_marks(text: str) -> list[str]:
     >>> find_words_and_marks("It's 明月, snake_case")
     ['It', "'", 's', '明', '月', ',', 'snake_case']
     """
-    return [text[found.start() : found.end()] for found in WORDS_AND_MARKS.finditer(text.translate(UNIT))]
+    return [text[match.start() : match.end()] for match in WORDS_AND_MARKS.finditer(text.translate(UNIT))]
 
 
 SIGNS = {  # of characters that stand for others
@@ -106,7 +108,15 @@ SIGNS = {  # of characters that stand for others
     **dict.fromkeys("\u200b\ufeff", " "),  # zero-width space and byte order mark separate words as a space does
     "\u200d": "\u200d",
 }
-KINDS = {"L": "x", "Lu": "X", "Lt": "X", "M": "◌", "Cf": "◌", "N": "0", "So": "☺"}  # by category, or its first letter
+KINDS = {
+    "L": "x",
+    "Lu": "X",
+    "Lt": "X",
+    "M": "◌",
+    "Cf": "◌",
+    "N": "0",
+    "So": "☺",
+}  # by category, or its first letter
 # They change how a sign looks.
 INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 

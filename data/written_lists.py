@@ -20,13 +20,14 @@ def parse_list(text: str) -> list[str] | None:
         return None
     for read in (json.loads, ast.literal_eval):
         try:
-            found = read(text.strip())
+            value = read(text.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
         # Python joins texts that stand side by side, as numpy writes them
-        is_whole = read is json.loads or len(STRING.findall(text)) == len(found)
-        if isinstance(found, list) and all(isinstance(each, str) for each in found) and is_whole:
-            return found
+        is_whole = read is json.loads or len(STRING.findall(text)) == len(value)
+        are_texts = isinstance(value, list) and all(isinstance(element, str) for element in value)
+        if are_texts and is_whole:
+            return value
     if text.rstrip().endswith("]") or text.lstrip().startswith('["'):
         raise ValueError("must be a list of texts in JSON or Python's form, or one text")
     return None

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from data.sentences import split_at_marks
+from data.sentences import split_sentences
 from discriminators.segments import Segments
 
 ReadLogits = Callable[[Sequence[Segments]], tuple[NDArray[np.float64], NDArray[np.int64]]]
@@ -19,7 +19,7 @@ def explain_parts(read: ReadLogits, texts: Sequence[Segments], part: Part) -> li
     A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. A part
     beside which nothing can be read has the whole logit; a text that cannot be read has no parts. A pass for each part.
     """
-    divided = [[*text] if part == "turn" else split_at_marks(text[-1]) or [text[-1]] for text in texts]
+    divided = [[*text] if part == "turn" else split_sentences(text[-1]) or [text[-1]] for text in texts]
     owners = [(i, p) for i, parts in enumerate(divided) if len(parts) > 1 for p in range(len(parts))]
     rest = [
         (*texts[i][:p], *texts[i][p + 1 :])

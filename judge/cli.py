@@ -467,7 +467,7 @@ def find_source(verb: Verb, given: Words) -> dict[str, Any]:
     columns = {key: value for key, value in settings.get("columns", {}).items() if key != SELF}
     if "data" in places:
         return find_set(verb, given)
-    from data.files import InputFile
+    from data.input_file import InputFile
     from data.scored import read_scored
 
     how = {name: settings[name] for name in ("text", "source", "split") if name in settings and name in given.flags}

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from core.errors import ExampleError, InputError, SettingError, fault
 from core.example import Example
 from core.extras import named_extras
-from core.scores import Announcing, CorpusMetric, Metric, Scores
+from core.scores import AnnouncesCost, CorpusMetric, Metric, Scores
 from core.settings import Count, NonNegative, checked_dataclass
 from core.source import Code, hash_sources
-from data.files import InputFile, iterate_examples
+from data.files import iterate_examples
+from data.input_file import InputFile
 from data.scored import encode_scores
 from judge.metrics import FunctionMetric, Planned, load_planned
 from meta_eval.scored_set import ScoredSet
@@ -100,7 +101,7 @@ class LocalEngine:
         """As `prepare`, for the examples that `read` gives."""
         self.metrics = prepare(self.metrics, read)
         for metric in self.metrics.values():
-            if isinstance(metric, Announcing):
+            if isinstance(metric, AnnouncesCost):
                 metric.announce(read())
         return {name: metric.signature for name, metric in self.metrics.items()}
 

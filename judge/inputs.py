@@ -15,7 +15,7 @@ from core.scores import Scores
 from data.cells import check_header, is_frame, list_items, name_of, to_value
 from data.columns import Columns as FrozenColumns
 from data.columns import freeze_columns
-from data.files import FORMS, InputFile
+from data.input_file import FORMS, InputFile
 from data.rating_words import GivenLevels, freeze_levels
 from data.records import check_id, require_none
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored

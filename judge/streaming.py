@@ -22,7 +22,8 @@ from core.scores import LOST, CorpusMetric, Field, Metric, Scores
 from core.selection import describe_missing_fields, hint_field
 from core.settings import Count, check
 from core.stages import Stages, fingerprint
-from data.files import InputFile, Source, iterate_examples, iterate_rows, to_record
+from data.files import iterate_examples, iterate_rows, to_record
+from data.input_file import FileLike, InputFile
 from data.scored import WRITTEN, ScoredFile, decode_scores, encode_scores, list_rows, score_records, write_score_rows
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
 from judge.engines import Chunk, Engine, list_code, score_all
@@ -39,7 +40,7 @@ SHOWN = 1000  # first examples of the result
 IN_MEMORY = 2**24  # bytes of checked chunks; more of them wait in a file
 
 
-def check_output(path: str, given: Source, endings: Sequence[str] = WRITTEN, standard: bool = False) -> Path:
+def check_output(path: str, given: FileLike, endings: Sequence[str] = WRITTEN, standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it; if `standard`, `-` is standard output.
 
     Raises InputError for another ending, for what is not a regular file (a folder, a link, a device), for the input
@@ -95,7 +96,7 @@ class ScorableFile:
         return (example for chunk in self.chunks() for _, example in chunk)
 
 
-def check_scorable(data: Source, metrics: Mapping[str, Planned], chunk: int) -> ScorableFile:
+def check_scorable(data: FileLike, metrics: Mapping[str, Planned], chunk: int) -> ScorableFile:
     """Reads a whole file, checks it for metrics before their models are loaded, and plans chunks.
 
     A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.

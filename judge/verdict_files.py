@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from core.errors import InputError, SettingError, fault
 from data.cells import list_items, to_value
 from data.columns import RATING, SCORE, name_fields
-from data.files import InputFile, read_objects
+from data.input_file import InputFile, read_objects
 from data.numeric import is_missing, to_number
 from data.rater_rows import USUAL_RATERS
 from data.rating_words import GivenLevels
@@ -60,7 +60,7 @@ def read_verdicts(
     of_judges = _list_names(judges)
     needs = [role for role in needs if role != "people" or labels is None]
     opened = None if isinstance(source, ScoredSet) or scores else _open_rows(source, columns, levels)
-    if opened is None or opened.found is not None:
+    if opened is None or opened.tool_file is not None:
         found = _read_whole(source, columns, levels, scores)
         found = choose_people(found, of_people)
         if of_judges:
@@ -230,7 +230,7 @@ def _open_labels(source: Any, levels: GivenLevels | None) -> tuple[str, Path, Ro
         return names, parts[0][1], rows
     file = _open_rows(source, None, levels)
     name = name_source(source, LABELS)
-    if file is None or file.found is not None:
+    if file is None or file.tool_file is not None:
         raise SettingError(f"labels must be a table with ids and labels, but {name} is none")
     faults: list[str] = []
     rows = [row for _, row in read_objects(file, faults)]

@@ -10,14 +10,15 @@ shape. Where such a difference could change a decision (`DOUBT`), the decision i
 models in float32 or float64 the texts are therefore the same, byte for byte, in any batch and any order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 from tqdm import tqdm
 
 from core.errors import ExampleError
-from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
+from mars.lockstep import Filler, Filling, TokenBlank, TokenJob, fill_in_lockstep
 from mars.masking import Blank, Kept, Template
 from mars.references import Augmentation, Augmented, Fill, Job
 from mars.slots import check_model, count_readable, get_output_embeddings
@@ -40,7 +41,11 @@ class SelfPlanningAugmenter:
 
     @property
     def depends(self) -> dict[str, Any]:
-        return {"augmenter": "self_planning", "model": self.lm.weights, **asdict(self.settings)}
+        return {
+            "augmenter": "self_planning",
+            "model": self.lm.weights,
+            **asdict(self.settings),
+        }
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The augmented reference of every job, in their order. A template without a blank needs no model.
@@ -49,31 +54,65 @@ class SelfPlanningAugmenter:
         without context, and SettingError for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
         """
         results = [Augmented("".join(_list_kept_texts(job.template)), (), 0.0, 0) for job in jobs]
-        blank = [i for i, job in enumerate(jobs) if any(isinstance(part, Blank) for part in job.template)]
-        if not blank:
+        with_blanks = [i for i, job in enumerate(jobs) if _has_blank(job.template)]
+        if not with_blanks:
             return results
         self.lm.model.eval()
         embeddings = get_output_embeddings(self.lm)
         tokens = WritableTokens(self.lm.tokenizer, len(embeddings), self.lm.device)
         filler = Filler(self.lm, self.settings, tokens, embeddings)
-        token_jobs = dict(zip(blank, _tokenize_jobs(filler, [jobs[i] for i in blank], blank), strict=True))
+        tokenized = _tokenize_jobs(filler, [jobs[i] for i in with_blanks], with_blanks)
+        token_jobs = dict(zip(with_blanks, tokenized, strict=True))
         check_model(self.lm)
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for i, job in token_jobs.items():
-            groups.setdefault(job.prompt, []).append(i)
-        together = [i for group in groups.values() for i in group]  # jobs of one context stay side by side
-        costs = [max(token_jobs[i].capacity for i in group) for group in groups.values() for _ in group]
-        batches = batches_by_budget(costs, self.token_budget)
-        for batch in tqdm(batches, desc="augmented references", delay=3, leave=False, disable=None):
-            chosen = [together[i] for i in batch]
-            rows = halve_when_out_of_memory(
-                lambda part: fill_in_lockstep(filler, [token_jobs[i] for i in part]), chosen
-            )
-            for i, row in zip(chosen, rows, strict=True):
-                text, planned = _join_text(jobs[i].template, row.fills), len(row.divergences)
-                kl = sum(row.divergences) / max(1, planned)
-                results[i] = Augmented(text, tuple(row.fills), kl, row.job.dropped, planned)
+
+        def fill(indices: list[int]) -> list[Filling]:
+            return fill_in_lockstep(filler, [token_jobs[i] for i in indices])
+
+        batches = _batch_jobs(token_jobs, self.token_budget)
+        for batch in tqdm(
+            batches,
+            desc="augmented references",
+            delay=3,
+            leave=False,
+            disable=None,
+        ):
+            rows = halve_when_out_of_memory(fill, batch)
+            for i, row in zip(batch, rows, strict=True):
+                results[i] = _finish(jobs[i].template, row)
         return results
+
+
+def _has_blank(template: Template) -> bool:
+    return any(isinstance(part, Blank) for part in template)
+
+
+def _batch_jobs(jobs: Mapping[int, TokenJob], token_budget: int) -> list[list[int]]:
+    """The indices of the jobs in batches; jobs of one context stay side by side and cost what the largest costs."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i, job in jobs.items():
+        groups.setdefault(job.prompt, []).append(i)
+    in_order: list[int] = []
+    costs: list[int] = []
+    for group in groups.values():
+        largest = max(jobs[i].capacity for i in group)
+        in_order += group
+        costs += [largest] * len(group)
+    batches: list[list[int]] = []
+    for places in batches_by_budget(costs, token_budget):
+        batches.append([in_order[place] for place in places])
+    return batches
+
+
+def _finish(template: Template, row: Filling) -> Augmented:
+    """The augmented reference of a job whose blanks are filled."""
+    planned = len(row.divergences)
+    return Augmented(
+        text=_join_text(template, row.fills),
+        fills=tuple(row.fills),
+        kl=sum(row.divergences) / max(1, planned),
+        dropped_context=row.job.dropped,
+        planned=planned,
+    )
 
 
 def _list_kept_texts(template: Template) -> Iterator[str]:
@@ -83,40 +122,58 @@ def _list_kept_texts(template: Template) -> Iterator[str]:
 def _join_text(template: Template, fills: Sequence[Fill]) -> str:
     """The template with its fills; a text that begins with a fill has no white space in front."""
     filled = iter(fills)
-    text = "".join(part.text if isinstance(part, Kept) else next(filled).text for part in template)
+    texts = [part.text if isinstance(part, Kept) else next(filled).text for part in template]
+    text = "".join(texts)
     return text if isinstance(template[0], Kept) else text.lstrip()
 
 
-def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) -> list[TokenJob]:
+def _tokenize_jobs(
+    filler: Filler,
+    jobs: Sequence[Job],
+    indices: Sequence[int],
+) -> list[TokenJob]:
     """The jobs in tokens. Raises ExampleError, with their indices, for jobs that are too long."""
-    lm, settings = filler.lm, filler.settings
+    lm = filler.lm
+    settings = filler.settings
     contexts = [job.context.rstrip() if settings.use_context else "" for job in jobs]
     templates = [_separate_from_context(job.template, context) for job, context in zip(jobs, contexts, strict=True)]
-    texts = list(dict.fromkeys([*contexts, *(text for template in templates for text in _list_kept_texts(template))]))
+    kept_texts = chain.from_iterable(map(_list_kept_texts, templates))
+    texts = list(dict.fromkeys([*contexts, *kept_texts]))
     ids = dict(zip(texts, _encode(filler, texts), strict=True))
     readable = count_readable(lm)
-    found: list[TokenJob] = []
+    tokenized: list[TokenJob] = []
     faults: list[tuple[int, str]] = []
     for i, context, template in zip(indices, contexts, templates, strict=True):
-        opening: tuple[int, ...] = ()
-        blanks: list[TokenBlank] = []
-        for part in template:
-            if isinstance(part, Blank):
-                blanks.append(TokenBlank(part.count + settings.max_guess, (), ()))
-            elif blanks:
-                after = ids[part.text]
-                sought = tuple(token for token in after if not filler.tokens.is_mark(token))
-                blanks[-1] = TokenBlank(blanks[-1].length, after, sought)
-            else:
-                opening = ids[part.text]
-        job = TokenJob((lm.start,), opening, tuple(blanks), dropped=0)
-        if (needed := 1 + job.max_length) > readable:
+        job = _tokenize_template(filler, template, ids)
+        needed = 1 + job.max_length
+        if needed > readable:
             faults.append((i, f"the model reads {readable} tokens at once, but the reference alone has {needed}"))
-        fitting, dropped = cut_end(ids[context], min(readable - needed, settings.max_context))
-        found.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
+        room = min(readable - needed, settings.max_context)
+        fitting, dropped = cut_end(ids[context], room)
+        tokenized.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
     if faults:
         raise ExampleError(faults)
-    return found
+    return tokenized
+
+
+def _tokenize_template(
+    filler: Filler,
+    template: Template,
+    ids: Mapping[str, tuple[int, ...]],
+) -> TokenJob:
+    """The template in tokens, without its context; `ids` has the tokens of each kept text."""
+    opening: tuple[int, ...] = ()
+    blanks: list[TokenBlank] = []
+    for part in template:
+        if isinstance(part, Blank):
+            blanks.append(TokenBlank(part.count + filler.settings.max_guess, (), ()))
+        elif blanks:
+            after = ids[part.text]
+            sought = tuple(token for token in after if not filler.tokens.is_mark(token))
+            blanks[-1] = TokenBlank(blanks[-1].length, after, sought)
+        else:
+            opening = ids[part.text]
+    return TokenJob((filler.lm.start,), opening, tuple(blanks), dropped=0)
 
 
 def _separate_from_context(template: Template, context: str) -> Template:

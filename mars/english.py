@@ -17,13 +17,29 @@ PartOfSpeech = Literal["adjective", "adverb", "noun", "other"]
 VERSION = "builtin-2"  # of the tags, for signatures
 
 SECTION = re.compile(r"^\[(.+)\]\n([^\[]+)", re.MULTILINE)
-LISTS = {
-    name: frozenset(words.split())
-    for name, words in SECTION.findall(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
-}
+SECTIONS = SECTION.findall(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
+LISTS = {name: frozenset(words.split()) for name, words in SECTIONS}
 FUNCTION_WORDS = (
-    *("determiners", "subjects", "pronouns", "prepositions", "conjunctions", "forms of be", "modal verbs"),
-    *("forms of have", "negations", "numerals", "other function words"),
+    "determiners",
+    "subjects",
+    "pronouns",
+    "prepositions",
+    "conjunctions",
+    "forms of be",
+    "modal verbs",
+    "forms of have",
+    "negations",
+    "numerals",
+    "other function words",
+)
+VERB_ENDINGS = ("s", "es", "d", "ed", "ing")
+AFTER_A_VERB = (
+    "determiners",
+    "subjects",
+    "pronouns",
+    "prepositions",
+    "degrees",
+    "adverbs",
 )
 SENTENCE_STARTS = frozenset([".", "!", "?", "...", "…", '"', "“", "``", "'", "‘", ":"])  # what stands before one
 
@@ -55,15 +71,23 @@ def tag_words(words: Sequence[str]) -> list[PartOfSpeech]:
     lower = [word.lower().replace("’", "'") for word in words]
     for i, word in enumerate(words):
         starts = i == 0 or words[i - 1] in SENTENCE_STARTS
-        tags.append(_tag(_Place(lower, i, tags), word[:1].isupper() and not starts))
+        is_capital = word[:1].isupper() and not starts
+        tags.append(_tag(_Place(lower, i, tags), is_capital))
     return tags
 
 
 class _Place:
     """A word and what stands beside it: `left` and `right`, "" beyond the ends, and the classes of those before it."""
 
-    def __init__(self, words: list[str], i: int, tags: list[PartOfSpeech]) -> None:
-        self.words, self.i, self.tags = words, i, tags
+    def __init__(
+        self,
+        words: list[str],
+        i: int,
+        tags: list[PartOfSpeech],
+    ) -> None:
+        self.words = words
+        self.i = i
+        self.tags = tags
         self.word = words[i]
         self.left = words[i - 1] if i else ""
         self.right = words[i + 1] if i + 1 < len(words) else ""
@@ -116,16 +140,19 @@ def _tag(at: _Place, capital: bool) -> PartOfSpeech:
         return "other"
     if word[0].isdigit():
         return "adjective" if "-" in word or word.endswith(("st", "nd", "rd", "th")) else "noun"
-    found = _by_word(at)
-    if found is None and capital:
-        return "adjective" if has_ending(word, "nationalities") and at.is_before_content else "noun"
-    return found or _by_ending(at)
+    known = _by_word(at)
+    if known is not None:
+        return known
+    if capital:
+        is_nationality = has_ending(word, "nationalities") and at.is_before_content
+        return "adjective" if is_nationality else "noun"
+    return _by_ending(at)
 
 
 def _by_word(at: _Place) -> PartOfSpeech | None:
     """The class of words that the lists know, None for the rest."""
-    word, right = at.word, at.right
-    match word:
+    right = at.right
+    match at.word:
         case "there":
             auxiliary = right == "'s" or is_in(right, "forms of be", "modal verbs", "forms of have")
             return "other" if auxiliary else "adverb"
@@ -168,7 +195,7 @@ def _by_list(at: _Place) -> PartOfSpeech | None:
 
 def _verb_or_noun(at: _Place) -> PartOfSpeech | None:
     """Other words for forms of a listed verb, nouns where it is used as one, None for a word that is no form of one."""
-    stems = _stems(at.word, "s", "es", "d", "ed", "ing")
+    stems = _stems(at.word, *VERB_ENDINGS)
     is_verb = not stems.isdisjoint(LISTS["verbs"])
     if not is_verb and stems.isdisjoint(LISTS["verbs or nouns"]):
         return None
@@ -180,9 +207,11 @@ def _verb_or_noun(at: _Place) -> PartOfSpeech | None:
         return "noun"
     if is_verb:
         return "other"
-    opens = is_in(at.right, "determiners", "subjects", "pronouns", "prepositions", "degrees", "adverbs")
+    if not is_in(at.right, *AFTER_A_VERB):
+        return "noun"
     follows_noun = at.i > 0 and at.tags[-1] == "noun"
-    return "other" if opens and (follows_noun or at.left == "," or is_in(at.left, "conjunctions")) else "noun"
+    begins_clause = at.left == "," or is_in(at.left, "conjunctions")
+    return "other" if follows_noun or begins_clause else "noun"
 
 
 def _stems(word: str, *endings: str) -> set[str]:
@@ -199,7 +228,9 @@ def _stems(word: str, *endings: str) -> set[str]:
             if stem.endswith("i") and ending in ("es", "ed", "er", "est"):
                 stems.add(stem[:-1] + "y")
             if ending not in ("s", "es", "d"):
-                stems |= {stem + "e"} | ({stem[:-1]} if stem[-1] == stem[-2:-1] else set())
+                stems.add(stem + "e")
+                if stem[-1] == stem[-2:-1]:
+                    stems.add(stem[:-1])
     return stems
 
 
@@ -208,7 +239,8 @@ def _by_suffix(word: str) -> PartOfSpeech | None:
     if is_in(word, "nouns"):
         return "noun"
     positives = _stems(word, "er", "est") - {word, "own"}  # of taller, funniest, bigger, nicer
-    if is_in(word, "adjectives") or any(is_in(each, "adjectives", "adjectives or adverbs") for each in positives):
+    is_compared = any(is_in(positive, "adjectives", "adjectives or adverbs") for positive in positives)
+    if is_compared or is_in(word, "adjectives"):
         return "adjective"
     if (word.endswith("ly") and len(word) > 4) or word.endswith(("wards", "wise")):
         return "adverb"
@@ -220,14 +252,17 @@ def _by_suffix(word: str) -> PartOfSpeech | None:
 def _by_ending(at: _Place) -> PartOfSpeech:
     """The class of a word that no list knows, by its ending and its neighbours; a noun without other signs."""
     word = at.word
+    known = _by_suffix(word)
+    if known:
+        return known
     describes = at.is_before_content and not at.is_verbal
-    if found := _by_suffix(word):
-        return found
     if word.endswith("ed"):
-        described = at.is_graded or (describes and (at.is_in_noun_phrase or is_in(at.left, "prepositions")))
-        return "adjective" if described else "other"
+        may_describe = at.is_in_noun_phrase or is_in(at.left, "prepositions")
+        return "adjective" if at.is_graded or (describes and may_describe) else "other"
     if word.endswith("ing"):
-        return ("adjective" if describes else "noun") if at.is_in_noun_phrase else "other"
+        if not at.is_in_noun_phrase:
+            return "other"
+        return "adjective" if describes else "noun"
     if has_ending(word, "adjectives or nouns") and (describes or at.is_predicate or at.is_graded):
         return "adjective"
     if at.is_verbal:

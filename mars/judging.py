@@ -7,7 +7,6 @@ lengths: the copies of T stand side by side in one row, and each copy sees only 
 
 import math
 from collections.abc import Sequence
-from itertools import count
 
 import torch
 from jaxtyping import Float
@@ -25,7 +24,8 @@ def perplexity(log_probabilities: Sequence[float]) -> float:
     >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)
     6.6667
     """
-    return math.exp(min(-sum(log_probabilities) / len(log_probabilities), 700.0))  # exp of more overflows
+    mean = -sum(log_probabilities) / len(log_probabilities)
+    return math.exp(min(mean, 700.0))  # exp of more overflows
 
 
 def choose_length(perplexities: Sequence[float]) -> int:
@@ -44,7 +44,13 @@ def is_close_call(perplexities: Sequence[float]) -> bool:
     return any(abs(math.log(value) - lowest - TIE) < DOUBT for value in perplexities if math.isfinite(value))
 
 
-def lay_out_branches(last: int, after: Sequence[int], length: int, filled: int, lengths: Sequence[int]) -> Reading:
+def lay_out_branches(
+    last: int,
+    after: Sequence[int],
+    length: int,
+    filled: int,
+    lengths: Sequence[int],
+) -> Reading:
     """One pass over the last token of a fill and a copy of `after` behind each of the fill's first `lengths` tokens.
 
     The row already holds the `length` tokens before the fill and the fill's `filled` tokens except the last.
@@ -53,28 +59,40 @@ def lay_out_branches(last: int, after: Sequence[int], length: int, filled: int, 
     >>> copy
     Token(id=5, slot=4, position=3, prefix=3, own=4)
     """
-    copies = [
-        Token(token, start + j, length + m + j, length + m, start)
-        for m, start in zip(lengths, count(length + filled, len(after)), strict=False)
-        for j, token in enumerate(after)
-    ]
-    return [*read_on([last], length + filled - 1), *copies]
+    reading = read_on([last], length + filled - 1)
+    start = length + filled
+    for m in lengths:
+        end = length + m
+        reading += [Token(token, start + j, end + j, end, start) for j, token in enumerate(after)]
+        start += len(after)
+    return reading
 
 
-def score_tokens(embeddings: Embeddings, hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]) -> list[float]:
+def score_tokens(
+    embeddings: Embeddings,
+    hidden: Float[Tensor, "tokens dim"],
+    tokens: Sequence[int],
+) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
     return token_log_probabilities(OutputHead(embeddings), hidden, tokens).tolist()
 
 
 def gather_following_states(
-    fill: Float[Tensor, "lengths dim"], copies: Float[Tensor, "read dim"], words: int
+    fill: Float[Tensor, "lengths dim"],
+    copies: Float[Tensor, "read dim"],
+    words: int,
 ) -> Float[Tensor, "lengths words dim"]:
     """The states that predict the `words` tokens of T after each length: the fill's last state, then those of T."""
-    within = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])[:, : max(0, words - 1)]
+    by_length = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])
+    within = by_length[:, : max(0, words - 1)]
     return torch.cat([fill[:, None], within], dim=1)[:, :words]
 
 
-def judge_lengths(fill: Sequence[float], following: Sequence[float], lengths: Sequence[int]) -> list[float]:
+def judge_lengths(
+    fill: Sequence[float],
+    following: Sequence[float],
+    lengths: Sequence[int],
+) -> list[float]:
     """PPL of each judged length of a fill, from log P of its tokens and of T after each length; infinite for others.
 
     >>> [round(value, 4) for value in judge_lengths([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]
@@ -83,10 +101,11 @@ def judge_lengths(fill: Sequence[float], following: Sequence[float], lengths: Se
     [2.0, inf]
     """
     words = len(following) // len(lengths)
-    found = [math.inf] * len(fill)
+    perplexities = [math.inf] * len(fill)
     for c, m in enumerate(lengths):
-        found[m - 1] = perplexity([*fill[:m], *following[c * words : (c + 1) * words]])
-    return found
+        after = following[c * words : (c + 1) * words]
+        perplexities[m - 1] = perplexity([*fill[:m], *after])
+    return perplexities
 
 
 def judge_alone(
@@ -101,9 +120,9 @@ def judge_alone(
 
     Slow, but the same in any batch. Lengths that are not judged have an infinite perplexity.
     """
-    found = [math.inf] * len(fill)
+    perplexities = [math.inf] * len(fill)
     for m in lengths:
         scored = [*fill[:m], *after]
         hidden = read_alone(lm, [*before, *scored[:-1]])[len(before) - 1 :]
-        found[m - 1] = perplexity(score_tokens(embeddings, hidden, scored))
-    return found
+        perplexities[m - 1] = perplexity(score_tokens(embeddings, hidden, scored))
+    return perplexities

@@ -99,13 +99,21 @@ class Filling:
             return tokens.ends_in_word(self.text)
         return not self.pending and is_clitic(tokens.text(self.fill))
 
-    def keep(self, length: int, perplexities: Sequence[float], tokens: WritableTokens) -> None:
+    def keep(
+        self,
+        length: int,
+        perplexities: Sequence[float],
+        tokens: WritableTokens,
+    ) -> None:
         """Keeps the first tokens of the fill and the kept text after the blank, and goes on to the next blank."""
         kept = self.fill[:length]
         self.fills.append(Fill(tokens.text(kept), tuple(kept), tuple(perplexities)))
         self.text += [*kept, *self.blank.after]
         self.at += 1
-        self.fill, self.scores, self.whole, self.pending = [], [], [], b""
+        self.fill = []
+        self.scores = []
+        self.whole = []
+        self.pending = b""
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,8 @@ def fill_in_lockstep(filler: Filler, jobs: Sequence[TokenJob]) -> list[Filling]:
     """Fills all jobs at once: rows write tokens until at least half of the unfinished ones wait to be judged."""
     batch = _Batch(filler, jobs)
     rows = batch.rows
-    while under_way := [i for i, row in enumerate(rows) if not row.is_done]:
+    while not all(row.is_done for row in rows):
+        under_way = [i for i, row in enumerate(rows) if not row.is_done]
         writing = [i for i in under_way if not rows[i].is_written]
         if 2 * len(writing) > len(under_way):
             batch.write(writing)
@@ -141,14 +150,17 @@ class _Batch:
         self.rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]  # each is a line of the cache
         lines, prompts, ends = place_jobs(jobs)
         self.slots = Slots(filler.lm, len(prompts), max(ends))
-        read = self.slots.read([read_on(prompt, 0) for prompt in prompts], range(len(prompts)))
+        readings = [read_on(prompt, 0) for prompt in prompts]
+        read = self.slots.read(readings, range(len(prompts)))
         self.slots.lines = lines
         # the last hidden state of each row, which predicts its next token
         self.hidden: Hidden = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
-            read = self.slots.read([read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened], opened)
-            self.hidden[opened] = read[list(range(len(opened))), [len(jobs[i].opening) - 1 for i in opened]]
+            readings = [read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened]
+            read = self.slots.read(readings, opened)
+            last = [len(jobs[i].opening) - 1 for i in opened]
+            self.hidden[opened] = read[list(range(len(opened))), last]
         longest = max(blank.length for job in jobs for blank in job.blanks)
         # the hidden states of each row after the tokens of its fill
         self.states: Float[Tensor, "rows written dim"] = self.hidden.new_zeros(len(jobs), longest, read.shape[-1])
@@ -161,22 +173,24 @@ class _Batch:
             rows = [self.rows[i] for i in going_on]
             readings = [read_on(row.fill[-1:], len(row.text) + len(row.fill) - 1) for row in rows]
             self.hidden[going_on] = self.slots.read(readings, going_on)[:, 0]
-            self.states[going_on, [len(row.fill) - 1 for row in rows]] = self.hidden[going_on]
+            places = [len(row.fill) - 1 for row in rows]
+            self.states[going_on, places] = self.hidden[going_on]
 
     def _append(self, rows: Sequence[Filling], hidden: Hidden) -> None:
         """Appends a token to the fill of every row, from the hidden states before it."""
         filler = self.filler
-        allowed = [
-            filler.tokens.allowed(row.pending, row.blank.length - len(row.fill) - 1, row.is_after_word(filler.tokens))
-            for row in rows
-        ]
+        allowed: list[Bool[Tensor, " vocabulary"]] = []
+        for row in rows:
+            room = row.blank.length - len(row.fill) - 1
+            allowed.append(filler.tokens.allowed(row.pending, room, row.is_after_word(filler.tokens)))
         tokens, scores, divergences, close = self._next(rows, hidden, torch.stack(allowed))
         for i, row in enumerate(rows):
-            token, score = tokens[i], scores[i]
+            token = tokens[i]
+            score = scores[i]
             if close[i]:
                 alone = read_alone(filler.lm, [*row.text, *row.fill])[-1:]
-                token = self._next([row], alone, allowed[i][None])[0][0]
-                score = judging.score_tokens(filler.embeddings, alone, [token])[0]
+                (token,), *_ = self._next([row], alone, allowed[i][None])
+                (score,) = judging.score_tokens(filler.embeddings, alone, [token])
             row.fill.append(token)
             row.scores.append(score)
             if i in divergences:
@@ -186,18 +200,31 @@ class _Batch:
                 row.whole.append(len(row.fill))
 
     def _next(
-        self, rows: Sequence[Filling], hidden: Hidden, allowed: Bool[Tensor, "rows vocabulary"]
+        self,
+        rows: Sequence[Filling],
+        hidden: Hidden,
+        allowed: Bool[Tensor, "rows vocabulary"],
     ) -> tuple[list[int], list[float], dict[int, float], list[bool]]:
         """The tokens, their log P under the plain model, KL from it of planned rows, and which are a close call."""
-        filler, s = self.filler, self.filler.settings
+        filler = self.filler
+        settings = filler.settings
         plain = project(hidden, filler.embeddings)
-        logits, divergences = plain, dict[int, float]()
-        ahead = [i for i, row in enumerate(rows) if row.blank.sought and s.planning_steps]
-        settled = is_settled(plain[ahead], allowed[ahead], s.kl).tolist()
-        if planned := [i for i, is_sure in zip(ahead, settled, strict=True) if not is_sure]:
+        logits = plain
+        divergences: dict[int, float] = {}
+        ahead = [i for i, row in enumerate(rows) if row.blank.sought and settings.planning_steps]
+        settled = is_settled(plain[ahead], allowed[ahead], settings.kl).tolist()
+        planned = [i for i, is_sure in zip(ahead, settled, strict=True) if not is_sure]
+        if planned:
             words = pad([rows[i].blank.sought for i in planned], NO_WORD, filler.lm.device)
             logits = plain.clone()
-            logits[planned], kl = plan_states(filler.embeddings, words, plain[planned], s.planning_steps, s.xi, s.kl)
+            logits[planned], kl = plan_states(
+                filler.embeddings,
+                words,
+                plain[planned],
+                steps=settings.planning_steps,
+                xi=settings.xi,
+                kl=settings.kl,
+            )
             divergences = dict(zip(planned, kl.tolist(), strict=True))
         token, close = pick(logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
@@ -222,37 +249,61 @@ class _Batch:
         """
         rows = [self.rows[i] for i in group]
         layouts = [
-            judging.lay_out_branches(row.fill[-1], row.read_after, len(row.text), row.blank.length, row.whole)
+            judging.lay_out_branches(
+                row.fill[-1],
+                row.read_after,
+                length=len(row.text),
+                filled=row.blank.length,
+                lengths=row.whole,
+            )
             for row in rows
         ]
         read = self.slots.read(layouts, group)
-        self.states[list(group), [row.blank.length - 1 for row in rows]] = read[:, 0]
-        fills = [self.states[i, [m - 1 for m in row.whole]] for i, row in zip(group, rows, strict=True)]
-        copies = [states[1 : len(layout)] for states, layout in zip(read, layouts, strict=True)]
-        following = [
-            judging.gather_following_states(fill, copy, len(row.blank.after)).flatten(0, 1)
-            for row, fill, copy in zip(rows, fills, copies, strict=True)
-        ]
-        tokens = [token for row in rows for _ in row.whole for token in row.blank.after]
+        last_places = [row.blank.length - 1 for row in rows]
+        self.states[list(group), last_places] = read[:, 0]
+        fills: list[Tensor] = []
+        copies: list[Tensor] = []
+        following: list[Tensor] = []
+        tokens: list[int] = []
+        for i, row, states, layout in zip(group, rows, read, layouts, strict=True):
+            fill = self.states[i, [m - 1 for m in row.whole]]
+            copy = states[1 : len(layout)]
+            fills.append(fill)
+            copies.append(copy)
+            following.append(judging.gather_following_states(fill, copy, len(row.blank.after)).flatten(0, 1))
+            tokens += row.blank.after * len(row.whole)
         scores = iter(judging.score_tokens(self.filler.embeddings, torch.cat(following), tokens))
-        moves: list[tuple[int, range, range]] = []
+        moved_lines: list[int] = []
+        starts: list[range] = []
+        ends: list[range] = []
         for i, row, fill, copy, states in zip(group, rows, fills, copies, following, strict=True):
-            length, perplexities = self._best_length(row, list(islice(scores, len(states))))
+            own_scores = list(islice(scores, len(states)))
+            length, perplexities = self._best_length(row, own_scores)
             if not row.is_last:  # goes on after the copy that follows this length, whose slots are moved behind it
-                words, chosen = len(row.blank.after), row.whole.index(length)
+                words = len(row.blank.after)
+                chosen = row.whole.index(length)
                 self.hidden[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
-                start, end = len(row.text) + row.blank.length + chosen * words, len(row.text) + length
-                moves.append((i, range(start, start + words), range(end, end + words)))
+                start = len(row.text) + row.blank.length + chosen * words
+                end = len(row.text) + length
+                moved_lines.append(i)
+                starts.append(range(start, start + words))
+                ends.append(range(end, end + words))
             row.keep(length, perplexities, self.filler.tokens)
-        if moves:
-            self.slots.move(*zip(*moves, strict=True))
+        if moved_lines:
+            self.slots.move(moved_lines, starts, ends)
 
     def _best_length(self, row: Filling, following: Sequence[float]) -> tuple[int, list[float]]:
         """The best length of a fill, and the perplexity of every length."""
         perplexities = judge_lengths(row.scores, following, row.whole)
         if judging.is_close_call(perplexities):
-            lm, embeddings, after = self.filler.lm, self.filler.embeddings, row.blank.after
-            perplexities = judging.judge_alone(lm, embeddings, row.text, row.fill, after, row.whole)
+            perplexities = judging.judge_alone(
+                self.filler.lm,
+                self.filler.embeddings,
+                before=row.text,
+                fill=row.fill,
+                after=row.blank.after,
+                lengths=row.whole,
+            )
         return judging.choose_length(perplexities), perplexities
 
 
@@ -269,7 +320,8 @@ def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, 
     for job in jobs:
         row = open_rows.get(job.prompt)
         if row is None or ends[row] >= 2 * len(job.prompt):
-            row = open_rows[job.prompt] = len(prompts)
+            row = len(prompts)
+            open_rows[job.prompt] = row
             prompts.append(job.prompt)
             ends.append(len(job.prompt))
         lines.append(Branch(row, len(job.prompt), ends[row]))
@@ -278,7 +330,8 @@ def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, 
 
 
 def pick(
-    logits: Logits, allowed: Bool[Tensor, "rows vocabulary"]
+    logits: Logits,
+    allowed: Bool[Tensor, "rows vocabulary"],
 ) -> tuple[Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
     """The greedy token of each row, and whether rounding errors could change it.
 

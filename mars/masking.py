@@ -15,7 +15,12 @@ from data.words import Word, fold, is_punctuation, split_words
 from mars.english import PartOfSpeech, tag_words
 
 # alpha of Eq. 1; 4, 3 and 2 are from footnote 3 of the paper, which does not give that of other words
-ALPHA: dict[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}
+ALPHA: dict[PartOfSpeech, float] = {
+    "adjective": 4.0,
+    "adverb": 3.0,
+    "noun": 2.0,
+    "other": 1.0,
+}
 Values = Float[NDArray[np.float64], " words"]
 Costs = Int[NDArray[np.int64], " words"]
 Chosen = Bool[NDArray[np.bool_], " words"]
@@ -59,20 +64,26 @@ def load_documents(path: Path | str) -> DocumentFrequencies:
     return count_corpus(read_documents(path))
 
 
-def priorities(reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies) -> Values:
+def priorities(
+    reference: Sequence[str],
+    classes: Sequence[PartOfSpeech],
+    documents: DocumentFrequencies,
+) -> Values:
     """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1); words of high priority are masked first.
 
     Punctuation has priority 0 and is never masked.
     """
-    pairs = zip(reference, classes, strict=True)
-    weights = [0.0 if is_punctuation(word) else ALPHA[pos] / documents.idf(word) for word, pos in pairs]
-    return np.array(weights, dtype=np.float64)
+    values = np.zeros(len(reference), dtype=np.float64)
+    for i, (word, part_of_speech) in enumerate(zip(reference, classes, strict=True)):
+        if not is_punctuation(word):
+            values[i] = ALPHA[part_of_speech] / documents.idf(word)
+    return values
 
 
 def longest_common_subsequence(context: Sequence[str], reference: Sequence[str]) -> Chosen:
     """Which words of the reference lie on a longest common subsequence with the context.
 
-    Of several subsequences, one is found from the ends: equal last words are paired; otherwise the last word of the
+    Of several subsequences, one is words from the ends: equal last words are paired; otherwise the last word of the
     context is dropped if this does not shorten the subsequence, else the last word of the reference.
 
     >>> longest_common_subsequence(list("abcd"), list("bxd")).tolist()
@@ -86,12 +97,15 @@ def longest_common_subsequence(context: Sequence[str], reference: Sequence[str])
     lengths = np.zeros((len(theirs) + 1, len(ours) + 1), dtype=np.int32)
     for i, number in enumerate(theirs):
         above = lengths[i]
-        np.maximum.accumulate(np.maximum(above[1:], above[:-1] + (ours == number)), out=lengths[i + 1, 1:])
+        longest = np.maximum(above[1:], above[:-1] + (ours == number))
+        np.maximum.accumulate(longest, out=lengths[i + 1, 1:])
     shared = np.zeros(len(ours), dtype=np.bool_)
-    i, j = len(theirs), len(ours)
+    i = len(theirs)
+    j = len(ours)
     while i and j:
         if theirs[i - 1] == ours[j - 1]:
-            i, j = i - 1, j - 1
+            i -= 1
+            j -= 1
             shared[j] = True
         elif lengths[i - 1, j] == lengths[i, j]:
             i -= 1
@@ -124,7 +138,11 @@ def budget(ratio: float, count: int) -> int:
     return math.ceil(round(ratio * count, 9))
 
 
-def knapsack_table(values: Values, costs: Costs, budget: int) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
+def knapsack_table(
+    values: Values,
+    costs: Costs,
+    budget: int,
+) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
     """phi[i, w]: the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
 
     Costs are positive integers. One table serves every budget up to the given one.
@@ -133,11 +151,16 @@ def knapsack_table(values: Values, costs: Costs, budget: int) -> Float[NDArray[n
     for i, (value, cost) in enumerate(zip(values, costs, strict=True)):
         best[i + 1] = best[i]
         if cost <= budget:
-            np.maximum(best[i, cost:], best[i, : budget + 1 - cost] + value, out=best[i + 1, cost:])
+            with_word = best[i, : budget + 1 - cost] + value
+            np.maximum(best[i, cost:], with_word, out=best[i + 1, cost:])
     return best
 
 
-def choose_words(best: Float[NDArray[np.float64], "words_and_none budgets"], costs: Costs, budget: int) -> Chosen:
+def choose_words(
+    best: Float[NDArray[np.float64], "words_and_none budgets"],
+    costs: Costs,
+    budget: int,
+) -> Chosen:
     """The words that make up phi[n, budget] of `knapsack_table` (Eq. 2): phi_i.
 
     From the last word back, a word is taken only if the value is strictly higher with it. Algorithm 1 as printed
@@ -151,28 +174,38 @@ def choose_words(best: Float[NDArray[np.float64], "words_and_none budgets"], cos
     return chosen
 
 
-def make_template(text: str, reference: Sequence[Word], masked: Sequence[bool] | Chosen) -> Template:
+def make_template(
+    text: str,
+    reference: Sequence[Word],
+    masked: Sequence[bool] | Chosen,
+) -> Template:
     """The reference with its masked words as blanks (section 2.1); without masked words, one kept run.
 
-    >>> found = split_words("A red  kite flew.")
-    >>> make_template("A red  kite flew.", found, [False, True, True, False, False])
+    >>> words = split_words("A red  kite flew.")
+    >>> make_template("A red  kite flew.", words, [False, True, True, False, False])
     (Kept(text='A'), Blank(count=2), Kept(text=' flew.'))
     """
     parts: list[Blank | Kept] = []
     end = 0
-    for hidden, group in itertools.groupby(zip(reference, masked, strict=True), key=lambda pair: bool(pair[1])):
+    pairs = zip(reference, masked, strict=True)
+    for is_masked, group in itertools.groupby(pairs, key=lambda pair: bool(pair[1])):
         run = [word for word, _ in group]
-        parts.append(Blank(len(run)) if hidden else Kept(text[end : run[-1].end]))
+        start = end
         end = run[-1].end
+        parts.append(Blank(len(run)) if is_masked else Kept(text[start:end]))
     if not parts:
         return (Kept(text),)
-    if isinstance(last := parts[-1], Kept):
+    last = parts[-1]
+    if isinstance(last, Kept):
         parts[-1] = Kept(last.text + text[end:])
     return tuple(parts)
 
 
 def make_templates(
-    reference: str, context: str, ratios: Sequence[float], documents: DocumentFrequencies
+    reference: str,
+    context: str,
+    ratios: Sequence[float],
+    documents: DocumentFrequencies,
 ) -> list[Template]:
     """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
 
@@ -180,10 +213,10 @@ def make_templates(
 
     Raises ValueError for a ratio outside 0 to 1.
     """
-    found = split_words(reference)
-    folded = [fold(word.text) for word in found]
-    value = priorities(folded, tag_words([word.text for word in found]), documents)
+    words = split_words(reference)
+    folded = [fold(word.text) for word in words]
+    value = priorities(folded, tag_words([word.text for word in words]), documents)
     cost = costs(fold_words(context), folded)
-    budgets = [budget(ratio, len(found)) for ratio in ratios]
+    budgets = [budget(ratio, len(words)) for ratio in ratios]
     best = knapsack_table(value, cost, max(budgets, default=0))
-    return [make_template(reference, found, choose_words(best, cost, w)) for w in budgets]
+    return [make_template(reference, words, choose_words(best, cost, w)) for w in budgets]

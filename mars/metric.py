@@ -1,7 +1,8 @@
 """MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -124,16 +125,25 @@ class MARS(BaseMetric):
                 lm = CausalLM.from_pretrained(language_model, device, dtype)
                 filler = SelfPlanningAugmenter(lm, augmentation, token_budget)
             described["tokenizer"] = tokenizer_fingerprint(filler.lm.tokenizer)
-        embedder, folder = load_embedder(encoder, static_vectors, device, dtype), None if kept is None else Path(kept)
-        notes, floats = () if filler is None else filler.lm.notes, tuple(map(float, ratios))
-        return cls(filler, embedder, described, floats, q, folder, counted, notes)
+        return cls(
+            augmenter=filler,
+            embedder=load_embedder(encoder, static_vectors, device, dtype),
+            described=described,
+            ratios=tuple(map(float, ratios)),
+            q=q,
+            kept=None if kept is None else Path(kept),
+            documents=counted,
+            notes=() if filler is None else filler.lm.notes,
+        )
 
     @property
     def settings(self) -> dict[str, Setting]:
         depends = {"augmenter": "none"} if self.augmenter is None else dict(self.augmenter.depends)
+        if "model" in depends:
+            depends["weights"] = depends.pop("model")
         return {
             **self.described,
-            **{"weights" if name == "model" else name: value for name, value in depends.items()},
+            **depends,
             "ratios": ",".join(f"{ratio:g}" for ratio in self.ratios),
             "q": self.q,
             "embedder": self.embedder.name,
@@ -149,7 +159,8 @@ class MARS(BaseMetric):
         """The metric with the references of these examples as X, unless it has `documents`."""
         if self.documents is not None:
             return self
-        return replace(self, documents=count_corpus(sorted({text for e in examples for text in references_of(e)})))
+        references = {text for example in examples for text in references_of(example)}
+        return replace(self, documents=count_corpus(sorted(references)))
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`, with the context of each example; NaN for a text without words the encoder knows."""
@@ -161,63 +172,98 @@ class MARS(BaseMetric):
 
         Raises ValueError for a ratio that was not compared.
         """
-        judged = [self._judge(one) for one in compared]
+        judged = [self._judge(comparison) for comparison in compared]
         values = np.array([value for value, _ in judged], np.float64)
-        unknown = f"{self.embedder.name} has no vector for the text or its references"
-        both = zip(compared, values, strict=True)
-        reasons = [one.reason or (unknown if np.isnan(value) else None) for one, value in both]
-        dropped = [one.dropped + self._count_dropped(one) for one in compared]
-        explained = [each for _, each in judged]
-        return Scores({"quality": values}, self.signature, reasons, dropped, explained, self.notes)
+        reasons = [comparison.reason for comparison in compared]
+        for i in np.flatnonzero(np.isnan(values)):
+            reasons[i] = reasons[i] or f"{self.embedder.name} has no vector for the text or its references"
+        return Scores(
+            {"quality": values},
+            self.signature,
+            reasons=reasons,
+            dropped_tokens=[comparison.dropped + self._count_dropped(comparison) for comparison in compared],
+            explanations=[explanation for _, explanation in judged],
+            notes=self.notes,
+        )
 
     def compare(self, examples: Sequence[Example]) -> list[Compared]:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""
         augmented = self._augment(examples)
-        rows = [[augmented[key] for key in list_reference_keys(example)] for example in examples]
-        usable = [tuple(row for row in each if not isinstance(row, RefusedReference)) for each in rows]
-        texts = [example.full_text for example in examples]
-        pairs = [(t, one.augmented.text) for t, each in zip(texts, usable, strict=True) for row in each for one in row]
-        cosines = iter(compute_cosines(self.embedder, pairs).reshape(-1, len(self.ratios)))
-        found: list[Compared] = []
-        for text, each, every in zip(texts, usable, rows, strict=True):
-            refused = tuple(row for row in every if isinstance(row, RefusedReference))
-            dropped = sum(self.embedder.dropped_tokens([text, *(row[0].reference for row in each)]))
-            reason = None if each else refused[0].reason if refused else BARE
-            own = np.array([next(cosines) for _ in each]).reshape(-1, len(self.ratios))
-            found.append(Compared(self.ratios, own, each, refused, dropped, reason))
-        return found
+        usable: list[tuple[tuple[AugmentedReference, ...], ...]] = []
+        refused: list[tuple[RefusedReference, ...]] = []
+        for example in examples:
+            rows = [augmented[key] for key in list_reference_keys(example)]
+            usable.append(tuple(row for row in rows if not isinstance(row, RefusedReference)))
+            refused.append(tuple(row for row in rows if isinstance(row, RefusedReference)))
+        pairs: list[tuple[str, str]] = []
+        for example, rows in zip(examples, usable, strict=True):
+            text = example.full_text
+            pairs += [(text, reference.augmented.text) for reference in chain.from_iterable(rows)]
+        cosines = compute_cosines(self.embedder, pairs).reshape(-1, len(self.ratios))
+        compared: list[Compared] = []
+        start = 0
+        for example, rows, refusals in zip(examples, usable, refused, strict=True):
+            reason = None
+            if not rows:
+                reason = refusals[0].reason if refusals else BARE
+            human_references = [row[0].reference for row in rows]
+            dropped = self.embedder.dropped_tokens([example.full_text, *human_references])
+            compared.append(
+                Compared(
+                    ratios=self.ratios,
+                    cosines=cosines[start : start + len(rows)],
+                    references=rows,
+                    refused=refusals,
+                    dropped=sum(dropped),
+                    reason=reason,
+                )
+            )
+            start += len(rows)
+        return compared
 
     def _augment(self, examples: Sequence[Example]) -> dict[ReferenceKey, Augmentations]:
         documents = self.with_corpus(examples).documents
         assert documents is not None
         return augment_references(examples, self.ratios, self.augmenter, documents, self.kept)
 
-    def _count_dropped(self, one: Compared) -> int:
-        """How many tokens of the context were cut at most, at this metric's ratios."""
-        counted = (each for row in one.references for each in row if each.ratio in self.ratios)
-        return max((each.augmented.dropped_context for each in counted), default=0)
+    def _count_dropped(self, comparison: Compared) -> int:
+        """The largest number of context tokens that were cut, at this metric's ratios."""
+        references = chain.from_iterable(comparison.references)
+        counts = [text.augmented.dropped_context for text in references if text.ratio in self.ratios]
+        return max(counts, default=0)
 
-    def _judge(self, one: Compared) -> tuple[float, dict[str, Any]]:
+    def _judge(self, comparison: Compared) -> tuple[float, dict[str, Any]]:
         """Eq. 7 with the best reference, NaN where there is none, and its explanation."""
-        refused = [{"reference": r.reference, "reason": r.reason} for r in one.refused]
-        explained: dict[str, Any] = {"refused": refused} if refused else {}
-        cosines = one.cosines[:, [one.ratios.index(ratio) for ratio in self.ratios]]
+        explanation: dict[str, Any] = {}
+        if comparison.refused:
+            explanation["refused"] = [asdict(refused) for refused in comparison.refused]
+        columns = [comparison.ratios.index(ratio) for ratio in self.ratios]
+        cosines = comparison.cosines[:, columns]
         scores = mars(cosines, self.q)
         if np.isnan(scores).all():
-            return float("nan"), explained
+            return float("nan"), explanation
         best = int(np.nanargmax(scores))
-        by_ratio = {augmented.ratio: augmented for augmented in one.references[best]}
-        parts = zip(self.ratios, ratio_weights(len(self.ratios), self.q).tolist(), cosines[best].tolist(), strict=True)
-        score, reference = float(scores[best]), one.references[best][0].reference
+        score = float(scores[best])
+        references = comparison.references[best]
+        by_ratio = {reference.ratio: reference for reference in references}
+        weights = ratio_weights(len(self.ratios), self.q)
+        parts = zip(self.ratios, weights.tolist(), cosines[best].tolist(), strict=True)
         ratios = [by_ratio[ratio].explain(weight, cosine) for ratio, weight, cosine in parts]
-        return score, {"reference": reference, "score": score, "ratios": ratios, **explained}
+        return score, {
+            "reference": references[0].reference,
+            "score": score,
+            "ratios": ratios,
+            **explanation,
+        }
 
 
 def compute_cosines(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """The cosine of each pair of texts, of shape (pairs,); each text is embedded once. NaN where one has no vector."""
     if not pairs:
         return np.empty(0)
-    distinct = {text: i for i, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
+    distinct = dict.fromkeys(text for pair in pairs for text in pair)
+    row_of = {text: row for row, text in enumerate(distinct)}
     vectors = embedder.embed(list(distinct))
-    first, second = (vectors[[distinct[pair[side]] for pair in pairs]] for side in (0, 1))
+    first = vectors[[row_of[text] for text, _ in pairs]]
+    second = vectors[[row_of[text] for _, text in pairs]]
     return cosine(first, second)

@@ -21,7 +21,11 @@ class NaiveAugmenter:
 
     @property
     def depends(self) -> dict[str, str | bool]:
-        return {"augmenter": "naive", "model": self.lm.weights, "use_context": self.use_context}
+        return {
+            "augmenter": "naive",
+            "model": self.lm.weights,
+            "use_context": self.use_context,
+        }
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The references with their blanks filled, in the order of the jobs. These fills have no perplexity.
@@ -31,35 +35,46 @@ class NaiveAugmenter:
         texts = [self._mask(job) for job in jobs]
         special = 2 + self.lm.separators
         rooms = [self.lm.max_length - len(text) - special for text in texts]
-        if faults := [(i, room) for i, room in enumerate(rooms) if room < 0]:
-            rule = f"the model reads {self.lm.max_length} tokens at once, but the reference alone has"
-            raise ExampleError((i, f"{rule} {len(texts[i])} and {special} special ones") for i, _ in faults)
+        faults: list[tuple[int, str]] = []
+        for i, room in enumerate(rooms):
+            if room < 0:
+                rule = f"the model reads {self.lm.max_length} tokens at once, but the reference alone has"
+                faults.append((i, f"{rule} {len(texts[i])} and {special} special ones"))
+        if faults:
+            raise ExampleError(faults)
         contexts = [self._encode(job.context) if self.use_context else [] for job in jobs]
         cut = [cut_end(context, room) for context, room in zip(contexts, rooms, strict=True)]
         rows = [self.lm.framed(context, text) for (context, _), text in zip(cut, texts, strict=True)]
-        found = most_likely_at_masks(self.lm, rows, self.token_budget)
-        return [self._fill(job, tokens, lost) for job, tokens, (_, lost) in zip(jobs, found, cut, strict=True)]
+        tokens = most_likely_at_masks(self.lm, rows, self.token_budget)
+        return [self._fill(job, chosen, dropped) for job, chosen, (_, dropped) in zip(jobs, tokens, cut, strict=True)]
 
     def _mask(self, job: Job) -> list[int]:
         mask = self.lm.special("mask")
-        return [
-            token
-            for part in job.template
-            for token in ([mask] * part.count if isinstance(part, Blank) else self._encode(part.text))
-        ]
+        tokens: list[int] = []
+        for part in job.template:
+            tokens += [mask] * part.count if isinstance(part, Blank) else self._encode(part.text)
+        return tokens
 
     def _encode(self, text: str) -> list[int]:
         return plain_token_ids(self.lm.tokenizer, [text])[0]
 
-    def _fill(self, job: Job, tokens: Sequence[int], dropped: int) -> Augmented:
-        text, fills, at = "", [], 0
+    def _fill(
+        self,
+        job: Job,
+        tokens: Sequence[int],
+        dropped: int,
+    ) -> Augmented:
+        text = ""
+        fills: list[Fill] = []
+        start = 0
         for part in job.template:
             if isinstance(part, Kept):
                 text += part.text
                 continue
-            chosen = list(tokens[at : at + part.count])
-            at += part.count
-            words = str(self.lm.tokenizer.decode(chosen, clean_up_tokenization_spaces=False)).strip()
+            chosen = list(tokens[start : start + part.count])
+            start += part.count
+            decoded = self.lm.tokenizer.decode(chosen, clean_up_tokenization_spaces=False)
+            words = str(decoded).strip()
             text += f" {words}" if text else words
             fills.append(Fill(words, tuple(chosen), ()))
         return Augmented(text, tuple(fills), 0.0, dropped)

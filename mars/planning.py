@@ -24,9 +24,10 @@ FARTHEST = 10.0  # no logit moves further, which matters where the target KL is 
 SATISFIED = 1e-2  # a gradient below this share of its possible size is not scaled up
 CLOSE = 1e-3  # a share of the target KL; from there one more of Newton's steps is exact
 MARGIN = 1.01  # of a target KL, for CLOSE and rounding errors
-# rows at a time where no product is computed, which stay in a processor's cache, and steps between two looks at the
-# rows that are done; other devices take all rows, and would wait for each look
-ROWS, LOOK_EVERY = 8, 8
+# Rows at a time where no product is computed, which stay in a processor's cache; other devices take all rows.
+ROWS = 8
+# Steps between two looks at the rows that are done, where a device would wait for each look.
+LOOK_EVERY = 8
 TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
 DOUBT = 5e-4
@@ -38,7 +39,11 @@ def project(hidden: Hidden, embeddings: Embeddings) -> Logits:
     return (embeddings @ hidden.T).T.contiguous()
 
 
-def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: float) -> Tensor:
+def is_settled(
+    plain: Logits,
+    allowed: Bool[Tensor, "rows vocabulary"],
+    kl: float,
+) -> Tensor:
     """For each row, whether no distribution within `kl` nats of the plain one prefers another allowed token.
 
     Then planning cannot change the greedy choice. Let p be the plain distribution and q one in which the second allowed
@@ -47,8 +52,10 @@ def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: floa
     (sqrt p_1 - sqrt p_2)^2). Any other allowed token is less probable than the second, so its bound is higher.
     """
     total = plain.logsumexp(-1)
-    best = plain.masked_fill(~allowed, -torch.inf).topk(min(2, plain.shape[-1]), dim=-1).values - total[:, None]
-    first, second = best[:, 0], best[:, -1].clamp(min=-1e3)
+    likeliest = plain.masked_fill(~allowed, -torch.inf).topk(min(2, plain.shape[-1]), dim=-1).values
+    best = likeliest - total[:, None]
+    first = best[:, 0]
+    second = best[:, -1].clamp(min=-1e3)
     m = (first - second) / 2
     elsewhere = (1 - first.exp() - second.exp()).clamp(min=0)
     expected = (first - m).exp() + (second + m * math.exp(TIE + DOUBT)).exp() + elsewhere
@@ -56,7 +63,10 @@ def is_settled(plain: Logits, allowed: Bool[Tensor, "rows vocabulary"], kl: floa
 
 
 def reward_gradient(
-    logits: Logits, embeddings: Embeddings, words: Int[Tensor, "rows words"], xi: float = 1.3
+    logits: Logits,
+    embeddings: Embeddings,
+    words: Int[Tensor, "rows words"],
+    xi: float = 1.3,
 ) -> Hidden:
     """xi times the gradient by h of the reward at the logits h E^T.
 
@@ -102,15 +112,20 @@ def plan_states(
         size = shift.amax(-1).maximum(-shift.amin(-1)).maximum(least)[:, None]
         logits.addcmul_(torch.where(size > 0, 1 / size, 0), shift)
     shift = logits.sub_(plain)
-    chosen = [
-        choose_step(*rows, kl, FARTHEST / steps) for rows in zip(split_rows(plain), split_rows(shift), strict=True)
-    ]
-    eta, found = (torch.cat(each) for each in zip(*chosen, strict=True))
-    return torch.addcmul(plain, eta, shift), found
+    steps_of_rows: list[Tensor] = []
+    divergences: list[Tensor] = []
+    for plain_rows, shift_rows in zip(split_rows(plain), split_rows(shift), strict=True):
+        eta, divergence = choose_step(plain_rows, shift_rows, kl, FARTHEST / steps)
+        steps_of_rows.append(eta)
+        divergences.append(divergence)
+    return torch.addcmul(plain, torch.cat(steps_of_rows), shift), torch.cat(divergences)
 
 
 def choose_step(
-    plain: Logits, shift: Logits, kl: float, limit: float
+    plain: Logits,
+    shift: Logits,
+    kl: float,
+    limit: float,
 ) -> tuple[Float[Tensor, "rows 1"], Float[Tensor, " rows"]]:
     """eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl, and that divergence.
 
@@ -127,7 +142,8 @@ def choose_step(
     log_q = plain.log_softmax(-1)
     q = log_q.exp()
     shift = shift - (q * shift).sum(-1, keepdim=True)  # the same divergence with smaller rounding errors
-    low, high = shift.new_zeros(len(shift), 1), shift.new_full((len(shift), 1), limit)
+    low = shift.new_zeros(len(shift), 1)
+    high = shift.new_full((len(shift), 1), limit)
     eta = (2 * kl / (q * shift.square()).sum(-1, keepdim=True)).sqrt().clamp(max=limit)  # exact for small divergences
     too_far = done = torch.zeros_like(eta, dtype=torch.bool)
     reached = torch.zeros_like(eta)
@@ -137,16 +153,19 @@ def choose_step(
         total = weights.sum(-1, keepdim=True)
         mean = weights.mul_(shift).sum(-1, keepdim=True) / total
         variance = weights.mul_(shift).sum(-1, keepdim=True) / total - mean**2
-        found = (eta * mean - total.log()).clamp(min=0)
-        above = found > kl
-        low, high, too_far = torch.where(above, low, eta), torch.where(above, eta, high), too_far | above
-        newton = eta - 2 * (found - (found * kl).sqrt()) / (eta * variance)
+        divergence = (eta * mean - total.log()).clamp(min=0)
+        above = divergence > kl
+        low = torch.where(above, low, eta)
+        high = torch.where(above, eta, high)
+        too_far = too_far | above
+        newton = eta - 2 * (divergence - (divergence * kl).sqrt()) / (eta * variance)
         middle = (low + high) / 2
-        is_far = ((found - kl).abs() > CLOSE * kl) & (low < middle) & (middle < high)  # False for logits that are NaN
+        misses = (divergence - kl).abs() > CLOSE * kl
+        is_far = misses & (low < middle) & (middle < high)  # False for logits that are NaN
         otherwise = torch.where(is_far, torch.where(too_far, middle, high), eta)
         following = torch.where((low < newton) & (newton < high), newton, otherwise)
         eta = torch.where(done, eta, following)
-        reached = torch.where(done, reached, torch.where((found - kl).abs() > CLOSE * kl, found, kl))
+        reached = torch.where(done, reached, torch.where(misses, divergence, kl))
         done = done | ~is_far
         if step % look_every == 0 and bool(done.all()):
             break

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from math import isinf
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -91,9 +92,12 @@ def mean_kl(references: Iterable[Augmented]) -> float | None:
     >>> mean_kl([Augmented("", (), 0.5, 0, planned=3), Augmented("", (), 0.1, 0, planned=1), Augmented("", (), 0.0, 0)])
     0.4
     """
-    counted = [(one.kl * one.planned, one.planned) for one in references]
-    total = sum(planned for _, planned in counted)
-    return sum(kl for kl, _ in counted) / total if total else None
+    total = 0.0
+    planned = 0
+    for reference in references:
+        total += reference.kl * reference.planned
+        planned += reference.planned
+    return total / planned if planned else None
 
 
 @dataclass(frozen=True)
@@ -111,15 +115,18 @@ class AugmentedReference:
         """The template with `[n]` for a blank of n words."""
         text = ""
         for part in self.template:
-            text += part.text if not isinstance(part, Blank) else f"{' ' if text else ''}[{part.count}]"
+            if not isinstance(part, Blank):
+                text += part.text
+            else:
+                text += f" [{part.count}]" if text else f"[{part.count}]"
         return text
 
     def explain(self, weight: float, cosine: float) -> dict[str, Any]:
         """Its part in a score, for explanations; the perplexity of a length that may not be chosen is null."""
-        fills = [
-            {"text": fill.text, "perplexities": [None if isinf(each) else each for each in fill.perplexities]}
-            for fill in self.augmented.fills
-        ]
+        fills: list[dict[str, Any]] = []
+        for fill in self.augmented.fills:
+            perplexities = [None if isinf(value) else value for value in fill.perplexities]
+            fills.append({"text": fill.text, "perplexities": perplexities})
         return {
             "ratio": self.ratio,
             "weight": weight,
@@ -161,60 +168,98 @@ def augment_references(
     if augmenter is None:
         filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in keys]
     else:
-        jobs = [Job(context, one) for (context, _), row in zip(keys, planned, strict=True) for one in row]
+        jobs: list[Job] = []
+        for (context, _), templates in zip(keys, planned, strict=True):
+            jobs += [Job(context, template) for template in templates]
         filled = load_or_augment(augmenter, jobs, kept)
-    found: dict[ReferenceKey, Augmentations] = {}
-    rest = iter(filled)
-    for key, row in zip(keys, planned, strict=True):
-        made = [next(rest) for _ in row]
-        refused = [one for one in made if isinstance(one, str)]
-        parts = zip(ratios, row, made, strict=True)
-        ready = tuple(AugmentedReference(*key, r, t, a) for r, t, a in parts if isinstance(a, Augmented))
-        found[key] = RefusedReference(key[1], refused[0]) if refused else ready
-    if reasons := [one.reason for one in found.values() if isinstance(one, RefusedReference)]:
-        log.warning("%d of %d references cannot be augmented: %s", len(reasons), len(found), reasons[0])
-    bare = sum(not context for context, _ in found)
+    augmentations: dict[ReferenceKey, Augmentations] = {}
+    remaining = iter(filled)
+    for key, templates in zip(keys, planned, strict=True):
+        texts = list(islice(remaining, len(templates)))
+        augmentations[key] = _join_ratios(key, ratios, templates, texts)
+    _warn_of_losses(augmentations, augmenter)
+    return augmentations
+
+
+def _join_ratios(
+    key: ReferenceKey,
+    ratios: Sequence[float],
+    templates: Sequence[Template],
+    texts: Sequence[Augmented | str],
+) -> Augmentations:
+    """One reference at all ratios; refused where one of its texts is a reason."""
+    context, reference = key
+    augmented: list[AugmentedReference] = []
+    for ratio, template, text in zip(ratios, templates, texts, strict=True):
+        if isinstance(text, str):
+            return RefusedReference(reference, text)
+        augmented.append(AugmentedReference(context, reference, ratio, template, text))
+    return tuple(augmented)
+
+
+def _warn_of_losses(augmentations: Mapping[ReferenceKey, Augmentations], augmenter: Augmenter | None) -> None:
+    """Logs how many references cannot be augmented, and how many have no context though the augmenter reads it."""
+    reasons = [row.reason for row in augmentations.values() if isinstance(row, RefusedReference)]
+    if reasons:
+        log.warning("%d of %d references cannot be augmented: %s", len(reasons), len(augmentations), reasons[0])
+    bare = sum(not context for context, _ in augmentations)
     if bare and augmenter is not None and augmenter.depends["use_context"]:
-        log.warning("%d of %d references have no context: they are augmented without one", bare, len(found))
-    return found
+        log.warning("%d of %d references have no context: they are augmented without one", bare, len(augmentations))
 
 
-def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None) -> list[Augmented | str]:
+def load_or_augment(
+    augmenter: Augmenter,
+    jobs: Sequence[Job],
+    kept: Path | None,
+) -> list[Augmented | str]:
     """The filled reference of every job, or the reason why it cannot be filled. Equal jobs are done once.
 
     Those in a cache of the folder of stages `kept` are read, so that a killed run continues where it stopped.
     """
-    templates = [[part.count if isinstance(part, Blank) else part.text for part in job.template] for job in jobs]
-    keys = [fingerprint([job.context, template]) for job, template in zip(jobs, templates, strict=True)]
+    keys = list(map(_name_job, jobs))
     wanted = dict(zip(keys, jobs, strict=True))
     cache = None
     if kept is not None:
         code = [load_or_augment, type(augmenter)]
         cache = Stages(kept).open_cache("augmented_references", augmenter.depends, code=code)
     known = {} if cache is None else cache.values
-    found: dict[str, Augmented | str] = {key: _read_augmented(known[key]) for key in wanted if key in known}
-    missing = [key for key in wanted if key not in found]
+    results: dict[str, Augmented | str] = {key: _read_augmented(known[key]) for key in wanted if key in known}
+    missing = [key for key in wanted if key not in results]
     for start in range(0, len(missing), AT_ONCE):
         chunk = missing[start : start + AT_ONCE]
-        made, refused = _augment(augmenter, chunk, wanted)
-        found |= made | refused
+        augmented, refused = _augment(augmenter, chunk, wanted)
+        results |= augmented | refused
         if cache is not None:
-            cache.add({key: asdict(augmented) for key, augmented in made.items()})
-    return [found[key] for key in keys]
+            cache.add({key: asdict(reference) for key, reference in augmented.items()})
+    return [results[key] for key in keys]
+
+
+def _name_job(job: Job) -> str:
+    """A fingerprint of the context and the template."""
+    parts = [part.count if isinstance(part, Blank) else part.text for part in job.template]
+    return fingerprint([job.context, parts])
 
 
 def _augment(
-    augmenter: Augmenter, keys: Sequence[str], jobs: Mapping[str, Job]
+    augmenter: Augmenter,
+    keys: Sequence[str],
+    jobs: Mapping[str, Job],
 ) -> tuple[dict[str, Augmented], dict[str, str]]:
     """The filled references by key, and by key the reasons of jobs that the augmenter refuses."""
+    refused: dict[str, str] = {}
     try:
-        return dict(zip(keys, augmenter.augment([jobs[key] for key in keys]), strict=True)), {}
-    except ExampleError as faults:
-        refused = {keys[i]: what for i, what in faults.at}
-    rest = [key for key in keys if key not in refused]
-    return dict(zip(rest, augmenter.augment([jobs[key] for key in rest]), strict=True)), refused
+        augmented = augmenter.augment([jobs[key] for key in keys])
+    except ExampleError as error:
+        refused = {keys[i]: what for i, what in error.at}
+        keys = [key for key in keys if key not in refused]
+        augmented = augmenter.augment([jobs[key] for key in keys])
+    return dict(zip(keys, augmented, strict=True)), refused
 
 
 def _read_augmented(value: Mapping[str, Any]) -> Augmented:
-    fills = tuple(Fill(f["text"], tuple(f["tokens"]), tuple(f["perplexities"])) for f in value["fills"])
+    fills = tuple(map(_read_fill, value["fills"]))
     return Augmented(**{**value, "fills": fills})
+
+
+def _read_fill(value: Mapping[str, Any]) -> Fill:
+    return Fill(value["text"], tuple(value["tokens"]), tuple(value["perplexities"]))

@@ -25,14 +25,18 @@ def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[N
     >>> float(mars(np.array([1.0, 0.0, 0.0]), q=0.5)) * 7
     4.0
     """
-    return np.asarray(cosines @ ratio_weights(cosines.shape[-1], q))
+    weights = ratio_weights(cosines.shape[-1], q)
+    return np.asarray(cosines @ weights)
 
 
 def cosine(
-    a: Float[NDArray[np.float32], "rows dim"], b: Float[NDArray[np.float32], "rows dim"]
+    a: Float[NDArray[np.float32], "rows dim"],
+    b: Float[NDArray[np.float32], "rows dim"],
 ) -> Float[NDArray[np.float64], " rows"]:
     """The cosine of each row of `a` with the same row of `b`; NaN where a row is all zeros or has a NaN."""
-    first, second = a.astype(np.float64), b.astype(np.float64)
+    first = a.astype(np.float64)
+    second = b.astype(np.float64)
+    products = (first * second).sum(axis=-1)
     lengths = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(lengths > 0, (first * second).sum(axis=-1) / lengths, np.nan)
+        return np.where(lengths > 0, products / lengths, np.nan)

@@ -71,8 +71,17 @@ class Branch:
 
     def lay_out(self, token: Token) -> tuple[int, ...]:
         """The token, its slot, its position, the ends of the three parts that it sees and their starts."""
-        shared, end = min(token.prefix, self.shared), self.start + max(0, token.prefix - self.shared)
-        return token.id, self.slot(token.slot), token.position, shared, self.start, end, self.slot(token.own)
+        shared = min(token.prefix, self.shared)
+        end = self.start + max(0, token.prefix - self.shared)
+        return (
+            token.id,
+            self.slot(token.slot),
+            token.position,
+            shared,
+            self.start,
+            end,
+            self.slot(token.own),
+        )
 
 
 class _Layer(CacheLayerMixin):
@@ -91,7 +100,13 @@ class _Layer(CacheLayerMixin):
             self.stored.append(states.new_zeros(self.owner.rows, self.owner.capacity + 1, heads, dim))
         self.is_initialized = True
 
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def update(
+        self,
+        key_states: Tensor,
+        value_states: Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         owner = self.owner
@@ -118,8 +133,15 @@ class Slots:
     slots: Tensor  # of their tokens
     width: int  # how many slots they may see
 
-    def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
-        self.lm, self.rows, self.capacity = lm, rows, capacity
+    def __init__(
+        self,
+        lm: CausalLM,
+        rows: int,
+        capacity: int,
+    ) -> None:
+        self.lm = lm
+        self.rows = rows
+        self.capacity = capacity
         self.lines = [Branch(row) for row in range(rows)]  # the texts in these rows, at first one in each
         self.layers: list[_Layer] = []
         self.cache = Cache(layer_class_to_replicate=self._add_layer)  # pyright: ignore[reportArgumentType]
@@ -135,34 +157,35 @@ class Slots:
         Lines that read fewer tokens than others are padded; the hidden states of padding mean nothing. Long readings
         are read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
         """
-        of_row: dict[int, list[int]] = {}
+        readings_of_row: dict[int, list[int]] = {}
         for i, line in enumerate(lines):
-            of_row.setdefault(self.lines[line].row, []).append(i)
-        layouts = [
-            [self.lines[lines[i]].lay_out(token) for i in several for token in readings[i]]
-            for several in of_row.values()
-        ]
-        blocks = [
-            self._read_block([layout[at : at + BLOCK] for layout in layouts], list(of_row))
-            for at in range(0, max(map(len, layouts)), BLOCK)
-        ]
+            readings_of_row.setdefault(self.lines[line].row, []).append(i)
+        layouts: list[list[tuple[int, ...]]] = []
+        for indices in readings_of_row.values():
+            layouts.append([self.lines[lines[i]].lay_out(token) for i in indices for token in readings[i]])
+        blocks: list[Tensor] = []
+        for start in range(0, max(map(len, layouts)), BLOCK):
+            block = [layout[start : start + BLOCK] for layout in layouts]
+            blocks.append(self._read_block(block, list(readings_of_row)))
         read = torch.cat(blocks, dim=1)
-        found = read.new_zeros(len(lines), max(map(len, readings)), read.shape[-1])
-        for states, several in zip(read, of_row.values(), strict=True):
-            at = 0
-            for i in several:
+        by_line = read.new_zeros(len(lines), max(map(len, readings)), read.shape[-1])
+        for states, indices in zip(read, readings_of_row.values(), strict=True):
+            start = 0
+            for i in indices:
                 count = len(readings[i])
-                found[i, :count] = states[at : at + count]
-                at += count
-        return found
+                by_line[i, :count] = states[start : start + count]
+                start += count
+        return by_line
 
     def _read_block(self, layouts: list[list[tuple[int, ...]]], rows: list[int]) -> Float[Tensor, "rows time dim"]:
         device = self.lm.device
         self.width = 1 + max(slot for layout in layouts for _, slot, *_ in layout)
         asked: list[int] | slice = slice(None)
-        idle, longest = self.rows - len(rows), max(map(len, layouts))
-        if longest * idle * self.lm.model.config.hidden_size < COPIED * self.width * len(rows):
-            by_row, asked = dict(zip(rows, layouts, strict=True)), rows
+        longest = max(map(len, layouts))
+        idle_tokens = longest * (self.rows - len(rows))
+        if idle_tokens * self.lm.model.config.hidden_size < COPIED * self.width * len(rows):
+            by_row = dict(zip(rows, layouts, strict=True))
+            asked = rows
             rows = list(range(self.rows))
             layouts = [by_row.get(row, []) for row in rows]
         chosen = torch.tensor(rows, device=device)
@@ -172,23 +195,44 @@ class Slots:
         padded = torch.tensor([layout + [padding] * (longest - len(layout)) for layout in layouts], device=device)
         ids, self.slots, positions, *seen = padded.unbind(-1)
         place = torch.arange(self.width, device=device)
-        shared, start, stop, own, slots = (each[..., None] for each in (*seen, self.slots))
-        sees = (place < shared) | ((place >= start) & (place < stop)) | ((place >= own) & (place <= slots))
+        shared, start, stop, own, slots = (ends[..., None] for ends in (*seen, self.slots))
+        sees_shared = place < shared
+        sees_before = (place >= start) & (place < stop)
+        sees_own = (place >= own) & (place <= slots)
+        hidden_places = ~(sees_shared | sees_before | sees_own)
         dtype = self.lm.model.dtype
-        mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, torch.finfo(dtype).min)
-        given = {"input_ids": ids, "position_ids": positions, "attention_mask": mask[:, None]}
-        return _last_hidden(self.lm, **given, past_key_values=self.cache, use_cache=True)[asked]
+        mask = torch.zeros(hidden_places.shape, dtype=dtype, device=device)
+        mask.masked_fill_(hidden_places, torch.finfo(dtype).min)
+        states = _last_hidden(
+            self.lm,
+            input_ids=ids,
+            position_ids=positions,
+            attention_mask=mask[:, None],
+            past_key_values=self.cache,
+            use_cache=True,
+        )
+        return states[asked]
 
     @torch.inference_mode()
-    def move(self, lines: Sequence[int], start: Sequence[Sequence[int]], end: Sequence[Sequence[int]]) -> None:
+    def move(
+        self,
+        lines: Sequence[int],
+        start: Sequence[Sequence[int]],
+        end: Sequence[Sequence[int]],
+    ) -> None:
         """Copies the tokens at the places `start` of each line named to the places `end`."""
-        device, capacity, own = self.lm.device, self.capacity, [self.lines[line] for line in lines]
-        at = torch.tensor([line.row for line in own], device=device)[:, None]
-        slots = ([list(map(line.slot, at)) for line, at in zip(own, each, strict=True)] for each in (start, end))
-        source, target = (pad(each, capacity, device) for each in slots)
+        branches = [self.lines[line] for line in lines]
+        rows = torch.tensor([branch.row for branch in branches], device=self.lm.device)[:, None]
+        source = self._list_slots(branches, start)
+        target = self._list_slots(branches, end)
         for layer in self.layers:
             for stored in layer.stored:
-                stored[at, target] = stored[at, source]
+                stored[rows, target] = stored[rows, source]
+
+    def _list_slots(self, branches: Sequence[Branch], places: Sequence[Sequence[int]]) -> Tensor:
+        """The slots of the tokens at these places of each branch, padded with the extra slot."""
+        slots = [list(map(branch.slot, of_branch)) for branch, of_branch in zip(branches, places, strict=True)]
+        return pad(slots, self.capacity, self.lm.device)
 
 
 @torch.inference_mode()
@@ -228,13 +272,31 @@ def check_model(lm: CausalLM) -> None:
         raise SettingError(f"MARS needs a model in which every layer sees all tokens before, but {name} has others")
     if "position_ids" not in inspect.signature(type(lm.model).forward).parameters:
         raise SettingError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")
-    ids = [lm.start, *(i for i in range(len(lm.tokenizer)) if i != lm.start)][:4]
+    others = [i for i in range(len(lm.tokenizer)) if i != lm.start]
+    ids = [lm.start, *others][:4]
     ids += [lm.start] * (4 - len(ids))
     plain = lm.model(input_ids=torch.tensor([ids], device=lm.device), use_cache=False).logits[0]
     slots = Slots(lm, rows=1, capacity=8)
-    chosen = [Token(ids[2], slot=5, position=2, prefix=2, own=5), Token(ids[3], slot=6, position=3, prefix=2, own=5)]
+    chosen = [
+        Token(
+            ids[2],
+            slot=5,
+            position=2,
+            prefix=2,
+            own=5,
+        ),
+        Token(
+            ids[3],
+            slot=6,
+            position=3,
+            prefix=2,
+            own=5,
+        ),
+    ]
     branches = [*read_on([ids[3], ids[0]], 2), *chosen]
-    hidden = torch.cat([slots.read([read_on(ids[:2], 0)], [0])[0], slots.read([branches], [0])[0, 2:]])
+    opening = slots.read([read_on(ids[:2], 0)], [0])[0]
+    continued = slots.read([branches], [0])[0, 2:]
+    hidden = torch.cat([opening, continued])
     slotted = hidden @ get_output_embeddings(lm).T
     spread = float((plain - plain.mean(-1, keepdim=True)).abs().max())
     tolerance = spread * max(0.01, 8 * torch.finfo(plain.dtype).eps)

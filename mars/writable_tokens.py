@@ -40,14 +40,25 @@ def count_missing_bytes(text: bytes) -> int | None:
         return 0
     if pending[0] == 0xED and pending[1:2] >= b"\xa0":  # the decoder accepts the beginning of a surrogate
         return None
-    first = pending[0]
-    return (2 if first < 0xE0 else 3 if first < 0xF0 else LONGEST) - len(pending)
+    return _count_bytes(pending[0]) - len(pending)
+
+
+def _count_bytes(first: int) -> int:
+    """How many bytes a character has that begins with this byte, of which there are several."""
+    if first < 0xE0:
+        return 2
+    return 3 if first < 0xF0 else LONGEST
 
 
 class WritableTokens:
     """The bytes of every token and the tokens that may follow; `size` is that of the model's output layer."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        size: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
         """Raises SettingError for a tokenizer that is not a byte-level BPE."""
         table = {character: byte for byte, character in bytes_to_unicode().items()}
         special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
@@ -78,7 +89,12 @@ class WritableTokens:
                 f"{len(tokens)} tokens of {tokenizer.name_or_path!r} does"
             )
 
-    def allowed(self, pending: bytes, room: int, after_word: bool = False) -> Bool[Tensor, " vocabulary"]:
+    def allowed(
+        self,
+        pending: bytes,
+        room: int,
+        after_word: bool = False,
+    ) -> Bool[Tensor, " vocabulary"]:
         """The tokens that may follow the first bytes of a character, when `room` more tokens may follow them.
 
         After a word, tokens that would go on with it may not follow, nor any first bytes of a character.
@@ -89,10 +105,12 @@ class WritableTokens:
                 self._missing[pending] = [
                     count_missing_bytes(pending + token) if token else None for token in self.bytes
                 ]
-            may = [missing is not None and missing <= key[1] for missing in self._missing[pending]]
+            _, room, _ = key
+            may = [missing is not None and missing <= room for missing in self._missing[pending]]
             if after_word:
                 may = [ok and self._begins_word(token) for ok, token in zip(may, self.bytes, strict=True)]
-            self._allowed[key] = torch.tensor(may + [False] * (self.size - len(may)), device=self.device)
+            without_bytes = [False] * (self.size - len(may))
+            self._allowed[key] = torch.tensor(may + without_bytes, device=self.device)
         return self._allowed[key]
 
     def _begins_word(self, token: bytes) -> bool:
@@ -104,7 +122,8 @@ class WritableTokens:
 
         Special tokens end no word.
         """
-        return ends_in_word(b"".join(self.bytes[token] for token in tokens[-8:]).decode("utf-8", errors="ignore"))
+        last = b"".join(self.bytes[token] for token in tokens[-8:])
+        return ends_in_word(last.decode("utf-8", errors="ignore"))
 
     def is_mark(self, token: int) -> bool:
         """Whether a token has nothing but punctuation and spaces."""

@@ -27,7 +27,9 @@ class Task:
 
 
 def batches_by_budget(
-    costs: Sequence[int], budget: int, generator: np.random.Generator | None = None
+    costs: Sequence[int],
+    budget: int,
+    generator: np.random.Generator | None = None,
 ) -> list[list[int]]:
     """Indices of `costs` in batches of similar cost; rows x highest cost stays within `budget`, except for single rows.
 
@@ -78,16 +80,25 @@ def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list
         strips[-1].append(i)
     batches: list[list[int]] = []
     first = second = real = 0  # of the last batch: its highest costs, and all that its rows cost
-    for i in (i for strip in strips for i in sorted(strip, key=lambda i: -costs[i][1])):
-        own, last = costs[i], batches[-1] if batches else []
-        highest = max(first, own[0]), max(second, own[1])
-        size = (len(last) + 1) * sum(highest)
-        fits = highest == (first, second) and is_near(own[0], first) and is_near(own[1], second)
-        if not last or size > budget or not (fits or size - real - sum(own) <= SPARE):
-            batches.append(last := [])
-            highest, real = own, 0
-        last.append(i)
-        (first, second), real = highest, real + sum(own)
+    in_order = [i for strip in strips for i in sorted(strip, key=lambda i: -costs[i][1])]
+    for i in in_order:
+        first_cost, second_cost = costs[i]
+        highest_first = max(first, first_cost)
+        highest_second = max(second, second_cost)
+        rows = len(batches[-1]) if batches else 0
+        size = (rows + 1) * (highest_first + highest_second)
+        is_lower = highest_first == first and highest_second == second
+        fits = is_lower and is_near(first_cost, first) and is_near(second_cost, second)
+        padding = size - real - first_cost - second_cost
+        if not rows or size > budget or not (fits or padding <= SPARE):
+            batches.append([])
+            highest_first = first_cost
+            highest_second = second_cost
+            real = 0
+        batches[-1].append(i)
+        first = highest_first
+        second = highest_second
+        real += first_cost + second_cost
     return batches
 
 
@@ -114,18 +125,22 @@ def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
 
 def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: list[int]) -> list[T]:
     """`work(batch)`, a result for each row; if the device runs out of memory, in parts that it can hold."""
-    found: list[T] = []
+    results: list[T] = []
 
     def read_rest(size: int) -> list[T]:
-        while len(found) < len(batch):
-            found.extend(work(batch[len(found) : len(found) + size]))
-        return found
+        while len(results) < len(batch):
+            start = len(results)
+            results.extend(work(batch[start : start + size]))
+        return results
 
     return shrink_until_it_fits(read_rest, len(batch))
 
 
 def read_in_batches(
-    costs: Sequence[int], budget: int, work: Callable[[list[int]], Sequence[T]], what: str | None = None
+    costs: Sequence[int],
+    budget: int,
+    work: Callable[[list[int]], Sequence[T]],
+    what: str | None = None,
 ) -> list[T]:
     """A result for each index of `costs`, in their order: `work` reads a batch, halved if need be.
 
@@ -134,11 +149,17 @@ def read_in_batches(
     >>> read_in_batches([1, 3, 2], budget=4, work=lambda batch: [10 * i for i in batch])
     [0, 10, 20]
     """
-    found: dict[int, T] = {}
+    results: dict[int, T] = {}
     batches = batches_by_budget(costs, budget)
-    for batch in tqdm(batches, desc=what, delay=3, leave=False, disable=None if what else True):
-        found.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
-    return [found[i] for i in range(len(costs))]
+    for batch in tqdm(
+        batches,
+        desc=what,
+        delay=3,
+        leave=False,
+        disable=None if what else True,
+    ):
+        results.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
+    return [results[i] for i in range(len(costs))]
 
 
 def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
@@ -164,18 +185,25 @@ def join_ids(sequences: Sequence[Sequence[int]], separator: Sequence[int]) -> li
     return joined
 
 
-def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | str = "cpu") -> Int[Tensor, "rows time"]:
+def pad(
+    sequences: Sequence[Sequence[int]],
+    value: int,
+    device: torch.device | str = "cpu",
+) -> Int[Tensor, "rows time"]:
     """The sequences as one tensor, padded on the right with `value`.
 
     >>> pad([[1, 2], [3]], value=0).tolist()
     [[1, 2], [3, 0]]
     """
     width = max(map(len, sequences), default=0)
-    return torch.tensor([[*s, *[value] * (width - len(s))] for s in sequences], dtype=torch.long, device=device)
+    rows = [[*sequence, *[value] * (width - len(sequence))] for sequence in sequences]
+    return torch.tensor(rows, dtype=torch.long, device=device)
 
 
 def pad_with_mask(
-    sequences: Sequence[Sequence[int]], value: int | None, device: torch.device | str = "cpu"
+    sequences: Sequence[Sequence[int]],
+    value: int | None,
+    device: torch.device | str = "cpu",
 ) -> dict[str, Int[Tensor, "rows time"]]:
     """`input_ids`, padded on the right, with zeros for a model without a padding token, and `attention_mask`.
 

@@ -51,7 +51,9 @@ class CausalLM(ConditionalLM):
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
         """The sources, equal ones once, padded on the left."""
         unique, copies = distinct_rows([(*source, *before) for source in sources])
-        ids, mask = (each.flip(1) for each in pad_with_mask([row[::-1] for row in unique], 0, self.device).values())
+        padded = pad_with_mask([row[::-1] for row in unique], 0, self.device)
+        ids = padded["input_ids"].flip(1)
+        mask = padded["attention_mask"].flip(1)
         return CausalReader(self.model, ids, mask, torch.tensor(copies, device=self.device))
 
     @torch.inference_mode()
@@ -64,7 +66,8 @@ class CausalLM(ConditionalLM):
         places: dict[tuple[int, int], None] = {}  # each once, in their order
         for row, tree in enumerate(trees):
             for i, path in tree.paths.items():
-                first = len(sequences[i]) - len(pairs[i][1]) - 1 + given[i]
+                _, target = pairs[i]
+                first = len(sequences[i]) - len(target) - 1 + given[i]
                 rows[i] = row
                 slots[i] = path[first:]
                 places |= dict.fromkeys((row, slot) for slot in slots[i])
@@ -75,12 +78,15 @@ class CausalLM(ConditionalLM):
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Of whole trees (`models.shared_prefixes`), by their padded tokens."""
-        trees = self._plant([self._sequence(pair) for pair in pairs], min(LARGEST, token_budget))
+        sequences = [self._sequence(pair) for pair in pairs]
+        trees = self._plant(sequences, min(LARGEST, token_budget))
+        costs = [(len(tree.ids), 0) for tree in trees]
         batches: list[list[int]] = []
-        for batch in batches_of_pairs([(len(tree.ids), 0) for tree in trees], token_budget):
-            batches.append([])
-            for place in batch:
-                batches[-1] += trees[place].paths
+        for places in batches_of_pairs(costs, token_budget):
+            batch: list[int] = []
+            for place in places:
+                batch += trees[place].paths
+            batches.append(batch)
         return batches
 
     def _sequence(self, pair: Pair) -> Sequence[int]:
@@ -93,16 +99,27 @@ class CausalLM(ConditionalLM):
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """Labels are the tokens after each one that is read; every task needs a source of at least one token."""
-        rows = [[*task.source, *task.target] for task in tasks]
-        read = [len(task.source) + task.given for task in tasks]
-        labels = [[NOT_LEARNED] * (given - 1) + row[given:] for row, given in zip(rows, read, strict=True)]
+        rows: list[list[int]] = []
+        labels: list[list[int]] = []
+        for task in tasks:
+            row = [*task.source, *task.target]
+            given = len(task.source) + task.given
+            rows.append(row)
+            labels.append([NOT_LEARNED] * (given - 1) + row[given:])
         return {
             **pad_with_mask([row[:-1] for row in rows], self.model.config.pad_token_id),
             "labels": pad(labels, NOT_LEARNED),
         }
 
     def dummy_inputs(self) -> dict[str, Any]:
-        return {"input_ids": torch.zeros(1, 1, dtype=torch.long, device=self.device)}
+        return {
+            "input_ids": torch.zeros(
+                1,
+                1,
+                dtype=torch.long,
+                device=self.device,
+            )
+        }
 
 
 @contextmanager
@@ -116,16 +133,22 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
         yield
         return
     mlp: Any = get_layers(model)[-1].mlp
-    at, read = tuple(torch.tensor(places, device=model.device).T), list[Tensor]()
+    indices = tuple(torch.tensor(places, device=model.device).T)
+    read: list[Tensor] = []
 
-    def choose(_: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
-        read.append(given[0])
-        return (given[0][at][None],)
+    def choose(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
+        (states,) = inputs
+        read.append(states)
+        return (states[indices][None],)
 
-    def spread(_: nn.Module, given: tuple[Tensor], found: Tensor) -> Tensor:
-        return torch.zeros_like(read.pop()).index_put_(at, found[0])
+    def spread(
+        _: nn.Module,
+        inputs: tuple[Tensor],
+        output: Tensor,
+    ) -> Tensor:
+        return torch.zeros_like(read.pop()).index_put_(indices, output[0])
 
-    hooks = mlp.register_forward_pre_hook(choose), mlp.register_forward_hook(spread)
+    hooks = (mlp.register_forward_pre_hook(choose), mlp.register_forward_hook(spread))
     try:
         yield
     finally:
@@ -143,18 +166,25 @@ class CausalReader(Reader):
 
     def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
         if chosen is None:
-            ids, positions = self.start, (self.mask.cumsum(1) - 1).clamp(min=0)
+            ids = self.start
+            positions = (self.mask.cumsum(1) - 1).clamp(min=0)
         else:
-            ids, positions = chosen[:, None], self.mask.sum(1, keepdim=True)
+            ids = chosen[:, None]
+            positions = self.mask.sum(1, keepdim=True)
             self.mask = torch.cat([self.mask, torch.ones_like(ids)], dim=1)
-        return {"input_ids": ids, "attention_mask": self.mask, "position_ids": positions, "logits_to_keep": 1}
+        return {
+            "input_ids": ids,
+            "attention_mask": self.mask,
+            "position_ids": positions,
+            "logits_to_keep": 1,
+        }
 
     def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        found = super().next_log_probabilities(chosen)
+        log_p = super().next_log_probabilities(chosen)
         if chosen is None:
             self.keep(self.copies)
-            return found[self.copies]
-        return found
+            return log_p[self.copies]
+        return log_p
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         self.mask = self.mask[rows]

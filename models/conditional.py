@@ -14,7 +14,11 @@ from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 
 
-def load_conditional(name: str | Path, device: str = "cpu", dtype: str = "float32") -> ConditionalLM:
+def load_conditional(
+    name: str | Path,
+    device: str = "cpu",
+    dtype: str = "float32",
+) -> ConditionalLM:
     """Loads an encoder-decoder or a causal model, as its configuration says."""
     kind = Seq2SeqLM if load_pretrained(AutoConfig.from_pretrained, name).is_encoder_decoder else CausalLM
     return kind.from_pretrained(name, device, dtype)
@@ -34,7 +38,12 @@ class PretrainedLM:
     device: str = "cpu"
     dtype: str = "float32"
 
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> ConditionalLM:
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> ConditionalLM:
         """The model; its tokenizer knows the `additional` special tokens.
 
         Their embeddings are rows of the checkpoint that no token had (T5 and Pythia have such), else new and random.

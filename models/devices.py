@@ -18,7 +18,8 @@ from models.folders import find_weights
 DTYPES = ("float32", "bfloat16", "float16")
 AUTO = "auto"  # bfloat16 where the device multiplies it fast, else float32
 LONGEST_HEADER = 100_000_000  # bytes, by the format
-MEMORY, GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")  # Linux; the second within a container
+MEMORY = Path("/proc/meminfo")  # of Linux
+GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container
 
 
 def check_device(device: str, dtype: str = "float32") -> None:
@@ -57,9 +58,14 @@ def choose_dtype(device: str, dtype: str) -> str:
     return "bfloat16" if is_fast else "float32"
 
 
-def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
+def check_memory(
+    name: str | Path,
+    dtype: str,
+    *devices: str,
+) -> None:
     """Raises SettingError for a model whose weights (safetensors) need more memory than one of the devices has free."""
-    if (count := count_weights(name)) is None:
+    count = count_weights(name)
+    if count is None:
         return
     needed = count * getattr(torch, dtype).itemsize
     for device in dict.fromkeys(devices):
@@ -101,7 +107,8 @@ def _count_in_file(path: Path) -> int:
         is_whole = 8 + length + max(entry["data_offsets"][1] for entry in entries) == path.stat().st_size
         count = sum(prod(entry["shape"]) for entry in entries)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        is_whole, count = False, 0
+        is_whole = False
+        count = 0
     if not is_whole:
         raise MissingModelError(str(path.parent), f"{path.name} is not a whole safetensors file: fetch it again")
     return count

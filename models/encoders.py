@@ -72,20 +72,30 @@ def load_encoder(name: str, attention_dropout: float | None = None) -> tuple[Pre
 
 def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
     """The mean of the states of real tokens."""
-    return hidden.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+    total = hidden.masked_fill(~mask[..., None], 0.0).sum(dim=1)
+    return total / mask.sum(dim=1, keepdim=True)
 
 
 @cache  # metrics that share an encoder share its weights
-def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
+def _load_sentence_transformer(
+    name: str,
+    device: str,
+    dtype: str,
+) -> Any:
     from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
 
     check_device(device, dtype)
     source = encoder_source(name)
     check_memory(source, dtype, "cpu", device)
-    found = load_pretrained(SentenceTransformer, source, device=device, model_kwargs={"dtype": dtype}).eval()
-    first: Any = found[0]
-    check_tokens(name, found.tokenizer, len(first.auto_model.get_input_embeddings().weight))
-    return found
+    model = load_pretrained(
+        SentenceTransformer,
+        source,
+        device=device,
+        model_kwargs={"dtype": dtype},
+    ).eval()
+    first: Any = model[0]
+    check_tokens(name, model.tokenizer, len(first.auto_model.get_input_embeddings().weight))
+    return model
 
 
 @checked_dataclass
@@ -105,11 +115,17 @@ class Encoder:
     token_budget: Count = 8192
 
     @classmethod
-    def from_pretrained(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "Encoder":
+    def from_pretrained(
+        cls,
+        name: str = "offline",
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "Encoder":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder."""
         model = _load_sentence_transformer(name, device, dtype)
         # sentence-transformers writes the length that the model was set to read into its tokenizer (`offline`: 256)
-        return cls(model, name, min(count_positions(model[0].auto_model.config), model.tokenizer.model_max_length))
+        positions = count_positions(model[0].auto_model.config)
+        return cls(model, name, min(positions, model.tokenizer.model_max_length))
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -138,7 +154,8 @@ class Encoder:
         prefix, suffix = special_frame(self.tokenizer)
         specials = len(prefix) + len(suffix)
         bodies = plain_token_ids(self.tokenizer, list(distinct))
-        split = [(i, piece) for i, ids in enumerate(bodies) for piece in split_evenly(ids, self.max_length - specials)]
+        room = self.max_length - specials
+        split = [(i, piece) for i, ids in enumerate(bodies) for piece in split_evenly(ids, room)]
         rows = [[*prefix, *piece, *suffix] for _, piece in split]
         vectors = np.zeros((len(distinct), self.model.get_embedding_dimension()), np.float64)
         totals = np.zeros(len(distinct))
@@ -152,7 +169,8 @@ class Encoder:
             weight = max(1, len(piece))  # a text without tokens has one row of special tokens
             vectors[text] += weight * vector.astype(np.float64)
             totals[text] += weight
-        return (vectors / totals[:, None]).astype(np.float32)[[distinct[text] for text in texts]]
+        means = (vectors / totals[:, None]).astype(np.float32)
+        return means[[distinct[text] for text in texts]]
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
         """Per text, that none is cut."""
@@ -213,10 +231,16 @@ class WordVectors:
     split: Callable[[str], list[str]]
 
     @classmethod
-    def of_encoder(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "WordVectors":
+    def of_encoder(
+        cls,
+        name: str = "offline",
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "WordVectors":
         """The input embeddings of an encoder, its tokens as words (`tokenize_words`); special tokens have none."""
         encoder = Encoder.from_pretrained(name, device, dtype)
-        weights, tokenizer = encoder.model[0].auto_model.get_input_embeddings().weight, encoder.tokenizer
+        weights = encoder.model[0].auto_model.get_input_embeddings().weight
+        tokenizer = encoder.tokenizer
         table = weights.detach().float().cpu().numpy()
         special = set(tokenizer.all_special_tokens)
         row_of = {token: row for token, row in tokenizer.get_vocab().items() if token not in special}
@@ -243,8 +267,8 @@ class WordVectors:
         return [len(self.split(text)) - len(self._known(text)) for text in texts]
 
     def _known(self, text: str) -> list[int]:
-        found = [self.row_of.get(word) for word in self.split(text)]
-        return [row for row in found if row is not None]
+        rows = [self.row_of.get(word) for word in self.split(text)]
+        return [row for row in rows if row is not None]
 
 
 @dataclass(frozen=True)
@@ -271,6 +295,12 @@ class CachedEmbedder:
         return self.embedder.dropped_tokens(texts)
 
 
-def load_embedder(name: str = "offline", static: bool = False, device: str = "cpu", dtype: str = "float32") -> Embedder:
+def load_embedder(
+    name: str = "offline",
+    static: bool = False,
+    device: str = "cpu",
+    dtype: str = "float32",
+) -> Embedder:
     """A sentence encoder by its name or folder, or its input embeddings (`static`)."""
-    return (WordVectors.of_encoder if static else Encoder.from_pretrained)(name, device, dtype)
+    load = WordVectors.of_encoder if static else Encoder.from_pretrained
+    return load(name, device, dtype)

@@ -170,7 +170,7 @@ def _find_strange_shards(shards: Any) -> Iterator[str]:
     """What an index of weights must not name."""
     if not isinstance(shards, dict) or not shards:
         yield f"weight_map must say which file has which weight, but is {format_value(shards)}"
-    elif strange := [each for each in shards.values() if not isinstance(each, str) or Path(each).name != each]:
+    elif strange := [name for name in shards.values() if not isinstance(name, str) or Path(name).name != name]:
         yield f"weight_map must name files of this folder, but names {format_value(strange[0])}"
 
 

@@ -39,7 +39,11 @@ NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configurati
 transformers.dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
 
 
-def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
+def load_pretrained(
+    load: Callable[..., Loaded],
+    name: Path | str,
+    **settings: Any,
+) -> Loaded:
     """The result of `load(name, trust_remote_code=False, **settings)`.
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
@@ -52,22 +56,24 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
     """
     if Path(name).is_file():
         raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
-    if (folder := find_folder(name)) is not None:
+    folder = find_folder(name)
+    if folder is not None:
         check_model_folder(folder)
     try:
         with _recording() as loaded:
-            found = load(str(name), trust_remote_code=False, **settings)
-        if folder is None and (fetched := find_folder(name)) is not None:
+            result = load(str(name), trust_remote_code=False, **settings)
+        fetched = find_folder(name) if folder is None else None
+        if fetched is not None:
             check_model_folder(fetched)
         for tokenizer in loaded.tokenizers:
             _try_tokenizer(tokenizer)
         for model, info in loaded.models:
             _check_model(model, info)
-        if isinstance(found, nn.Module) and not isinstance(found, PreTrainedModel):  # what lies behind an encoder
-            _check_weights(found.named_parameters())
-        if isinstance(found, _Encoder):
-            _try_encoder(found)
-        return found
+        if isinstance(result, nn.Module) and not isinstance(result, PreTrainedModel):  # what lies behind an encoder
+            _check_weights(result.named_parameters())
+        if isinstance(result, _Encoder):
+            _try_encoder(result)
+        return result
     except OSError as error:
         raise _missing(str(name), error) from error
     except _WeightError as error:
@@ -146,8 +152,17 @@ def _recording() -> Iterator[_Loaded]:
     load_tokens = PreTrainedTokenizerBase.__dict__["from_pretrained"].__func__
 
     @wraps(load_model)
-    def record(cls: type, *args: Any, output_loading_info: bool = False, **kwargs: Any) -> Any:
-        settings = {**kwargs, "output_loading_info": True, "ignore_mismatched_sizes": True}  # `_check_model` names them
+    def record(
+        cls: type,
+        *args: Any,
+        output_loading_info: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        settings = {
+            **kwargs,
+            "output_loading_info": True,
+            "ignore_mismatched_sizes": True,
+        }  # `_check_model` names them
         model, info = load_model(cls, *args, **settings)
         loaded.models.append((model, info))
         return (model, info) if output_loading_info else model
@@ -204,8 +219,17 @@ def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
             raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
     if getattr(model.config, "num_hidden_layers", 1) < 1:
         raise ValueError(f"config.json: a model needs a layer, but has {model.config.num_hidden_layers}")
-    tokens = torch.zeros(1, SHORTEST, dtype=torch.long, device=model.device)
-    given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "decoder_input_ids": tokens}
+    tokens = torch.zeros(
+        1,
+        SHORTEST,
+        dtype=torch.long,
+        device=model.device,
+    )
+    given = {
+        "input_ids": tokens,
+        "attention_mask": torch.ones_like(tokens),
+        "decoder_input_ids": tokens,
+    }
     reads = inspect.signature(model.forward).parameters
     try:
         output = model(**{name: value for name, value in given.items() if name in reads})[0]
@@ -234,16 +258,24 @@ def _try_encoder(encoder: _Encoder) -> None:
 
 def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
     """Raises _WeightError for a weight that is not finite or larger than LARGEST."""
-    for name, each in weights:
-        if each.is_floating_point() and each.numel():
-            each = each.detach()
-            ends = (each if each.itemsize > 1 else each.float()).aminmax()  # without a copy of the weights
-            for end in (float(ends.min), float(ends.max)):
-                if not abs(end) <= LARGEST:
-                    raise _WeightError(name, f"must be finite and at most {LARGEST:g}, but holds {end:g}")
+    for name, weight in weights:
+        if not weight.is_floating_point() or not weight.numel():
+            continue
+        values = weight.detach()
+        if values.itemsize == 1:
+            values = values.float()
+        ends = values.aminmax()  # without a copy of the weights
+        for end in (float(ends.min), float(ends.max)):
+            if not abs(end) <= LARGEST:
+                raise _WeightError(name, f"must be finite and at most {LARGEST:g}, but holds {end:g}")
 
 
-def check_tokens(name: Path | str, tokenizer: Any, count: int, unread: Collection[str] = ()) -> None:
+def check_tokens(
+    name: Path | str,
+    tokenizer: Any,
+    count: int,
+    unread: Collection[str] = (),
+) -> None:
     """Raises MissingModelError for a tokenizer with a token that a model of `count` tokens does not know.
 
     Its `unread` tokens (`pad_token`, `mask_token`) may be such tokens, as the mask of facebook/bart-large-cnn is.
@@ -273,17 +305,19 @@ def load_weights(build: Callable[[], Module], path: Path) -> Module:
 
 
 def _missing(name: str, error: BaseException) -> MissingModelError:
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    message = str(error).strip().splitlines()
+    reason = message[0] if message else type(error).__name__
     if Path(name).is_dir():
-        return MissingModelError(name, f"the model in this folder cannot be loaded: {said}")
-    if (folder := find_folder(name)) is not None:
+        return MissingModelError(name, f"the model in this folder cannot be loaded: {reason}")
+    folder = find_folder(name)
+    if folder is not None:
         has_pickles = any(folder.glob("*.bin"))  # which are never read
-        return MissingModelError(name, f"the model in the cache cannot be loaded: {said}", fetchable=not has_pickles)
+        return MissingModelError(name, f"the model in the cache cannot be loaded: {reason}", fetchable=not has_pickles)
     try:
         require_model(name)
     except MissingModelError as missing:
         return missing
-    return MissingModelError(name, f"there is no such folder, and the model hub does not give it: {said}")
+    return MissingModelError(name, f"there is no such folder, and the model hub does not give it: {reason}")
 
 
 def weights_fingerprint(model: Any, unread: str | None = None) -> str:

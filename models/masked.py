@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -22,10 +23,15 @@ class MaskedLM(LanguageModel):
     unread = ()
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> Self:
         """Loads a hub name or a folder. Raises SettingError for a tokenizer without mask, cls or sep token."""
         tokenizer = load_tokenizer(name)
-        missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
+        missing = [kind for kind in ("mask", "cls", "sep") if getattr(tokenizer, f"{kind}_token_id") is None]
         if missing:
             raise SettingError(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
         return super().from_pretrained(name, device, dtype)
@@ -39,8 +45,12 @@ class MaskedLM(LanguageModel):
 
     def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:
         """[CLS] context [SEP] text [SEP], as the tokenizer frames a pair; without a context, [CLS] text [SEP]."""
-        start, end = self.special("cls"), self.special("sep")
-        return [start, *context, *[end] * self.separators, *text, end] if context else [start, *text, end]
+        start = self.special("cls")
+        end = self.special("sep")
+        if not context:
+            return [start, *text, end]
+        between = [end] * self.separators
+        return [start, *context, *between, *text, end]
 
     @property
     def separators(self) -> int:
@@ -53,27 +63,31 @@ class MaskedLM(LanguageModel):
 
 
 @torch.inference_mode()
-def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budget: int = 8192) -> list[list[int]]:
+def most_likely_at_masks(
+    lm: MaskedLM,
+    rows: Sequence[Sequence[int]],
+    token_budget: int = 8192,
+) -> list[list[int]]:
     """The most likely token at each mask of each row, special tokens left out; all masks of a row in one pass.
 
     The smallest id wins a tie. Logits within 1e-4 of each other are a tie: batches change them that much.
     """
-    mask, special = lm.special("mask"), torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
+    mask = lm.special("mask")
+    special = torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
     lm.model.eval()
 
     def fill(batch: list[int]) -> list[list[int]]:
         inputs = pad_with_mask([rows[i] for i in batch], lm.model.config.pad_token_id, lm.device)
-        at = (inputs["input_ids"] == mask) & inputs["attention_mask"].bool()
-        with output_layer_given(lm.model, lambda hidden: hidden[at]):
+        is_mask = (inputs["input_ids"] == mask) & inputs["attention_mask"].bool()
+        with output_layer_given(lm.model, lambda hidden: hidden[is_mask]):
             logits = lm.model(**inputs).logits.float()
         logits[:, special] = -torch.inf
         near = logits >= logits.max(dim=-1, keepdim=True).values - 1e-4
         chosen = iter(near.int().argmax(dim=-1).tolist())
-        return [[next(chosen) for _ in range(count)] for count in at.sum(dim=1).tolist()]
+        return [list(islice(chosen, count)) for count in is_mask.sum(dim=1).tolist()]
 
-    wanted = [i for i, row in enumerate(rows) if mask in row]
-    read = read_in_batches(
-        [len(rows[i]) for i in wanted], token_budget, lambda batch: fill([wanted[i] for i in batch]), "masks"
-    )
-    found = dict(zip(wanted, read, strict=True))
-    return [found.get(i, []) for i in range(len(rows))]
+    masked = [i for i, row in enumerate(rows) if mask in row]
+    costs = [len(rows[i]) for i in masked]
+    tokens = read_in_batches(costs, token_budget, lambda batch: fill([masked[i] for i in batch]), "masks")
+    by_row = dict(zip(masked, tokens, strict=True))
+    return [by_row.get(i, []) for i in range(len(rows))]

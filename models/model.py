@@ -33,8 +33,15 @@ from models.loading import (
 from models.windows import Pair
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
-OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm"}
-OFFSET_POSITIONS |= {"longformer", "mpnet"}
+OFFSET_POSITIONS = {
+    "roberta",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "camembert",
+    "roberta-prelayernorm",
+    "longformer",
+    "mpnet",
+}
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
 COPIED = 4096  # rows of an output matrix that are in float32 at once
 UNSPELT = "\0"  # begins what no text spells
@@ -45,11 +52,17 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
     """The ids of each text, not cut and without special tokens; text that spells one is read as plain text."""
     if not texts:
         return []
-    encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
+    encoded: Any = tokenizer(
+        list(texts),
+        add_special_tokens=False,
+        split_special_tokens=True,
+        verbose=False,
+    )
     rows: list[list[int]] = encoded["input_ids"]
-    spelled = [i for i, row in enumerate(rows) if not _special_ids(tokenizer).isdisjoint(row)]
-    for i in spelled:
-        rows[i] = encode_plainly(tokenizer, texts[i]).ids
+    special = _special_ids(tokenizer)
+    for i, row in enumerate(rows):
+        if not special.isdisjoint(row):
+            rows[i] = encode_plainly(tokenizer, texts[i]).ids
     return rows
 
 
@@ -73,22 +86,34 @@ def _plain_backend(tokenizer: Any) -> Tokenizer:
     special = {token["content"] for token in content["added_tokens"]}
     content["added_tokens"] = []
     if content["model"]["type"] == "Unigram":
-        pieces: list[tuple[str, float]] = content["model"]["vocab"]
-        content["model"]["vocab"] = [(UNSPELT + piece if piece in special else piece, score) for piece, score in pieces]
+        pieces: list[tuple[str, float]] = []
+        for piece, score in content["model"]["vocab"]:
+            pieces.append((UNSPELT + piece if piece in special else piece, score))
+        content["model"]["vocab"] = pieces
     return Tokenizer.from_str(json.dumps(content))
 
 
-def decode_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], keep_special: bool = False) -> str:
+def decode_tokens(
+    tokenizer: PreTrainedTokenizerBase,
+    ids: Sequence[int],
+    keep_special: bool = False,
+) -> str:
     """The text of token ids, exactly as the tokens spell it; special tokens only with `keep_special`."""
-    return str(tokenizer.decode(list(ids), skip_special_tokens=not keep_special, clean_up_tokenization_spaces=False))
+    text = tokenizer.decode(
+        list(ids),
+        skip_special_tokens=not keep_special,
+        clean_up_tokenization_spaces=False,
+    )
+    return str(text)
 
 
 def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The special tokens that the tokenizer puts before and after a text."""
     framed = list(tokenizer("a")["input_ids"])
     bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
-    at = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
-    return tuple(framed[:at]), tuple(framed[at + len(bare) :])
+    start = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
+    end = start + len(bare)
+    return tuple(framed[:start]), tuple(framed[end:])
 
 
 def count_positions(config: Any) -> int:
@@ -106,7 +131,8 @@ def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
 def get_layers(model: Any) -> nn.ModuleList:
     """The layers of a model of one stack."""
     depth = model.config.num_hidden_layers
-    return next(each for each in model.modules() if isinstance(each, nn.ModuleList) and len(each) == depth)
+    lists = (module for module in model.modules() if isinstance(module, nn.ModuleList))
+    return next(layers for layers in lists if len(layers) == depth)
 
 
 class Float32Linear(nn.Linear):
@@ -137,7 +163,12 @@ class LanguageModel:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> Self:
         """Loads a hub name or a folder. Its logits are float32: in bfloat16 the largest ones are often equal.
 
         Raises MissingModelError where neither a folder nor a reachable hub has it, SettingError for a device or a
@@ -250,8 +281,14 @@ class ConditionalLM(LanguageModel, ABC):
         states = weight.new_tensor([[0.0], [1e3]]).expand(2, weight.shape[1])
         bias, far = self.project(states)
         product = bias[:64] + states[1].float() @ weight[:64].float().T
-        plain = torch.allclose(far[:64], product, rtol=0, atol=1e-4 * float(product.abs().max()))
-        return OutputHead(weight, bias) if plain else OutputHead(weight, project=self.project)
+        tolerance = 1e-4 * float(product.abs().max())
+        is_plain = torch.allclose(
+            far[:64],
+            product,
+            rtol=0,
+            atol=tolerance,
+        )
+        return OutputHead(weight, bias) if is_plain else OutputHead(weight, project=self.project)
 
     def log_probabilities(
         self,
@@ -271,44 +308,78 @@ class ConditionalLM(LanguageModel, ABC):
         """
         self.model.eval()
         first = [given] * len(pairs) if isinstance(given, int) else given
-        found = [np.zeros(max(0, len(target) - n), np.float32) for (_, target), n in zip(pairs, first, strict=True)]
-        places: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}  # source -> what is written -> pairs
-        for i, (source, target) in enumerate(pairs):
-            if len(found[i]):
-                places.setdefault(tuple(source), {}).setdefault(tuple(target[:-1]), []).append(i)
-        readings = [(source, written) for source, several in places.items() for written in several]
-        owners = [indices for several in places.values() for indices in several.values()]
-        unscored = [min(first[i] for i in indices) for indices in owners]
+        scores: list[NDArray[np.float32]] = []
+        for (_, target), unread in zip(pairs, first, strict=True):
+            scores.append(np.zeros(max(0, len(target) - unread), np.float32))
+        readings, owners = _share_readings(pairs, first)
         if not readings:
-            return found
-        vocabulary, most = self.output_head(), max(1, WAITING // self.model.config.vocab_size)
+            return scores
+        unscored: list[int] = []  # of each reading, the first tokens that none of its pairs scores
+        for indices in owners:
+            unscored.append(min(first[i] for i in indices))
+        vocabulary = self.output_head()
+        most = max(1, WAITING // self.model.config.vocab_size)
         batches = self.make_batches(readings, token_budget)
-        read: list[int] = []
+        waiting: list[int] = []  # readings whose states wait
         states: list[Tensor] = []
 
         def predict(rows: list[int]) -> list[Tensor]:
-            return self.predict([readings[i] for i in rows], [unscored[i] for i in rows])
+            return self.predict([readings[k] for k in rows], [unscored[k] for k in rows])
 
-        for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
+        for batch in tqdm(
+            batches,
+            desc="log-probabilities",
+            delay=3,
+            leave=False,
+            disable=None,
+        ):
             states += halve_when_out_of_memory(predict, batch)
-            read += batch
+            waiting += batch
             if batch is not batches[-1] and sum(map(len, states)) < most:
                 continue
-            ends = np.cumsum([len(each) for each in states]).tolist()
-            of_pairs = [(i, end) for k, end in zip(read, ends, strict=True) for i in owners[k]]
-            scored = [(i, range(end - len(found[i]), end)) for i, end in of_pairs]
-            rows = [row for _, own in scored for row in own]
-            tokens = [token for i, _ in scored for token in pairs[i][1][first[i] :]]
-            values = iter(token_log_probabilities(vocabulary, torch.cat(states), tokens, rows).cpu().numpy())
-            for i, own in scored:
-                found[i] = np.fromiter(values, np.float32, count=len(own))
-            read, states = [], []
-        return found
+            scored: list[int] = []
+            rows: list[int] = []
+            tokens: list[int] = []
+            end = 0
+            for k, of_reading in zip(waiting, states, strict=True):
+                end += len(of_reading)
+                for i in owners[k]:
+                    scored.append(i)
+                    rows += range(end - len(scores[i]), end)
+                    tokens += pairs[i][1][first[i] :]
+            values = token_log_probabilities(vocabulary, torch.cat(states), tokens, rows).cpu().numpy()
+            start = 0
+            for i in scored:
+                stop = start + len(scores[i])
+                scores[i] = values[start:stop].copy()
+                start = stop
+            waiting = []
+            states = []
+        return scores
+
+
+def _share_readings(pairs: Sequence[Pair], first: Sequence[int]) -> tuple[list[Pair], list[list[int]]]:
+    """What is read once for all pairs that differ in their last tokens alone, and the indices of these pairs.
+
+    Readings of one source stay side by side. Pairs without a token from `first` on are left out.
+    """
+    by_source: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}  # source -> what is written -> pairs
+    for i, (source, target) in enumerate(pairs):
+        if len(target) > first[i]:
+            of_source = by_source.setdefault(tuple(source), {})
+            of_source.setdefault(tuple(target[:-1]), []).append(i)
+    readings: list[Pair] = []
+    owners: list[list[int]] = []
+    for source, of_source in by_source.items():
+        readings += [(source, written) for written in of_source]
+        owners += of_source.values()
+    return readings, owners
 
 
 WAITING = 2**27  # logits of the states that wait for one product
 # logits held at a time: 4 MB on a CPU, which its caches hold, elsewhere 256 MB in few products
-BLOCK, BLOCK_ELSEWHERE = 2**20, 2**26
+BLOCK = 2**20
+BLOCK_ELSEWHERE = 2**26
 ROWS = 1024  # states multiplied at a time
 CAPPED = 2**27  # logits of a model that caps them, held at a time
 
@@ -328,11 +399,14 @@ class OutputHead:
         if self.project is not None:
             yield self.project(states)
             return
-        width = max(1, (BLOCK if states.device.type == "cpu" else BLOCK_ELSEWHERE) // len(states))
-        states, buffer = states.float(), torch.empty(len(states) * width, device=states.device)
+        block = BLOCK if states.device.type == "cpu" else BLOCK_ELSEWHERE
+        width = max(1, block // len(states))
+        states = states.float()
+        buffer = torch.empty(len(states) * width, device=states.device)
         for first in range(0, len(self.weight), width):
             weight = self.weight[first : first + width].float()
-            logits = torch.mm(states, weight.T, out=buffer[: len(states) * len(weight)].view(-1, len(weight)))
+            place = buffer[: len(states) * len(weight)].view(-1, len(weight))
+            logits = torch.mm(states, weight.T, out=place)
             yield logits if self.bias is None else logits.add_(self.bias[first : first + width])
 
 
@@ -350,27 +424,33 @@ def token_log_probabilities(
     >>> token_log_probabilities(OutputHead(torch.eye(4)), torch.zeros(1, 4), [2]).exp().tolist()
     [0.25]
     """
-    of = np.arange(len(states)) if rows is None else np.asarray(rows, np.int64)
-    found = torch.zeros(len(of), device=states.device)
+    device = states.device
+    state_of = np.arange(len(states)) if rows is None else np.asarray(rows, np.int64)
+    token_ids = np.asarray(tokens, np.int64)
+    scores = torch.zeros(len(state_of), device=device)
 
     def score(block: list[int]) -> list[int]:
         # indices are made here and masks stay values: a device would have to wait for the size of a masked selection
-        own = np.flatnonzero((of >= block[0]) & (of <= block[-1]))
-        wanted = [tokens[i] for i in own.tolist()]
-        here, at, token = (torch.tensor(each, device=states.device) for each in (own, of[own] - block[0], wanted))
-        chosen, totals = torch.zeros(len(own), device=states.device), list[Tensor]()
+        indices = np.flatnonzero((state_of >= block[0]) & (state_of <= block[-1]))
+        place = torch.tensor(indices, device=device)
+        row = torch.tensor(state_of[indices] - block[0], device=device)
+        token = torch.tensor(token_ids[indices], device=device)
+        chosen = torch.zeros(len(indices), device=device)
+        totals: list[Tensor] = []
         for logits in vocabulary.multiply(states[block[0] : block[-1] + 1]):
-            inside = (token >= 0) & (token < logits.shape[1])
-            chosen = torch.where(inside, logits[at, token.clamp(0, logits.shape[1] - 1)], chosen)
+            width = logits.shape[1]
+            inside = (token >= 0) & (token < width)
+            chosen = torch.where(inside, logits[row, token.clamp(0, width - 1)], chosen)
             totals.append(logits.logsumexp(-1))
-            token = token - logits.shape[1]  # counted from the next range of tokens
-        found[here] = chosen - torch.stack(totals).logsumexp(0)[at]
+            token = token - width  # counted from the next range of tokens
+        scores[place] = chosen - torch.stack(totals).logsumexp(0)[row]
         return block
 
     most = ROWS if vocabulary.project is None else max(1, CAPPED // len(vocabulary.weight))
     for first in range(0, len(states), most):
-        halve_when_out_of_memory(score, list(range(first, min(first + most, len(states)))))
-    return found
+        last = min(first + most, len(states))
+        halve_when_out_of_memory(score, list(range(first, last)))
+    return scores
 
 
 @contextmanager

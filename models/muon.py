@@ -20,25 +20,42 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, parameters: Iterable[torch.nn.Parameter], lr: float, weight_decay: float = 0.1, momentum: float = 0.95
+        self,
+        parameters: Iterable[torch.nn.Parameter],
+        lr: float,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
     ) -> None:
-        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
+        super().__init__(
+            parameters,
+            {
+                "lr": lr,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+            },
+        )
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Updates every matrix that has a gradient; returns what `closure` returns, where one is given."""
-        loss = None if closure is None else torch.enable_grad()(closure)()
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         for group in self.param_groups:
-            lr, momentum = group["lr"], group["momentum"]
+            lr = group["lr"]
+            momentum = group["momentum"]
             for parameter in group["params"]:
-                if (gradient := parameter.grad) is None:
+                gradient = parameter.grad
+                if gradient is None:
                     continue
                 if not self.state[parameter]:
                     self.state[parameter]["momentum_buffer"] = torch.zeros_like(gradient)
                 buffer = self.state[parameter]["momentum_buffer"].lerp_(gradient, 1 - momentum)
                 update = orthogonalise(gradient.lerp(buffer, momentum)).to(parameter.dtype)
                 parameter.mul_(1 - lr * group["weight_decay"])
-                parameter.add_(update, alpha=-lr * 0.2 * max(parameter.shape) ** 0.5)  # Liu et al. 2025
+                scale = 0.2 * max(parameter.shape) ** 0.5  # Liu et al. 2025
+                parameter.add_(update, alpha=-lr * scale)
         return loss
 
 
@@ -50,9 +67,17 @@ def orthogonalise(matrix: Float[torch.Tensor, "rows columns"], steps: int = 5) -
     a, b, c = 3.4445, -4.7750, 2.0315
     x = matrix.float() if matrix.device.type == "cpu" else matrix.bfloat16()
     is_tall = x.shape[0] > x.shape[1]
-    x = x.T if is_tall else x
+    if is_tall:
+        x = x.T
     x = x / x.norm().clamp(min=EPSILON)
     for _ in range(steps):
         gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        polynomial = torch.addmm(
+            gram,
+            gram,
+            gram,
+            beta=b,
+            alpha=c,
+        )
+        x = torch.addmm(x, polynomial, x, beta=a)
     return x.T if is_tall else x

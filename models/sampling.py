@@ -13,13 +13,14 @@ from models.causal import CausalLM
 
 def padding_of(lm: CausalLM) -> int:
     """The token that pads prompts; the start token where the tokenizer has none for it."""
-    return lm.start if lm.tokenizer.pad_token_id is None else int(lm.tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]
+    padding: Any = lm.tokenizer.pad_token_id
+    return lm.start if padding is None else int(padding)
 
 
 def pad_prompts(lm: CausalLM, prompts: Sequence[Sequence[int]]) -> dict[str, Tensor]:
     """The token ids and the attention mask of prompts, padded on the left."""
     padded = pad_with_mask([row[::-1] for row in prompts], padding_of(lm), lm.device)
-    return {name: each.flip(1) for name, each in padded.items()}
+    return {name: tensor.flip(1) for name, tensor in padded.items()}
 
 
 @torch.no_grad()
@@ -37,13 +38,25 @@ def sample_continuations(
     distribution. Several samples of a prompt are consecutive.
     """
     end = lm.tokenizer.eos_token_id
-    plain = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": 1.0, "repetition_penalty": 1.0}
-    plain |= {"pad_token_id": padding_of(lm), "eos_token_id": end, "max_new_tokens": new_tokens}
+    defaults = {
+        "do_sample": True,
+        "top_k": 0,
+        "top_p": 1.0,
+        "temperature": 1.0,
+        "repetition_penalty": 1.0,
+        "pad_token_id": padding_of(lm),
+        "eos_token_id": end,
+        "max_new_tokens": new_tokens,
+    }
     with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
         torch.manual_seed(seed)
-        rows = lm.model.generate(**inputs, logits_processor=LogitsProcessorList(processors), **plain | settings)
+        rows = lm.model.generate(
+            **inputs,
+            logits_processor=LogitsProcessorList(processors),
+            **{**defaults, **settings},
+        )
     written = rows[:, inputs["input_ids"].shape[1] :].tolist()
-    return [next((row[: i + 1] for i, token in enumerate(row) if token == end), row) for row in written]
+    return [row[: row.index(end) + 1] if end in row else row for row in written]
 
 
 def sample_in_batches(
@@ -53,9 +66,9 @@ def sample_in_batches(
     advance: Callable[[int], None] = lambda prompts: None,
 ) -> list[Any]:
     """`sample` of batches of indices; a batch that does not fit into memory is halved, which gives other draws."""
-    found: list[Any] = []
+    samples: list[Any] = []
     for start in range(0, prompts, batch_size):
         batch = list(range(start, min(start + batch_size, prompts)))
-        found += halve_when_out_of_memory(sample, batch)
+        samples += halve_when_out_of_memory(sample, batch)
         advance(len(batch))
-    return found
+    return samples

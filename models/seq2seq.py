@@ -27,9 +27,13 @@ class Seq2SeqLM(ConditionalLM):
         unique, copies = distinct_rows(sources)
         inputs = pad_with_mask(unique, self.model.config.pad_token_id, self.device)
         encoded = self.model.get_encoder()(**inputs).last_hidden_state
-        encoded, mask = encoded[copies], inputs["attention_mask"][copies]
         start = torch.tensor([self.model.config.decoder_start_token_id, *before], device=self.device)
-        return Seq2SeqReader(self.model, encoded, mask, start.expand(len(sources), -1))
+        return Seq2SeqReader(
+            self.model,
+            encoded=encoded[copies],
+            mask=inputs["attention_mask"][copies],
+            start=start.expand(len(sources), -1),
+        )
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
@@ -47,14 +51,18 @@ class Seq2SeqLM(ConditionalLM):
                 decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
                 use_cache=False,
             )
-        return [row[n : len(target) + 1].clone() for row, n, (_, target) in zip(hidden, given, pairs, strict=True)]
+        states: list[Tensor] = []
+        for row, first, (_, target) in zip(hidden, given, pairs, strict=True):
+            states.append(row[first : len(target) + 1].clone())
+        return states
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Targets of one source count alike, so that they stay side by side."""
         longest: dict[Sequence[int], int] = {}
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)
-        return batches_of_pairs([(max(1, len(source)), longest[source]) for source, _ in pairs], token_budget)
+        costs = [(max(1, len(source)), longest[source]) for source, _ in pairs]
+        return batches_of_pairs(costs, token_budget)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """The decoder reads the targets moved one place to the right behind the model's start token."""
@@ -69,9 +77,9 @@ class Seq2SeqLM(ConditionalLM):
         }
 
     def dummy_inputs(self) -> dict[str, Any]:
-        config, width = self.model.config, self.model.get_encoder().config.hidden_size
-        encoded = torch.zeros(1, 1, width, device=self.device, dtype=self.model.dtype)
-        start = torch.tensor([[config.decoder_start_token_id]], device=self.device)
+        width = self.model.get_encoder().config.hidden_size
+        encoded = torch.zeros((1, 1, width), device=self.device, dtype=self.model.dtype)
+        start = torch.tensor([[self.model.config.decoder_start_token_id]], device=self.device)
         return {"encoder_outputs": (encoded,), "decoder_input_ids": start}
 
 
@@ -85,10 +93,15 @@ class Seq2SeqReader(Reader):
 
     def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
         written = self.start if chosen is None else chosen[:, None]
-        return {"encoder_outputs": (self.encoded,), "attention_mask": self.mask, "decoder_input_ids": written}
+        return {
+            "encoder_outputs": (self.encoded,),
+            "attention_mask": self.mask,
+            "decoder_input_ids": written,
+        }
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
-        self.encoded, self.mask = self.encoded[rows], self.mask[rows]
+        self.encoded = self.encoded[rows]
+        self.mask = self.mask[rows]
         super().keep(rows)
 
 
@@ -96,8 +109,8 @@ class Seq2SeqReader(Reader):
 def cross_attention_absorbed(decoder: Any) -> Iterator[None]:
     """Decoders of BART's kind (PEGASUS, mBART, Marian) attend by `attend_to_states` where this takes fewer products."""
     # LED's layers return more
-    named = () if decoder.config.model_type == "led" else decoder.named_modules()
-    layers = [each for name, each in named if name.endswith("encoder_attn")]
+    modules = () if decoder.config.model_type == "led" else decoder.named_modules()
+    layers = [module for name, module in modules if name.endswith("encoder_attn")]
     for layer in layers:
         layer.forward = partial(_attend_by_fewest_products, layer, layer.forward)
     try:
@@ -116,10 +129,16 @@ def _attend_by_fewest_products(
     **others: Any,
 ) -> tuple[Tensor, Any]:
     """For each state keys and values take 2 d^2 products, each query and head 2 d on the states themselves."""
-    (queries, width), read = hidden_states.shape[1:], key_value_states.shape[1]
+    _, queries, width = hidden_states.shape
+    read = key_value_states.shape[1]
     if queries * (width + read * layer.num_heads) < read * width:
         return attend_to_states(layer, hidden_states, key_value_states, attention_mask), None
-    return plain(hidden_states, key_value_states=key_value_states, attention_mask=attention_mask, **others)
+    return plain(
+        hidden_states,
+        key_value_states=key_value_states,
+        attention_mask=attention_mask,
+        **others,
+    )
 
 
 def attend_to_states(
@@ -133,14 +152,20 @@ def attend_to_states(
     With q = W_q h, the score q'(W_k s + b_k) is (W_k' q)'s plus a number that all states share, and the weighted sum of
     W_v s + b_v is W_v of the weighted sum of s, plus b_v. `mask` (rows, 1, time, read) is what transformers passes.
     """
-    (rows, time, width), heads = hidden.shape, layer.num_heads
-    of_key, of_value = (each.weight.view(heads, -1, width) for each in (layer.k_proj, layer.v_proj))
+    rows, time, width = hidden.shape
+    heads = layer.num_heads
+    key_weight = layer.k_proj.weight.view(heads, -1, width)
+    value_weight = layer.v_proj.weight.view(heads, -1, width)
     query = (layer.q_proj(hidden) * layer.scaling).view(rows * time, heads, -1)
-    query = torch.einsum("nhk,hkd->nhd", query, of_key).reshape(rows, time * heads, width)
+    query = torch.einsum("nhk,hkd->nhd", query, key_weight).reshape(rows, time * heads, width)
     scores = (query @ states.mT).view(rows, time, heads, -1)
     if mask is not None:
         by_head = mask.transpose(1, 2)  # (rows, time, 1, read)
-        scores = scores.masked_fill(~by_head, -torch.inf) if mask.dtype == torch.bool else scores + by_head
-    read = scores.softmax(-1).view(rows, time * heads, -1) @ states
-    value = torch.einsum("nhd,hkd->nhk", read.view(rows * time, heads, width), of_value).reshape(rows, time, width)
-    return layer.out_proj(value if layer.v_proj.bias is None else value + layer.v_proj.bias)
+        is_bool = mask.dtype == torch.bool
+        scores = scores.masked_fill(~by_head, -torch.inf) if is_bool else scores + by_head
+    weights = scores.softmax(-1).view(rows, time * heads, -1)
+    read = (weights @ states).view(rows * time, heads, width)
+    value = torch.einsum("nhd,hkd->nhk", read, value_weight).reshape(rows, time, width)
+    if layer.v_proj.bias is not None:
+        value = value + layer.v_proj.bias
+    return layer.out_proj(value)

@@ -54,7 +54,12 @@ def train_tokenizer(
     )
 
 
-def train_byte_level_bpe(texts: Iterable[str], size: int, special: list[str], min_count: int = 0) -> Tokenizer:
+def train_byte_level_bpe(
+    texts: Iterable[str],
+    size: int,
+    special: list[str],
+    min_count: int = 0,
+) -> Tokenizer:
     """At most `size` tokens, the special ones first; merged ones occur at least `min_count` times."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -70,7 +75,11 @@ def train_byte_level_bpe(texts: Iterable[str], size: int, special: list[str], mi
     return tokenizer
 
 
-def initialise_model(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
+def initialise_model(
+    model_class: Callable[[Any], Any],
+    config: PretrainedConfig,
+    seed: int,
+) -> Any:
     """A model with the random weights of the seed; torch's own random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -90,13 +99,24 @@ class TinyT5:
     num_decoder_layers: Count
     dropout_rate: Share = 0.0
 
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> Seq2SeqLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional)
-        settings: dict[str, Any] = {name: value for name, value in asdict(self).items() if name != "vocabulary"}
-        settings |= {"vocab_size": len(tokenizer), "d_kv": self.d_model // self.num_heads}
-        settings |= {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
-        settings["attn_implementation"] = "eager"  # on a CPU faster than fused at this size
+        settings: dict[str, Any] = {
+            **asdict(self),
+            "vocab_size": len(tokenizer),
+            "d_kv": self.d_model // self.num_heads,
+            "pad_token_id": 0,
+            "eos_token_id": 1,
+            "decoder_start_token_id": 0,
+            "attn_implementation": "eager",  # on a CPU faster than fused at this size
+        }
+        del settings["vocabulary"]
         config = T5Config(**settings)
         model = initialise_model(T5ForConditionalGeneration, config, seed)
         for stack in (model.encoder, model.decoder):
@@ -145,15 +165,28 @@ class TinyStack:
     dropout: Share = 0.0
 
     def initialise(
-        self, kind: str, loader: Any, texts: Sequence[str], additional: tuple[str, ...], seed: int
+        self,
+        kind: str,
+        loader: Any,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
     ) -> tuple[Any, PreTrainedTokenizerFast]:
         """A model of this type with random weights, and its tokenizer with the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
-        sizes = ("hidden_size", "num_attention_heads", "num_hidden_layers")
-        settings = {name: getattr(self, name) for name in sizes} | dict.fromkeys(DROPOUTS[kind], self.dropout)
-        settings |= {"n_inner" if kind == "gpt2" else "intermediate_size": self.intermediate_size}
-        settings |= {"vocab_size": len(tokenizer), "max_position_embeddings": self.max_length}
-        settings |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
+        inner_size = "n_inner" if kind == "gpt2" else "intermediate_size"
+        settings: dict[str, Any] = {
+            "hidden_size": self.hidden_size,
+            "num_attention_heads": self.num_attention_heads,
+            "num_hidden_layers": self.num_hidden_layers,
+            **dict.fromkeys(DROPOUTS[kind], self.dropout),
+            inner_size: self.intermediate_size,
+            "vocab_size": len(tokenizer),
+            "max_position_embeddings": self.max_length,
+            "pad_token_id": 0,
+            "bos_token_id": 1,
+            "eos_token_id": 1,
+        }
         config = AutoConfig.for_model(kind, **settings)
         return initialise_model(loader.from_config, config, seed), tokenizer
 
@@ -165,7 +198,12 @@ class TinyCausal(TinyStack):
     # the type of model: `gpt2`, `gpt_neox` (Pythia) or `llama`
     shape: Literal["gpt2", "gpt_neox", "llama"] = "gpt2"
 
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> CausalLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         return CausalLM(*self.initialise(self.shape, AutoModelForCausalLM, texts, additional, seed))
 
@@ -174,7 +212,12 @@ class TinyCausal(TinyStack):
 class TinyBert(TinyStack):
     """A BERT; `</s>` frames and separates texts."""
 
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> MaskedLM:
+    def build(
+        self,
+        texts: Sequence[str],
+        additional: tuple[str, ...],
+        seed: int,
+    ) -> MaskedLM:
         """The model with random weights; its tokenizer has the `additional` special tokens and `<mask>`."""
         model, tokenizer = self.initialise("bert", AutoModelForMaskedLM, texts, ("<mask>", *additional), seed)
         tokenizer.mask_token = "<mask>"

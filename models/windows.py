@@ -1,6 +1,7 @@
 """Windows: which tokens a model reads of a text that is longer than it reads at once. Every rule of cutting is here."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from core.errors import ExampleError
@@ -11,16 +12,27 @@ CutTruncation = Literal["error", "warn"]  # of a model that reads no windows
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and continuation
 
 
-def refuse_cut(truncation: Truncation, rule: str, dropped: Iterable[int]) -> None:
+def refuse_cut(
+    truncation: Truncation,
+    rule: str,
+    dropped: Iterable[int],
+) -> None:
     """With `error`, raises ExampleError for all examples that would lose `dropped` tokens, by the rule they break."""
     if truncation != "error":
         return
-    faults = [(i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n]
+    faults: list[tuple[int, str]] = []
+    for i, count in enumerate(dropped):
+        if count:
+            faults.append((i, f"{rule} ({count} too many): set truncation=warn"))
     if faults:
         raise ExampleError(faults)
 
 
-def cut_end(ids: Sequence[int], room: int, closing: int = 0) -> tuple[list[int], int]:
+def cut_end(
+    ids: Sequence[int],
+    room: int,
+    closing: int = 0,
+) -> tuple[list[int], int]:
     """The beginning of the tokens, and how many are lost. The last `closing` tokens, which end a text, stay.
 
     >>> cut_end([5, 6, 7, 8, 1], room=3, closing=1)
@@ -48,10 +60,16 @@ def split_evenly(ids: Sequence[int], room: int) -> list[list[int]]:
     [[1], [2, 3], [4, 5]]
     """
     count = max(1, -(-len(ids) // room))
-    return [list(ids[len(ids) * k // count : len(ids) * (k + 1) // count]) for k in range(count)]
+    ends = [len(ids) * k // count for k in range(count + 1)]
+    return [list(ids[start:end]) for start, end in pairwise(ends)]
 
 
-def find_near(length: int, at: int, room: int, centred: bool = True) -> range:
+def find_near(
+    length: int,
+    at: int,
+    room: int,
+    centred: bool = True,
+) -> range:
     """The places of a sequence that are nearest to the place `at`; without `centred`, the first ones that hold it.
 
     >>> find_near(9, at=6, room=4), find_near(9, at=6, room=4, centred=False)
@@ -62,7 +80,12 @@ def find_near(length: int, at: int, room: int, centred: bool = True) -> range:
     return range(first, min(length, first + room))
 
 
-def find_turns_near(lengths: Sequence[int], at: int, room: int, separator: int = 1) -> range:
+def find_turns_near(
+    lengths: Sequence[int],
+    at: int,
+    room: int,
+    separator: int = 1,
+) -> range:
     """The turn `at` and whole turns around it that fit into `room`: before, after, in turn.
 
     A separator between two turns takes `separator` tokens.
@@ -75,16 +98,24 @@ def find_turns_near(lengths: Sequence[int], at: int, room: int, separator: int =
     while True:
         grown = False
         for candidate in (low - 1, high + 1):
-            if 0 <= candidate < len(lengths) and used + lengths[candidate] + separator <= room:
-                used += lengths[candidate] + separator
-                low, high = min(low, candidate), max(high, candidate)
+            if not 0 <= candidate < len(lengths):
+                continue
+            needed = used + lengths[candidate] + separator
+            if needed <= room:
+                used = needed
+                low = min(low, candidate)
+                high = max(high, candidate)
                 grown = True
         if not grown:
             return range(low, high + 1)
 
 
 def pack_turns(
-    lengths: Sequence[int], room: int, first: int | None = None, most: int | None = None, separator: int = 1
+    lengths: Sequence[int],
+    room: int,
+    first: int | None = None,
+    most: int | None = None,
+    separator: int = 1,
 ) -> list[range]:
     """All turns in consecutive windows of as many whole turns as fit into `room`, but at least one.
 
@@ -100,9 +131,13 @@ def pack_turns(
     for t, length in enumerate(lengths):
         if t > begin and (used + separator + length > limit or t - begin == most):
             packed.append(range(begin, t))
-            begin, used, limit = t, 0, room
+            begin = t
+            used = 0
+            limit = room
         used += length + separator * (t > begin)
-    return [*packed, range(begin, len(lengths))] if lengths else []
+    if lengths:
+        packed.append(range(begin, len(lengths)))
+    return packed
 
 
 def overlapping_windows(ids: Sequence[int], room: int) -> list[Pair]:
@@ -116,9 +151,16 @@ def overlapping_windows(ids: Sequence[int], room: int) -> list[Pair]:
     """
     if room < 2:
         raise ValueError(f"a model must read at least 2 tokens, but reads {room}")
-    stops = [room, *range(room + room // 2, len(ids) + room // 2, room // 2)] if len(ids) > room else [len(ids)]
-    starts = [0, *stops[:-1]]
-    return [
-        (list(ids[max(0, stop - 1 - room) : start]), list(ids[start:stop]))
-        for start, stop in zip(starts, (min(stop, len(ids)) for stop in stops), strict=True)
-    ]
+    windows: list[Pair] = []
+    start = 0
+    stop = min(room, len(ids))
+    step = room // 2
+    end = room  # of the window, which the last one does not reach
+    while True:
+        before = ids[max(0, stop - 1 - room) : start]
+        windows.append((list(before), list(ids[start:stop])))
+        if stop == len(ids):
+            return windows
+        start = stop
+        end += step
+        stop = min(end, len(ids))

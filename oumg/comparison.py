@@ -11,10 +11,10 @@ is not, the discriminator will learn that difference; detokenise both first.
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +107,12 @@ class JudgedPairs:
         return self.logits[..., 3]
 
 
-def read_comparison(human: Path | str, first: Path | str, second: Path | str, settings: PairSettings) -> PairedOutputs:
+def read_comparison(
+    human: Path | str,
+    first: Path | str,
+    second: Path | str,
+    settings: PairSettings,
+) -> PairedOutputs:
     """`pair_texts` of three files of examples.
 
     Raises InputError with all faults as `file:line: what`.
@@ -143,47 +148,69 @@ def pair_texts(
     Raises InputError with all faults of the three together.
     """
     sets = (human, first, second)
-    pieces = {
-        e.full_text: split_pieces(normalise_text(e.full_text), settings.tokens) for each in sets for e in each.examples
-    }
+    pieces: dict[str, list[str]] = {}
+    for example in chain.from_iterable(texts.examples for texts in sets):
+        pieces[example.full_text] = split_pieces(normalise_text(example.full_text), settings.tokens)
     _check(sets, settings, pieces)
     inputs = sorted(set(map(input_of, human.examples)))
     held_out = min(math.ceil(settings.test_fraction * len(inputs)), len(inputs) - FEWEST_INPUTS + 1)
     _, test = split_by(human.examples, input_of, held_out, settings.seed)
     tested = {input_of(example) for example in test}
-    learned = [[pieces[e.full_text] for e in each.examples if input_of(e) not in tested] for each in sets]
-    starts = {find_shared_start(rows) for rows in learned} - {()}
-    ends = {find_shared_start([row[::-1] for row in rows])[::-1] for rows in learned} - {()}
+    starts, ends = _find_templates(sets, pieces, tested)
     stripped = {text: strip_templates(row, starts, ends) for text, row in pieces.items()}
-    grouped = [(each.examples, _group_by_input(each)) for each in sets]
-    pairs = {
-        name: _pair_input(name, [[e[i] for i in at[name]] for e, at in grouped], stripped, settings, form_of)
-        for name in inputs
-    }
-    templates = [*(("start", start) for start in starts), *(("end", end) for end in ends)]
-    return PairedOutputs(
-        tuple(pair for name in inputs if name not in tested for pair in pairs[name]),
-        tuple(pair for name in inputs if name in tested for pair in pairs[name]),
-        tuple(sorted((where, "".join(template).strip()) for where, template in templates)),
-    )
+    indices = [_group_by_input(texts) for texts in sets]
+    train_pairs: list[OutputPair] = []
+    test_pairs: list[OutputPair] = []
+    for name in inputs:
+        of_input: list[list[Example]] = []
+        for texts, by_input in zip(sets, indices, strict=True):
+            of_input.append([texts.examples[i] for i in by_input[name]])
+        pairs = _pair_input(name, of_input, stripped, settings, form_of)
+        (test_pairs if name in tested else train_pairs).extend(pairs)
+    templates = [("start", "".join(start).strip()) for start in starts]
+    templates += [("end", "".join(end).strip()) for end in ends]
+    return PairedOutputs(tuple(train_pairs), tuple(test_pairs), tuple(sorted(templates)))
+
+
+def _find_templates(
+    sets: Sequence[ScoredSet],
+    pieces: Mapping[str, list[str]],
+    tested: Collection[str],
+) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+    """The beginnings and the ends that nearly all texts of one origin share, among the inputs that are not tested."""
+    starts: set[tuple[str, ...]] = set()
+    ends: set[tuple[str, ...]] = set()
+    for texts in sets:
+        rows = [pieces[example.full_text] for example in texts.examples if input_of(example) not in tested]
+        reversed_rows = [row[::-1] for row in rows]
+        starts.add(find_shared_start(rows))
+        ends.add(find_shared_start(reversed_rows)[::-1])
+    return starts - {()}, ends - {()}
 
 
 def judge_pairs(pairs: Sequence[OutputPair], discriminators: Iterable[Discriminator]) -> JudgedPairs:
     """The logits of all texts of the pairs by each discriminator, one after the other."""
     texts = [tuple(segments) for pair in pairs for segments in pair.segments]
     # Each different text is read once, so equal texts of both systems tie whatever their batch.
-    place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    at = np.array([place[text] for text in texts])
-    judged = [discriminator.logits(list(place)) for discriminator in discriminators]
-    logits = np.stack([found[at] for found, _ in judged]).reshape(len(judged), len(pairs), 4)
-    truncated = np.any([dropped[at] > 0 for _, dropped in judged], axis=0)
-    return JudgedPairs(logits, int(truncated.sum()))
+    distinct = list(dict.fromkeys(texts))
+    place = {text: i for i, text in enumerate(distinct)}
+    places = np.array([place[text] for text in texts])
+    logits: list[NDArray[np.float64]] = []
+    truncated = np.zeros(len(texts), dtype=np.bool_)
+    for discriminator in discriminators:
+        judged, dropped = discriminator.logits(distinct)
+        logits.append(judged[places])
+        truncated |= dropped[places] > 0
+    return JudgedPairs(np.stack(logits).reshape(len(logits), len(pairs), 4), int(truncated.sum()))
 
 
 def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:
     """The texts that a discriminator learns: human texts with label 1 and as many outputs with label 0."""
-    labelled = [(pair, *each) for pair in pairs for each in zip(pair.segments, (1, 1, 0, 0), strict=True)]
-    return [LabelledText(tuple(segments), label, pair.input) for pair, segments, label in labelled]
+    labelled: list[LabelledText] = []
+    for pair in pairs:
+        for segments, label in zip(pair.segments, (1, 1, 0, 0), strict=True):
+            labelled.append(LabelledText(tuple(segments), label, pair.input))
+    return labelled
 
 
 def input_of(example: Example) -> str:
@@ -193,10 +220,10 @@ def input_of(example: Example) -> str:
 
 def _group_by_input(texts: ScoredSet) -> dict[str, list[int]]:
     """The indices of the texts of each input."""
-    found: dict[str, list[int]] = {}
+    indices: dict[str, list[int]] = {}
     for i, example in enumerate(texts.examples):
-        found.setdefault(input_of(example), []).append(i)
-    return found
+        indices.setdefault(input_of(example), []).append(i)
+    return indices
 
 
 def _pair_input(
@@ -214,59 +241,108 @@ def _pair_input(
     by_form: dict[Hashable, list[Example]] = {}
     for i in rng.permutation(len(human)):
         by_form.setdefault(form_of(human[i]), []).append(human[i])
-    draws = {form: cycle(found) for form, found in by_form.items()}
-    context = next((e.context for e in (*human, *firsts, *seconds) if e.context), "")
+    draws = {form: cycle(examples) for form, examples in by_form.items()}
+    contexts = [example.context for example in (*human, *firsts, *seconds) if example.context]
+    context = contexts[0] if contexts else ""
+    source = (context,) if settings.source else ()
     pairs: list[OutputPair] = []
     for first, second in zip(firsts, seconds, strict=True):
         draw = draws[form_of(first)]
-        one, other = next(draw), next(draw)
-        whole = [pieces[example.full_text] for example in (one, other, first, second)]
-        length = draw_common_length([len(row) for row in whole], rng) if settings.match_length else None
-        rows = [row[:length] for row in whole]
-        source = (context,) if settings.source else ()
-        segments = tuple((*source, "".join(row).strip()) for row in rows)
-        cut = sum(len(row) < len(uncut) for row, uncut in zip(rows, whole, strict=True))
-        pairs.append(OutputPair(name, (one, other), first, second, segments, cut))
+        one = next(draw)
+        other = next(draw)
+        uncut = [pieces[example.full_text] for example in (one, other, first, second)]
+        length = draw_common_length([len(row) for row in uncut], rng) if settings.match_length else None
+        rows = [row[:length] for row in uncut]
+        pairs.append(
+            OutputPair(
+                input=name,
+                human=(one, other),
+                first=first,
+                second=second,
+                segments=tuple((*source, "".join(row).strip()) for row in rows),
+                cut=sum(len(row) < len(whole) for row, whole in zip(rows, uncut, strict=True)),
+            )
+        )
     return pairs
 
 
-def _check(sets: Sequence[ScoredSet], settings: PairSettings, pieces: Mapping[str, list[str]]) -> None:
+def _check(
+    sets: Sequence[ScoredSet],
+    settings: PairSettings,
+    pieces: Mapping[str, list[str]],
+) -> None:
     """Raises InputError with all faults of the three sets; `pieces` are those of every text."""
-    human, first, second = sets
-    by_input = [_group_by_input(each) for each in sets]
-    human_inputs, firsts, seconds = by_input
-    unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
-    faults = [
-        fault(*each.locate(i), f"a text needs at least two {unit}, found {format_value(example.full_text)}")
-        for each in sets
-        for i, example in enumerate(each.examples)
-        if len(pieces[example.full_text]) < 2
-    ]
-    shared = set(human_inputs) & set(firsts) & set(seconds)
+    human, _, _ = sets
+    by_input = [_group_by_input(texts) for texts in sets]
+    faults = list(_find_short_texts(sets, settings, pieces))
+    shared = set.intersection(*map(set, by_input))
     if not shared:
         rule = "the three files must share inputs (the same group, or the same id where there is no group)"
-        faults.append(fault(human.name, 0, f"{rule}, but none is in all of {', '.join(each.name for each in sets)}"))
+        names = ", ".join(texts.name for texts in sets)
+        faults.append(fault(human.name, 0, f"{rule}, but none is in all of {names}"))
         raise InputError(faults)
-    for each, named in zip(sets, by_input, strict=True):
-        for name, indices in named.items():
-            if absent := [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]:
-                rule = "each input needs a human text and outputs of both systems"
-                what = f"{rule}, but {format_value(name)} is not in {' and '.join(absent)}"
-                faults.append(fault(*each.locate(indices[0]), what))
-    for name, indices in firsts.items():
-        if name in seconds and len(indices) != len(seconds[name]):
-            rule = "both systems need equally many outputs for an input"
-            found = f"{format_value(name)} has {len(seconds[name])} here and {len(indices)} in {first.name}"
-            faults.append(fault(*second.locate(seconds[name][0]), f"{rule}, but {found}"))
+    faults += _find_absent_inputs(sets, by_input)
+    faults += _find_unequal_outputs(sets, by_input)
     if settings.source:
-        for name, indices in human_inputs.items():
-            texts = [each.examples[i] for each, named in zip(sets, by_input, strict=True) for i in named.get(name, ())]
-            contexts = {normalise_text(example.context or "") for example in texts} - {""}
-            if len(contexts) != 1:
-                found = f"{format_value(name)} has {len(contexts) or 'none'}"
-                faults.append(fault(*human.locate(indices[0]), f"each input needs one context, but {found}"))
+        faults += _find_unclear_contexts(sets, by_input)
     if len(shared) < FEWEST_INPUTS:
         rule = f"a comparison needs at least {FEWEST_INPUTS} inputs"
         faults.append(fault(human.name, 0, f"{rule}, but {len(shared)} are in all files"))
     if faults:
         raise InputError(faults)
+
+
+def _find_short_texts(
+    sets: Sequence[ScoredSet],
+    settings: PairSettings,
+    pieces: Mapping[str, list[str]],
+) -> Iterator[str]:
+    unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
+    for texts in sets:
+        for i, example in enumerate(texts.examples):
+            if len(pieces[example.full_text]) < 2:
+                what = f"a text needs at least two {unit}, found {format_value(example.full_text)}"
+                yield fault(*texts.locate(i), what)
+
+
+def _find_absent_inputs(
+    sets: Sequence[ScoredSet],
+    by_input: Sequence[Mapping[str, list[int]]],
+) -> Iterator[str]:
+    for texts, indices_of in zip(sets, by_input, strict=True):
+        for name, indices in indices_of.items():
+            absent = [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]
+            if absent:
+                rule = "each input needs a human text and outputs of both systems"
+                what = f"{rule}, but {format_value(name)} is not in {' and '.join(absent)}"
+                yield fault(*texts.locate(indices[0]), what)
+
+
+def _find_unequal_outputs(
+    sets: Sequence[ScoredSet],
+    by_input: Sequence[Mapping[str, list[int]]],
+) -> Iterator[str]:
+    _, first, second = sets
+    _, indices_of_first, indices_of_second = by_input
+    for name, indices in indices_of_first.items():
+        others = indices_of_second.get(name, indices)
+        if len(indices) != len(others):
+            rule = "both systems need equally many outputs for an input"
+            counts = f"{format_value(name)} has {len(others)} here and {len(indices)} in {first.name}"
+            yield fault(*second.locate(others[0]), f"{rule}, but {counts}")
+
+
+def _find_unclear_contexts(
+    sets: Sequence[ScoredSet],
+    by_input: Sequence[Mapping[str, list[int]]],
+) -> Iterator[str]:
+    human, _, _ = sets
+    human_indices, _, _ = by_input
+    for name, indices in human_indices.items():
+        contexts: set[str] = set()
+        for texts, indices_of in zip(sets, by_input, strict=True):
+            contexts |= {normalise_text(texts.examples[i].context or "") for i in indices_of.get(name, ())}
+        contexts.discard("")
+        if len(contexts) != 1:
+            count = f"{format_value(name)} has {len(contexts) or 'none'}"
+            yield fault(*human.locate(indices[0]), f"each input needs one context, but {count}")

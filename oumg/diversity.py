@@ -10,5 +10,7 @@ def distinct_n(texts: Sequence[Sequence[Hashable]], n: int) -> float:
     An n-gram ends with its text. The share falls with the amount of text, so compare only texts of about equal number
     and length. NaN where no text has n words.
     """
-    ngrams = [tuple(text[i : i + n]) for text in texts for i in range(len(text) - n + 1)]
+    ngrams: list[tuple[Hashable, ...]] = []
+    for text in texts:
+        ngrams += [tuple(text[i : i + n]) for i in range(len(text) - n + 1)]
     return len(set(ngrams)) / len(ngrams) if ngrams else math.nan

@@ -66,7 +66,8 @@ class Form:
         """
         if text and text[-1] not in MARKS:
             raise ValueError(f"a poem ends with one of {MARKS}, but got {text[-10:]!r}")
-        return cls(tuple(zip(map(len, split_phrases(text)), find_marks(text), strict=True)))
+        lengths = [len(phrase) for phrase in split_phrases(text)]
+        return cls(tuple(zip(lengths, find_marks(text), strict=True)))
 
     def __len__(self) -> int:
         """The number of tokens in a poem of this form, marks included."""
@@ -74,11 +75,13 @@ class Form:
 
     def slots(self) -> list[Slot]:
         """The slot of every token and of the end."""
-        found: list[Slot] = []
+        slots: list[Slot] = []
         for number, (length, mark) in enumerate(self.phrases, start=1):
-            found += [Slot(SlotKind.CHARACTER, number, left) for left in range(length, 1, -1)]
-            found += [Slot(SlotKind.FINAL, number, 1), Slot(SlotKind.MARK, number, 0, mark)]
-        return [*found, Slot(SlotKind.END, 0, 0)]
+            slots += [Slot(SlotKind.CHARACTER, number, left) for left in range(length, 1, -1)]
+            slots.append(Slot(SlotKind.FINAL, number, 1))
+            slots.append(Slot(SlotKind.MARK, number, 0, mark))
+        slots.append(Slot(SlotKind.END, 0, 0))
+        return slots
 
 
 def split_phrases(text: str) -> list[str]:
@@ -111,5 +114,8 @@ def line_ends(text: str) -> list[str]:
     >>> line_ends("春花，秋月。何时了。")
     ['月', '了']
     """
-    bare = ["".join(c for c in line if c not in MARKS) for line in split_lines(text)]
-    return [line[-1] for line in bare if line]
+    ends: list[str] = []
+    for line in split_lines(text):
+        characters = [character for character in line if character not in MARKS]
+        ends += characters[-1:]
+    return ends

@@ -7,6 +7,7 @@ of a character. Song Ci had other rhymes and tones, so human poems do not reach 
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 
 import numpy as np
 from pypinyin import Style, pinyin
@@ -23,8 +24,14 @@ def finals(character: str) -> frozenset[str]:
     >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("雪")), sorted(finals("心"))
     (['a'], ['a'], ['ie'], ['en'])
     """
-    found = pinyin(character, style=Style.FINALS, heteronym=True, strict=True, errors="ignore")
-    return frozenset(_strip_glide(reading) for readings in found for reading in readings if reading)
+    readings = pinyin(
+        character,
+        style=Style.FINALS,
+        heteronym=True,
+        strict=True,
+        errors="ignore",
+    )
+    return frozenset(_strip_glide(reading) for reading in chain.from_iterable(readings) if reading)
 
 
 def _strip_glide(final: str) -> str:
@@ -41,14 +48,22 @@ def tones(character: str) -> frozenset[str]:
     >>> sorted(tones("花")), sorted(tones("月"))
     (['level'], ['oblique'])
     """
-    found = pinyin(character, style=Style.TONE3, heteronym=True, neutral_tone_with_five=True, errors="ignore")
-    digits = {reading[-1] for readings in found for reading in readings if reading[-1:] in set("1234")}
+    readings = pinyin(
+        character,
+        style=Style.TONE3,
+        heteronym=True,
+        neutral_tone_with_five=True,
+        errors="ignore",
+    )
+    last = {reading[-1:] for reading in chain.from_iterable(readings)}
+    digits = last & set("1234")
     return frozenset("level" if digit in LEVEL else "oblique" for digit in digits)
 
 
 def keeps_form(text: str, form: Form) -> bool:
     """Whether the poem has exactly this form: every length and every mark."""
-    phrases = tuple(zip(map(len, split_phrases(text)), find_marks(text), strict=False))
+    lengths = [len(phrase) for phrase in split_phrases(text)]
+    phrases = tuple(zip(lengths, find_marks(text), strict=False))
     return text[-1:] in MARKS and phrases == form.phrases
 
 
@@ -60,7 +75,8 @@ def phrase_lengths(text: str, form: Form) -> float:
     """
     lengths = [len(phrase) for phrase in split_phrases(text)]
     wanted = [length for length, _ in form.phrases]
-    return sum(a == b for a, b in zip(lengths, wanted, strict=False)) / max(len(lengths), len(wanted))
+    equal = sum(length == due for length, due in zip(lengths, wanted, strict=False))
+    return equal / max(len(lengths), len(wanted))
 
 
 def rhyme_rate(text: str) -> float:
@@ -81,17 +97,26 @@ def tone_pattern(texts: Sequence[str]) -> list[str | None]:
 
     A class is common where it is the class of at least two thirds of the characters with a single class.
     """
-    rows = [[c for c in text if c not in MARKS] for text in texts]
+    rows = map(_list_characters, texts)
     pattern: list[str | None] = []
     for characters in zip(*rows, strict=True):
-        single = Counter(next(iter(tones(c))) for c in characters if len(tones(c)) == 1)
-        best, count = single.most_common(1)[0] if single else ("", 0)
-        pattern.append(best if single and count >= 2 * single.total() / 3 else None)
+        counts: Counter[str] = Counter()
+        for character in characters:
+            classes = tones(character)
+            if len(classes) == 1:
+                counts.update(classes)
+        common = counts.most_common(1)
+        is_common = bool(common) and common[0][1] >= 2 * counts.total() / 3
+        pattern.append(common[0][0] if is_common else None)
     return pattern
+
+
+def _list_characters(text: str) -> list[str]:
+    return [character for character in text if character not in MARKS]
 
 
 def tone_rate(text: str, pattern: Sequence[str | None]) -> float:
     """The share of places with a tone class in the pattern where the poem's character can have it; NaN without any."""
-    characters = [c for c in text if c not in MARKS]
-    decided = [(c, wanted) for c, wanted in zip(characters, pattern, strict=False) if wanted]
-    return float(np.mean([wanted in tones(c) for c, wanted in decided])) if decided else float("nan")
+    pairs = zip(_list_characters(text), pattern, strict=False)
+    fits = [wanted in tones(character) for character, wanted in pairs if wanted]
+    return float(np.mean(fits)) if fits else float("nan")

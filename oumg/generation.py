@@ -54,12 +54,14 @@ def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str],
     held-out texts, the first words of the held-out texts. Held-out texts are taken at regular distances, because data
     may be sorted by label. Raises InputError where there are none.
     """
-    rated = [example for each in data.rated for example in each.examples]
-    if found := list(dict.fromkeys(prompt.strip() for prompt in sampling.prompts or ())) or list_prefixes(rated):
-        return found[: sampling.inputs], []
+    rated = [example for rated_set in data.rated for example in rated_set.examples]
+    chosen = list(dict.fromkeys(prompt.strip() for prompt in sampling.prompts or ()))
+    prompts = chosen or list_prefixes(rated)
+    if prompts:
+        return prompts[: sampling.inputs], []
     prefixes = list_prefixes(data.held_out)
-    found = prefixes or first_words(data.held_out, sampling.prompt_words)
-    if not found:
+    prompts = prefixes or first_words(data.held_out, sampling.prompt_words)
+    if not prompts:
         lack = f"{data.name} has no held-out texts to take prompts from: set"
         if data.held_out:
             lack = (
@@ -67,17 +69,21 @@ def choose_prompts(data: Corpus, sampling: SamplingSettings) -> tuple[list[str],
                 "words, so they give no prompts: set sampling.prompt_words to a smaller number, or"
             )
         raise InputError([f"{lack} sampling.prompts to a list of texts"])
-    number = min(sampling.inputs, len(found))
+    number = min(sampling.inputs, len(prompts))
+    spread = [prompts[i * len(prompts) // number] for i in range(number)]
+    if prefixes:
+        return spread, []
     note = (
         f"{data.name} has no prefixes, so the prompts are the first {sampling.prompt_words} words of held-out texts of "
         "all labels, and some may show a label themselves; sampling.prompts sets others"
     )
-    return [found[i * len(found) // number] for i in range(number)], [] if prefixes else [note]
+    return spread, [note]
 
 
 def list_prefixes(examples: Sequence[Example]) -> list[str]:
     """The different prefixes of examples."""
-    return list(dict.fromkeys(e.prefix.strip() for e in examples if e.prefix and e.prefix.strip()))
+    prefixes = [(example.prefix or "").strip() for example in examples]
+    return list(dict.fromkeys(filter(None, prefixes)))
 
 
 def first_words(examples: Sequence[Example], words: int) -> list[str]:
@@ -90,20 +96,23 @@ def first_words(examples: Sequence[Example], words: int) -> list[str]:
     return list(dict.fromkeys("".join(row[:words]).strip() for row in rows if len(row) > words))
 
 
-def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> dict[str, list[int]]:
+def encode_prompts(
+    lm: CausalLM,
+    prompts: Sequence[str],
+    new_tokens: int,
+) -> dict[str, list[int]]:
     """By prompt the start token and its tokens.
 
     Raises InputError for prompts that leave the model no room for the new tokens.
     """
-    rows = {
-        prompt: [lm.start, *ids] for prompt, ids in zip(prompts, plain_token_ids(lm.tokenizer, prompts), strict=True)
-    }
-    faults = [
-        f"the generator reads {lm.max_length} tokens, but this prompt has {len(row)} and {new_tokens} are to follow: "
-        f"{prompt!r}"
-        for prompt, row in rows.items()
-        if len(row) + new_tokens > lm.max_length
-    ]
+    rows: dict[str, list[int]] = {}
+    faults: list[str] = []
+    for prompt, ids in zip(prompts, plain_token_ids(lm.tokenizer, prompts), strict=True):
+        row = [lm.start, *ids]
+        rows[prompt] = row
+        if len(row) + new_tokens > lm.max_length:
+            rule = f"the generator reads {lm.max_length} tokens"
+            faults.append(f"{rule}, but this prompt has {len(row)} and {new_tokens} are to follow: {prompt!r}")
     if faults:
         raise InputError(faults)
     return rows
@@ -115,9 +124,22 @@ def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
         raise InputError([f"k must be at most the {vocabulary} tokens of the generator, but is {max(ks)}"])
 
 
-def make_guidance(lm: CausalLM, guide: GuideModel | Guide, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:
+def make_guidance(
+    lm: CausalLM,
+    guide: GuideModel | Guide,
+    rule: GuidanceRule,
+    strength: float,
+    k: int,
+) -> MakeGuidance:
     """Makes the guidance of each batch, with `watch` or without."""
-    return partial(Guidance, guide, lm.tokenizer, strength, k, rule)
+    return partial(
+        Guidance,
+        guide,
+        lm.tokenizer,
+        strength=strength,
+        k=k,
+        rule=rule,
+    )
 
 
 def continue_prompts(
@@ -135,13 +157,22 @@ def continue_prompts(
 
     def sample(seed: int, batch: list[int]) -> list[list[int]]:
         inputs = pad_prompts(lm, [prompts[i] for i in batch])
-        own = int(np.random.default_rng((seed, batch[0])).integers(2**62))
-        processors, top_k = ([], k) if guidance is None else ([guidance()], 0)  # guidance keeps k tokens itself
-        settings = {"top_k": top_k, "num_return_sequences": sampling.samples}
-        return sample_continuations(lm, inputs, sampling.new_tokens, own, processors, **settings)
+        seed_of_batch = np.random.default_rng((seed, batch[0])).integers(2**62)
+        return sample_continuations(
+            lm,
+            inputs,
+            sampling.new_tokens,
+            seed=int(seed_of_batch),
+            processors=[] if guidance is None else [guidance()],
+            top_k=k if guidance is None else 0,  # guidance keeps k tokens itself
+            num_return_sequences=sampling.samples,
+        )
 
     size = max(1, sampling.batch_size // sampling.samples)
-    return [row for seed in sampling.seeds for row in sample_in_batches(partial(sample, seed), len(prompts), size)]
+    rows: list[list[int]] = []
+    for seed in sampling.seeds:
+        rows += sample_in_batches(partial(sample, seed), len(prompts), size)
+    return rows
 
 
 def measure_overhead(
@@ -160,7 +191,15 @@ def measure_overhead(
     for guided in [False, True] * 4:  # the first of each warms up
         processors = [guidance()] if guided else []
         begun = time.perf_counter()
-        sample_continuations(lm, inputs, new_tokens, 0, processors, top_k=0 if guided else k, min_new_tokens=new_tokens)
+        sample_continuations(
+            lm,
+            inputs,
+            new_tokens,
+            seed=0,
+            processors=processors,
+            top_k=0 if guided else k,
+            min_new_tokens=new_tokens,
+        )
         seconds[guided].append(time.perf_counter() - begun)
     return min(seconds[True][1:]) / min(seconds[False][1:])
 
@@ -208,12 +247,15 @@ def write_tokens(
     steps: list[GuidedStep] = []
     made = None if guidance is None else guidance(watch=steps.append)
     draws = torch.Generator().manual_seed(seed)
-    ids, cache = torch.tensor([list(prompt)], device=lm.device), None
+    ids = torch.tensor([list(prompt)], device=lm.device)
+    cache = None
     text = decode_tokens(lm.tokenizer, prompt).rstrip(INCOMPLETE)
     for _ in range(new_tokens):
         with torch.inference_mode():
-            read = lm.model(input_ids=ids if cache is None else ids[:, -1:], past_key_values=cache, use_cache=True)
-        scores, cache = read.logits[:, -1].float(), read.past_key_values
+            unread = ids if cache is None else ids[:, -1:]
+            output = lm.model(input_ids=unread, past_key_values=cache, use_cache=True)
+        scores = output.logits[:, -1].float()
+        cache = output.past_key_values
         if made is None:
             before, candidates = scores.topk(k)
             step = GuidedStep(candidates, before, torch.full_like(before, torch.nan), before)
@@ -230,17 +272,26 @@ def write_tokens(
             return
 
 
-def describe_step(lm: CausalLM, step: GuidedStep, chosen: int, text: str) -> WrittenToken:
+def describe_step(
+    lm: CausalLM,
+    step: GuidedStep,
+    chosen: int,
+    text: str,
+) -> WrittenToken:
     """The token of a step of one row whose candidate `chosen` was drawn and adds `text`."""
-    before, after = step.before[0].log_softmax(-1), step.after[0].log_softmax(-1)
+    before = step.before[0].log_softmax(-1)
+    after = step.after[0].log_softmax(-1)
     judged = step.judged[0].tolist()
-    candidates = tuple(
-        Candidate(
-            decode_tokens(lm.tokenizer, [token], keep_special=True),
-            float(before[place].exp()),
-            float(after[place].exp()),
-            None if math.isnan(judged[place]) else float(expit(judged[place])),
+    candidates: list[Candidate] = []
+    for place, token in enumerate(step.candidates[0].tolist()):
+        logit = judged[place]
+        candidates.append(
+            Candidate(
+                text=decode_tokens(lm.tokenizer, [token], keep_special=True),
+                before=float(before[place].exp()),
+                after=float(after[place].exp()),
+                attribute=None if math.isnan(logit) else float(expit(logit)),
+            )
         )
-        for place, token in enumerate(step.candidates[0].tolist())
-    )
-    return WrittenToken(text, chosen, float(after[chosen] - before[chosen]), candidates)
+    moved = float(after[chosen] - before[chosen])
+    return WrittenToken(text, chosen, moved, tuple(candidates))

@@ -28,7 +28,11 @@ GuidanceRule = Literal["normalised", "fudge"]
 FLAT = 1e-6  # scores that differ by less count as equal
 
 
-def normalise_scores(scores: OfCandidates, alpha: float, among: Bool[Tensor, "rows k"] | None = None) -> OfCandidates:
+def normalise_scores(
+    scores: OfCandidates,
+    alpha: float,
+    among: Bool[Tensor, "rows k"] | None = None,
+) -> OfCandidates:
     """f(s_i) = alpha (s_i - s_min) / (s_max - s_min) over the candidates of a row (OUMG, Eq. 5).
 
     0 for a row whose scores differ by less than 1e-6. s_min and s_max are those of the candidates in `among`.
@@ -36,12 +40,14 @@ def normalise_scores(scores: OfCandidates, alpha: float, among: Bool[Tensor, "ro
     >>> normalise_scores(torch.tensor([[1.0, 3.0, 2.0], [5.0, 5.0, 5.0]]), alpha=2.0).tolist()
     [[0.0, 2.0, 1.0], [0.0, 0.0, 0.0]]
     """
-    among = torch.ones_like(scores, dtype=torch.bool) if among is None else among
+    if among is None:
+        among = torch.ones_like(scores, dtype=torch.bool)
     lowest = scores.masked_fill(~among, torch.inf).amin(dim=-1, keepdim=True)
     highest = scores.masked_fill(~among, -torch.inf).amax(dim=-1, keepdim=True)
     spread = highest - lowest
     flat = spread < FLAT
-    return (alpha * (scores - lowest) / spread.masked_fill(flat, 1.0)).masked_fill(flat | ~among, 0.0)
+    raised = alpha * (scores - lowest) / spread.masked_fill(flat, 1.0)
+    return raised.masked_fill(flat | ~among, 0.0)
 
 
 def fudge_scores(scores: Float[Tensor, "*rows k"], lam: float) -> Float[Tensor, "*rows k"]:
@@ -65,7 +71,9 @@ def add_to_scores(scores: OfCandidates, f: OfCandidates) -> OfCandidates:
     [[0.5, 0.5]]
     """
     after = scores + f
-    return after - after.logsumexp(dim=-1, keepdim=True).masked_fill(scores.amax(dim=-1, keepdim=True) > 0, 0.0)
+    are_logits = scores.amax(dim=-1, keepdim=True) > 0
+    total = after.logsumexp(dim=-1, keepdim=True)
+    return after - total.masked_fill(are_logits, 0.0)
 
 
 def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> Int[Tensor, " new"] | None:
@@ -82,8 +90,8 @@ def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]
     _, kind = torch.unique(torch.cat([before, now[:, :width]]), dim=0, return_inverse=True)
     of_kind = kind.new_full((len(kind),), -1)
     of_kind[kind[: len(before)]] = torch.arange(len(before), device=kind.device)
-    found = of_kind[kind[len(before) :]]
-    return None if bool((found < 0).any()) else found
+    parents = of_kind[kind[len(before) :]]
+    return None if bool((parents < 0).any()) else parents
 
 
 class Guide(Protocol):
@@ -96,7 +104,12 @@ class Guide(Protocol):
     def start(self, rows: int) -> Any: ...
 
     # the state after one more token; where `read` is False the row stays as it is
-    def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any: ...
+    def advance(
+        self,
+        state: Any,
+        tokens: Int[Tensor, " rows"],
+        read: Bool[Tensor, " rows"] | None = None,
+    ) -> Any: ...
 
     # the logit of each row's prefix with each of its candidates, higher is better
     def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> OfCandidates: ...
@@ -109,21 +122,22 @@ def adapt_guide(guide: CausalGuide | Discriminator | Guide, tokenizer: PreTraine
     """
     match guide:
         case CausalGuide():
-            own, other = guide.tokenizer.get_vocab(), tokenizer.get_vocab()
-            if own == other:
+            known = guide.tokenizer.get_vocab()
+            needed = tokenizer.get_vocab()
+            if known == needed:
                 return guide.network
-            differing = sorted(token for token, i in other.items() if own.get(token) != i)
-            found = f"it was trained on {len(own)} tokens and lacks {len(differing)} of the generator's {len(other)}"
-            found += f", or has other ids for them (such as {differing[0]!r})" if differing else ""
+            differing = sorted(token for token, i in needed.items() if known.get(token) != i)
+            what = f"it was trained on {len(known)} tokens and lacks {len(differing)} of the generator's {len(needed)}"
+            if differing:
+                what += f", or has other ids for them (such as {differing[0]!r})"
         case Discriminator(network=AttentionBiLSTM() as network, tokens=Vocabulary() as vocabulary):
             return BiLSTMGuide(network, vocabulary, tokenizer)
         case Discriminator():
-            found = f"a discriminator of the kind {guide.settings['kind']} reads its own"
+            what = f"a discriminator of the kind {guide.settings['kind']} reads its own"
         case _:
             return guide
-    raise SettingError(
-        f"a guide must read the tokens of its generator, but {found}: train the guide on the generator's tokens"
-    )
+    rule = "a guide must read the tokens of its generator"
+    raise SettingError(f"{rule}, but {what}: train the guide on the generator's tokens")
 
 
 @dataclass(frozen=True)
@@ -187,8 +201,10 @@ class Guidance(LogitsProcessor):
         self._read(input_ids)
         judged = self.guide.candidates(self._state, candidates).float()
         possible = before > -torch.inf
-        fudge = self.rule == "fudge"
-        f = fudge_scores(judged, self.strength) if fudge else normalise_scores(judged, self.strength, possible)
+        if self.rule == "fudge":
+            f = fudge_scores(judged, self.strength)
+        else:
+            f = normalise_scores(judged, self.strength, possible)
         after = add_to_scores(before, f)
         if self.watch is not None:
             self.watch(GuidedStep(candidates, before, judged, after))
@@ -202,10 +218,13 @@ class Guidance(LogitsProcessor):
                     f"a guide must be on its generator's device, but it is on {self.guide.device} and the tokens on "
                     f'{ids.device}: load it there, as in CausalGuide.from_pretrained(folder, "{ids.device}")'
                 )
-            seen, state = 0, self.guide.start(len(ids))
+            seen = 0
+            state = self.guide.start(len(ids))
         else:
-            seen, state = self._ids.shape[1], type(self._state)(*(value[index] for value in self._state))
+            seen = self._ids.shape[1]
+            state = type(self._state)(*(value[index] for value in self._state))
         read = ~torch.isin(ids[:, seen:], self._unread.to(ids.device))
         for column, is_read in zip(ids[:, seen:].unbind(1), read.unbind(1), strict=True):
             state = self.guide.advance(state, column, is_read)
-        self._ids, self._state = ids.clone(), state
+        self._ids = ids.clone()
+        self._state = state

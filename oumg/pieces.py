@@ -29,11 +29,12 @@ def split_pieces(text: str, tokens: str) -> list[str]:
     (['Well', ', ', '好', '的', '!'], ['a ', 'b'])
     """
     if tokens == "jieba":
-        starts, at = [], 0
+        starts: list[int] = []
+        start = 0
         for word in split_chinese(text):
             if not word.isspace():
-                starts.append(at)
-            at += len(word)
+                starts.append(start)
+            start += len(word)
     else:
         unit = CHARACTER if tokens == "characters" else RUNS_CJK_AND_MARKS
         starts = [match.start() for match in unit.finditer(text)]
@@ -60,14 +61,20 @@ def find_shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHA
         following = [row for row in following if row[at] == piece]
 
 
-def strip_templates(row: Sequence[str], starts: set[tuple[str, ...]], ends: set[tuple[str, ...]]) -> list[str]:
+def strip_templates(
+    row: Sequence[str],
+    starts: set[tuple[str, ...]],
+    ends: set[tuple[str, ...]],
+) -> list[str]:
     """The pieces without the longest template at each end; all of them where fewer than two would be left.
 
     >>> strip_templates(["Answer", ": ", "a ", "b"], {("Answer", ": ")}, set())
     ['a ', 'b']
     """
-    first = max((len(start) for start in starts if tuple(row[: len(start)]) == start), default=0)
-    last = max((len(end) for end in ends if tuple(row[-len(end) :]) == end), default=0)
+    first_lengths = [len(start) for start in starts if tuple(row[: len(start)]) == start]
+    last_lengths = [len(end) for end in ends if tuple(row[-len(end) :]) == end]
+    first = max(first_lengths, default=0)
+    last = max(last_lengths, default=0)
     kept = list(row[first : len(row) - last])
     return kept if len(kept) >= 2 else list(row)
 

@@ -23,7 +23,13 @@ class FormConstraint(LogitsProcessor):
     `prompt` is the number of columns before the poem, left padding included.
     """
 
-    def __init__(self, songnet: SongNet, forms: Sequence[Form], prompt: int, content: LogitsProcessor) -> None:
+    def __init__(
+        self,
+        songnet: SongNet,
+        forms: Sequence[Form],
+        prompt: int,
+        content: LogitsProcessor,
+    ) -> None:
         self.prompt = prompt
         self.content = content
         self.slots = [form.slots() for form in forms]
@@ -73,8 +79,9 @@ class ShiftedRanks(LogitsProcessor):
                 f"the ranks 4k to 5k with k = {self.k} need {5 * self.k} possible tokens, but a row has {fewest}: "
                 f"k can be at most {fewest // 5}"
             )
-        chosen = scores.topk(5 * self.k)
-        kept, tokens = (found[:, 4 * self.k :] for found in (chosen.values, chosen.indices))
+        values, indices = scores.topk(5 * self.k)
+        kept = values[:, 4 * self.k :]
+        tokens = indices[:, 4 * self.k :]
         shifted = torch.full_like(scores, -torch.inf).scatter_(1, tokens, kept.log_softmax(dim=-1))
         return torch.where(free[:, None], shifted, scores)
 
@@ -97,10 +104,17 @@ def generate_poems(
     def write(rows: list[int]) -> list[str]:
         batch = [inputs[i] for i in rows]
         forms = [form for _, form in batch]
-        arguments = generation_inputs(songnet, [songnet.prompt(tune, form) for tune, form in batch], forms)
+        prompts = [songnet.prompt(tune, form) for tune, form in batch]
+        arguments = generation_inputs(songnet, prompts, forms)
         constraint = FormConstraint(songnet, forms, arguments["input_ids"].shape[1], content())
-        longest = max(map(len, forms)) + 1
-        found = sample_continuations(songnet, arguments, longest, seed + rows[0], [constraint], **generation)
-        return [songnet.decode(row) for row in found]
+        poems = sample_continuations(
+            songnet,
+            arguments,
+            new_tokens=max(map(len, forms)) + 1,
+            seed=seed + rows[0],
+            processors=[constraint],
+            **generation,
+        )
+        return [songnet.decode(poem) for poem in poems]
 
     return sample_in_batches(write, len(inputs), batch_size, advance)

@@ -30,12 +30,20 @@ def high_score_rate(logits: ArrayLike, weights: Floats | None = None) -> Floats:
     return _share(np.asarray(logits) > 0, weights)
 
 
-def high_score_rate_difference(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
+def high_score_rate_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    weights: Floats | None = None,
+) -> Floats:
     """HSRD = HSR_1 - HSR_2 (OUMG, Eq. 3); in [-1, 1], above 0 where the first system is better."""
     return high_score_rate(first, weights) - high_score_rate(second, weights)
 
 
-def upgrade_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
+def upgrade_rate(
+    first: ArrayLike,
+    second: ArrayLike,
+    weights: Floats | None = None,
+) -> Floats:
     """UR: the share of inputs with D(G1) > D(G2) (OUMG, Eq. 4), in [0, 1]; text i of both systems has the same input.
 
     A tie is no upgrade: where the systems are equal, UR + ties / 2 is near one half.
@@ -46,7 +54,11 @@ def upgrade_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = N
     return _share(_compare(first, second) > 0, weights)
 
 
-def tie_rate(first: ArrayLike, second: ArrayLike, weights: Floats | None = None) -> Floats:
+def tie_rate(
+    first: ArrayLike,
+    second: ArrayLike,
+    weights: Floats | None = None,
+) -> Floats:
     """The share of inputs with D(G1) = D(G2), but for rounding, in [0, 1]."""
     return _share(_compare(first, second) == 0, weights)
 
@@ -69,17 +81,20 @@ def accuracy(
 
 def _compare(first: ArrayLike, second: ArrayLike) -> Floats:
     """The differences of paired logits; 0 for those that are rounding."""
-    both = np.stack(check_paired(first, second))
-    return subtract(both[0], both[1])
+    first, second = check_paired(first, second)
+    return subtract(first, second)
 
 
 def _share(hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
-    return hits.mean(axis=-1) if weights is None else hits @ weights.T / weights.sum(axis=-1)
+    if weights is None:
+        return hits.mean(axis=-1)
+    return hits @ weights.T / weights.sum(axis=-1)
 
 
 def check_paired(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
     """The logits as arrays. Raises ValueError unless both have the same shape."""
-    first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    first = np.asarray(first, dtype=np.float64)
+    second = np.asarray(second, dtype=np.float64)
     if first.shape != second.shape:
         raise ValueError(
             f"the logits of two systems must be paired by input, but have the shapes {first.shape} and {second.shape}"
@@ -132,26 +147,34 @@ def relative_scores(
     first, second = check_paired(first, second)
     if not all(np.isfinite(logits).all() for logits in (human, first, second)):
         raise ValueError("logits must be finite")
-    if alone := set(inputs) ^ set(human_inputs):
-        raise ValueError(f"each input needs outputs and a human text, but {next(iter(alone))!r} lacks one of them")
+    incomplete = set(inputs) ^ set(human_inputs)
+    if incomplete:
+        name = next(iter(incomplete))
+        raise ValueError(f"each input needs outputs and a human text, but {name!r} lacks one of them")
     pairs = first.shape[1]
 
     def scores(weights: Floats | None = None) -> dict[str, Floats]:
         """By seed, and by resample where `weights` count the pairs then the human texts."""
-        w, human_w = (None, None) if weights is None else (weights[:, :pairs], weights[:, pairs:])
+        pair_weights = None if weights is None else weights[:, :pairs]
+        human_weights = None if weights is None else weights[:, pairs:]
         return {
-            "accuracy": accuracy(human, first, second, human_w, w),
-            "hsr_1": high_score_rate(first, w),
-            "hsr_2": high_score_rate(second, w),
-            "hsrd": high_score_rate_difference(first, second, w),
-            "ur": upgrade_rate(first, second, w),
-            "ties": tie_rate(first, second, w),
+            "accuracy": accuracy(human, first, second, human_weights, pair_weights),
+            "hsr_1": high_score_rate(first, pair_weights),
+            "hsr_2": high_score_rate(second, pair_weights),
+            "hsrd": high_score_rate_difference(first, second, pair_weights),
+            "ur": upgrade_rate(first, second, pair_weights),
+            "ties": tie_rate(first, second, pair_weights),
         }
 
-    estimates = bootstrap(
-        lambda weights: {name: by_seed.mean(axis=0) for name, by_seed in scores(weights).items()},
-        number_groups(pairs + human.shape[1], [*inputs, *human_inputs]),
-        resamples=2000,
-    )
+    def average_seeds(weights: Floats) -> dict[str, Floats]:
+        return {name: by_seed.mean(axis=0) for name, by_seed in scores(weights).items()}
+
+    groups = number_groups(pairs + human.shape[1], [*inputs, *human_inputs])
+    estimates = bootstrap(average_seeds, groups, resamples=2000)
     by_seed = {name: tuple(values.tolist()) for name, values in scores().items()}
-    return RelativeScores(**estimates, by_seed=by_seed, pairs=pairs, inputs=len(set(inputs)))
+    return RelativeScores(
+        **estimates,
+        by_seed=by_seed,
+        pairs=pairs,
+        inputs=len(set(inputs)),
+    )

@@ -58,7 +58,8 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
 def frequent_characters(texts: Iterable[str], min_count: int = 1) -> list[str]:
     """The characters with `min_count` occurrences, marks apart, in their order in Unicode."""
     counts = Counter(character for text in texts for character in text)
-    return sorted(c for c, n in counts.items() if n >= min_count and c not in MARKS and not c.isspace())
+    frequent = [character for character, count in counts.items() if count >= min_count]
+    return sorted(character for character in frequent if character not in MARKS and not character.isspace())
 
 
 class SongNetConfig(GPT2Config):
@@ -66,7 +67,12 @@ class SongNetConfig(GPT2Config):
 
     model_type = "songnet"
 
-    def __init__(self, phrases: int = 64, longest_phrase: int = LONGEST_PHRASE, **settings: Any) -> None:
+    def __init__(
+        self,
+        phrases: int = 64,
+        longest_phrase: int = LONGEST_PHRASE,
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
         self.phrases = phrases
         self.longest_phrase = longest_phrase
@@ -104,16 +110,23 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
         pass takes the symbols of its own columns.
         """
         seen = past_key_values.get_seq_length() if past_key_values is not None else 0
-        at = symbols[:, seen : seen + input_ids.shape[1]]
+        kinds, phrases, left = symbols[:, seen : seen + input_ids.shape[1]].unbind(-1)
         embedded = (
             self.transformer.wte(input_ids)
-            + self.kinds(at[..., 0])
-            + self.phrases(at[..., 1].clamp(max=self.config.phrases))
-            + self.left(at[..., 2].clamp(max=self.config.longest_phrase))
+            + self.kinds(kinds)
+            + self.phrases(phrases.clamp(max=self.config.phrases))
+            + self.left(left.clamp(max=self.config.longest_phrase))
         )
-        given: Any = {"inputs_embeds": embedded, "attention_mask": attention_mask, "position_ids": position_ids}
-        output = self.transformer(**given, past_key_values=past_key_values, use_cache=use_cache)
-        hidden = output.last_hidden_state[:, -logits_to_keep:] if logits_to_keep else output.last_hidden_state
+        output: Any = self.transformer(
+            inputs_embeds=embedded,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            use_cache=use_cache,
+        )
+        hidden = output.last_hidden_state
+        if logits_to_keep:
+            hidden = hidden[:, -logits_to_keep:]
         return CausalLMOutputWithPast(logits=self.lm_head(hidden), past_key_values=output.past_key_values)
 
 
@@ -134,10 +147,12 @@ class SongNet(CausalLM):
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
         config = self.model.config
-        if fault := find_misfit(tune, form, config.phrases, config.longest_phrase, config.n_positions):
-            raise ValueError(fault)
+        misfit = find_misfit(tune, form, config.phrases, config.longest_phrase, config.n_positions)
+        if misfit:
+            raise ValueError(misfit)
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
-        return [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
+        following = [self.vocabulary[token] for token in (*plan, "<poem>")]
+        return [*self.encode(tune), *following]
 
     def encode(self, text: str) -> list[int]:
         """A token for every character."""
@@ -149,7 +164,8 @@ class SongNet(CausalLM):
 
     def task(self, tune: str, poem: str) -> Task:
         """The prompt of the poem's form, then the poem with its end."""
-        return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.vocabulary["<end>"]])
+        target = [*self.encode(poem), self.vocabulary["<end>"]]
+        return Task(self.prompt(tune, Form.of(poem)), target)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
         """That of a causal model, and the symbols."""
@@ -162,7 +178,12 @@ class SongNet(CausalLM):
         """The last hidden states of each poem in a row of its own, because symbols count what is left of it."""
         inputs = pad_with_mask([[*prompt, *written] for prompt, written in pairs], 0, self.device)
         symbols = self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)
-        hidden = last_hidden_states(self.model, **inputs, symbols=symbols, use_cache=False)
+        hidden = last_hidden_states(
+            self.model,
+            **inputs,
+            symbols=symbols,
+            use_cache=False,
+        )
         states = []
         for row, (prompt, written), read in zip(hidden, pairs, given, strict=True):
             start = len(prompt) - 1 + read
@@ -170,7 +191,12 @@ class SongNet(CausalLM):
         return states
 
     def dummy_inputs(self) -> dict[str, Any]:
-        one = torch.zeros(1, 1, dtype=torch.long, device=self.device)
+        one = torch.zeros(
+            1,
+            1,
+            dtype=torch.long,
+            device=self.device,
+        )
         return {"input_ids": one, "symbols": one[..., None].expand(-1, -1, 3)}
 
     def _symbols(self, pairs: Sequence[Pair], width: int) -> Int[Tensor, "rows time 3"]:
@@ -183,10 +209,18 @@ class SongNet(CausalLM):
         return torch.tensor(rows)
 
 
-def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, max_length: int) -> str | None:
+def find_misfit(
+    tune: str,
+    form: Form,
+    phrases: int,
+    longest_phrase: int,
+    max_length: int,
+) -> str | None:
     """Why a poem does not fit into a generator of this size together with its prompt; None where it does."""
-    number, longest = len(form.phrases), max(length for length, _ in form.phrases)
-    prompt, poem = len(tune) + 2 * number + 1, len(form) + 1
+    number = len(form.phrases)
+    longest = max(length for length, _ in form.phrases)
+    prompt = len(tune) + 2 * number + 1
+    poem = len(form) + 1
     if longest > longest_phrase or number > phrases:
         known = f"the generator knows forms of at most {phrases} phrases of at most {longest_phrase} characters"
         return f"{known}, but got {number} phrases, the longest of {longest}"
@@ -207,17 +241,28 @@ def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArra
     return np.array([-row.sum(dtype=np.float64) for row in rows])
 
 
-def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) -> list[tuple[int, int, int]]:
+def row_symbols(
+    prompt: int,
+    slots: Sequence[Slot],
+    padding: int,
+    width: int,
+) -> list[tuple[int, int, int]]:
     """The (kind, phrase, left) of each column of a row of `width`: padding, the prompt, the poem, padding.
 
     Column t has the symbols of the token in column t + 1.
     """
     none = (int(SlotKind.NONE), 0, 0)
-    row = [none] * (padding + prompt - 1) + [(int(slot.kind), slot.phrase, slot.left) for slot in slots]
-    return (row + [none] * max(0, width - len(row)))[:width]
+    row = [none] * (padding + prompt - 1)
+    row += [(int(slot.kind), slot.phrase, slot.left) for slot in slots]
+    row += [none] * max(0, width - len(row))
+    return row[:width]
 
 
-def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms: Sequence[Form]) -> dict[str, Tensor]:
+def generation_inputs(
+    songnet: SongNet,
+    prompts: Sequence[Sequence[int]],
+    forms: Sequence[Form],
+) -> dict[str, Tensor]:
     """The arguments of `generate()` for these prompts, padded on the left, with the symbols of the whole poems."""
     padded = pad_prompts(songnet, prompts)
     width = padded["input_ids"].shape[1]
@@ -284,9 +329,14 @@ def spell_poems(poems: Sequence[Example]) -> list[str]:
 class Poems:
     """A SongNet learns every poem after its tune and form."""
 
-    def build(self, model: SongNetPlan, poems: Sequence[Example], seed: int) -> SongNet:
+    def build(
+        self,
+        model: SongNetPlan,
+        poems: Sequence[Example],
+        seed: int,
+    ) -> SongNet:
         return model.build(spell_poems(poems), seed)
 
     def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
-        found = [songnet.task(tune_of(poem), poem.text) for poem in poems]
-        return lambda seed: found
+        tasks = [songnet.task(tune_of(poem), poem.text) for poem in poems]
+        return lambda seed: tasks

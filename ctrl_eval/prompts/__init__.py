@@ -14,7 +14,8 @@ import yaml
 from core.errors import InputError, fault, format_value
 from data.text_files import read_text
 
-TEXT, MASK = "<text>", "<mask>"
+TEXT = "<text>"
+MASK = "<mask>"
 NAMED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml"))}
 
 
@@ -45,18 +46,25 @@ def load_prompts(prompts: str | Path) -> Prompts:
         raise InputError([fault(path, line, "must be YAML, but cannot be read as such")]) from error
     if not isinstance(content, dict) or set(content) != {"prompts", "labels", "verbalizers"}:
         names = f"{', '.join(NAMED)} or a YAML file with prompts, labels and verbalizers"
-        found = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
-        raise InputError([fault(path, 0, f"prompts are {names}, found {format_value(found)}")])
-    lists = {key: content[key] if isinstance(content[key], list) else [content[key]] for key in content}
-    verbalizers = [row if isinstance(row, list) else [row] for row in lists["verbalizers"]]
-    made = Prompts(
-        tuple(map(str, lists["prompts"])),
-        tuple(map(str, lists["labels"])),
-        tuple(tuple(map(str, row)) for row in verbalizers),
+        kind = sorted(map(str, content)) if isinstance(content, dict) else type(content).__name__
+        raise InputError([fault(path, 0, f"prompts are {names}, found {format_value(kind)}")])
+    known_prompts = Prompts(
+        prompts=_to_texts(content["prompts"]),
+        labels=_to_texts(content["labels"]),
+        verbalizers=tuple(map(_to_texts, _to_list(content["verbalizers"]))),
     )
-    if faults := list(_find_faults(made)):
+    faults = list(_find_faults(known_prompts))
+    if faults:
         raise InputError(fault(path, 0, what) for what in faults)
-    return made
+    return known_prompts
+
+
+def _to_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _to_texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, _to_list(value)))
 
 
 def _find_faults(made: Prompts) -> Iterator[str]:

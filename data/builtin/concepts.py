@@ -22,7 +22,11 @@ Event: TypeAlias = Mapping[str, str]  # what a sentence says: a word for each pa
 SCENES = tuple(dict(zip(PARTS, block, strict=True)) for block in FILE["scenes"])
 
 
-def generate_concept_sentences(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_concept_sentences(
+    n: int,
+    seed: int,
+    exclude: Collection[str] = (),
+) -> tuple[Example, ...]:
     """Sensible sentences with their concepts as first turn."""
     rng = random.Random(seed)
 
@@ -41,10 +45,12 @@ def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
     rng = random.Random(seed)
 
     def damaged() -> Iterator[Damaged]:
-        for event in distinct(drafts(random_event, rng, name_concepts, reserved=True), name_concepts):
+        events = drafts(random_event, rng, name_concepts, reserved=True)
+        for event in distinct(events, name_concepts):
             state = rng.getstate()
-            for level, variant in enumerate((event, make_odd(event, rng), make_senseless(event))):
-                rng.setstate(state)
+            variants = [event, make_odd(event, rng), make_senseless(event)]
+            for level, variant in enumerate(variants):
+                rng.setstate(state)  # so that the three are written alike
                 yield write_sentence(variant, rng, LEVELS[level]), {"commonsense": level}
 
     return damage.rate(f"concepts-rated-{seed}", n, damaged(), {"commonsense": len(LEVELS) - 1})
@@ -52,33 +58,61 @@ def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
 
 def random_event(rng: random.Random) -> Event:
     """An event of a random scene."""
-    return {part: rng.choice(options) for part, options in rng.choice(SCENES).items()}
+    scene = rng.choice(SCENES)
+    return {part: rng.choice(options) for part, options in scene.items()}
 
 
 def name_concepts(event: Event) -> str:
     """The five concepts in alphabetical order, so that the order does not show their parts."""
-    return ", ".join(sorted(event[part].split("/")[0] for part in PARTS))
+    concepts = [event[part].split("/")[0] for part in PARTS]
+    return ", ".join(sorted(concepts))
 
 
 def make_odd(event: Event, rng: random.Random) -> Event:
     """Exchanges the parts of two nouns."""
-    return _exchange(event, *rng.choice((("object", "instrument"), ("instrument", "place"), ("object", "place"))))
+    one, other = rng.choice((("object", "instrument"), ("instrument", "place"), ("object", "place")))
+    return _exchange(event, one, other)
 
 
 def make_senseless(event: Event) -> Event:
     """Exchanges agent and object, and instrument and place."""
-    return _exchange(_exchange(event, "agent", "object"), "instrument", "place")
+    exchanged = _exchange(event, "agent", "object")
+    return _exchange(exchanged, "instrument", "place")
 
 
-def _exchange(event: Event, one: str, other: str) -> Event:
-    return {**event, one: event[other], other: event[one]}
+def _exchange(
+    event: Event,
+    one: str,
+    other: str,
+) -> Event:
+    return {
+        **event,
+        one: event[other],
+        other: event[one],
+    }
 
 
-def write_sentence(event: Event, rng: random.Random, label: str | None = None) -> Example:
+def write_sentence(
+    event: Event,
+    rng: random.Random,
+    label: str | None = None,
+) -> Example:
     """A sentence about an event, after its concepts."""
     concepts = name_concepts(event)
     verb, verbs = event["verb"].split("/")
-    template, frame = rng.choice(SAID["sentences"]), rng.choice(SAID["frames"])
-    text = template.format(**{**event, "verb": verb, "verbs": verbs})
-    text = f"{frame} {text}" if rng.random() < 0.5 else f"{text} {frame}"
-    return Example("", text=text, turns=(concepts, text), label=label, group=concepts)
+    template = rng.choice(SAID["sentences"])
+    frame = rng.choice(SAID["frames"])
+    words = {
+        **event,
+        "verb": verb,
+        "verbs": verbs,
+    }
+    sentence = template.format(**words)
+    text = f"{frame} {sentence}" if rng.random() < 0.5 else f"{sentence} {frame}"
+    return Example(
+        "",
+        text=text,
+        turns=(concepts, text),
+        label=label,
+        group=concepts,
+    )

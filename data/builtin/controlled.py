@@ -7,7 +7,6 @@ and a wrong label in half of the text or in all of it (attribute relevance).
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -80,37 +79,59 @@ class World(NamedTuple):
 
 
 def generate_texts(
-    world: World, n: int, seed: int, verdicts: float = 0.0, exclude: Collection[str] = ()
+    world: World,
+    n: int,
+    seed: int,
+    verdicts: float = 0.0,
+    exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
     """Texts with prefix and label, the labels in turn.
 
     A share `verdicts` of the texts has a sentence before or after it that names the label ("It was great."), so that a
     model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
     """
-    rng, comments = random.Random(f"{world.name} {seed}"), random.Random(f"{world.name} verdicts {seed}")
+    rng = random.Random(f"{world.name} {seed}")
+    comments = random.Random(f"{world.name} verdicts {seed}")
     prompts = random_prompts(world, rng, reserved=False)
 
     def draw(i: int) -> Example:
-        label, prompt = world.labels[i % len(world.labels)], next(prompts)
-        text = join_sentences(world.compose(rng, prompt, repeat_label(label)))
-        return Example("", text=text, prefix=prompt.prefix, label=label)
+        label = world.labels[i % len(world.labels)]
+        prompt = next(prompts)
+        sentences = world.compose(rng, prompt, repeat_label(label))
+        return Example(
+            "",
+            text=join_sentences(sentences),
+            prefix=prompt.prefix,
+            label=label,
+        )
 
-    found = collect(f"builtin-{world.name}-{seed}", n, draw, exclude)
-    name = partial(name_label, rng=comments, verdicts=world.verdicts, label_words=world.label_words)
-    return tuple(name(text) if comments.random() < verdicts else text for text in found)
+    texts = list(collect(f"builtin-{world.name}-{seed}", n, draw, exclude))
+    for i, text in enumerate(texts):
+        if comments.random() < verdicts:
+            texts[i] = name_label(text, comments, world.verdicts, world.label_words)
+    return tuple(texts)
 
 
 def name_label(
-    example: Example, rng: random.Random, verdicts: Sequence[str], label_words: Mapping[str, Sequence[str]]
+    example: Example,
+    rng: random.Random,
+    verdicts: Sequence[str],
+    label_words: Mapping[str, Sequence[str]],
 ) -> Example:
     """The text with a sentence before or after it that names the label."""
-    verdict = rng.choice(verdicts).format(word=rng.choice(label_words[str(example.label)]))
+    template = rng.choice(verdicts)
+    word = rng.choice(label_words[str(example.label)])
+    verdict = template.format(word=word)
     if rng.random() < 0.5:
         return replace(example, text=f"{verdict} {example.text}", prefix=None)
     return replace(example, text=f"{example.text} {verdict}")
 
 
-def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+def rated_texts(
+    world: World,
+    n: int = 400,
+    seed: int = 0,
+) -> tuple[Example, ...]:
     """Texts with known ratings from 0 (worst) to 1 of coherence, consistency and attribute relevance.
 
     Every text begins with its prefix; `label` is the wanted label, and `group` names both. Four systems answer each
@@ -131,10 +152,24 @@ def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...
                 length, level = levels[system][i]
                 other = rng.choice([other for other in world.labels if other != label])
                 labels = damage.damage_labels(level["attribute_relevance"], label, other, rng)
-                sentences = damage_consistency(world, rng, prompt, level["consistency"], labels, length)
-                text = " ".join(damage_coherence(sentences, level["coherence"], rng, donors))
-                group = f"{label}: {prompt.prefix}"
-                yield Example("", text=text, prefix=prompt.prefix, label=label, system=system, group=group), level
+                sentences = damage_consistency(
+                    world,
+                    rng,
+                    prompt,
+                    level=level["consistency"],
+                    labels=labels,
+                    length=length,
+                )
+                damaged_sentences = damage_coherence(sentences, level["coherence"], rng, donors)
+                example = Example(
+                    "",
+                    text=" ".join(damaged_sentences),
+                    prefix=prompt.prefix,
+                    label=label,
+                    system=system,
+                    group=f"{label}: {prompt.prefix}",
+                )
+                yield example, level
 
     return damage.rate(f"builtin-rated-{world.name}-{seed}", n, damaged(), WORST)
 
@@ -145,7 +180,11 @@ def read_openings(section: Section) -> list[list[Opening]]:
     >>> read_openings(((("The {noun}",), ("... is here.",)), (("Look, a {noun}!",),)))
     [[('The {noun}', ' is here.')], [('Look, a {noun}!', '')]]
     """
-    return [[(prefix, way.removeprefix("...")) for (way,) in ways or [("",)]] for (prefix,), *ways in section]
+    openings: list[list[Opening]] = []
+    for (prefix,), *continuations in section:
+        ways = [way.removeprefix("...") for (way,) in continuations]
+        openings.append([(prefix, way) for way in ways or [""]])
+    return openings
 
 
 def join_sentences(sentences: Sequence[Sentence]) -> str:
@@ -155,11 +194,16 @@ def join_sentences(sentences: Sequence[Sentence]) -> str:
 
 def fill_opening(facts: Mapping[str, str], opening: Opening) -> Prompt:
     """Fills an opening with facts."""
-    prefix, rest = (template.format(**{**facts, "subject": "{subject}"}) for template in opening)
+    slots = {**facts, "subject": "{subject}"}
+    prefix, rest = (template.format(**slots) for template in opening)
     return Prompt(prefix, rest, facts, opening)
 
 
-def random_prompts(world: World, rng: random.Random, reserved: bool) -> Iterator[Prompt]:
+def random_prompts(
+    world: World,
+    rng: random.Random,
+    reserved: bool,
+) -> Iterator[Prompt]:
     """Yields endless beginnings, all from the reserved part or all from the rest."""
 
     def draw(rng: random.Random) -> Prompt:
@@ -174,38 +218,85 @@ def repeat_label(label: str) -> Labels:
     return lambda n: [label] * n
 
 
-def draw_inputs(world: World, rng: random.Random, n: int) -> list[Prompt]:
+def draw_inputs(
+    world: World,
+    rng: random.Random,
+    n: int,
+) -> list[Prompt]:
     """`n` beginnings with different prefixes."""
-    found: dict[str, Prompt] = {}
+    by_prefix: dict[str, Prompt] = {}
     for prompt in random_prompts(world, rng, reserved=True):
-        if len(found) >= n:
+        if len(by_prefix) >= n:
             break
-        found.setdefault(prompt.prefix, prompt)
-    return list(found.values())
+        by_prefix.setdefault(prompt.prefix, prompt)
+    return list(by_prefix.values())
 
 
-def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tuple[int, dict[str, int]]]]:
+def _deal_levels(
+    world: World,
+    n: int,
+    rng: random.Random,
+) -> dict[str, list[tuple[int, dict[str, int]]]]:
     """For each system, the length in words and the levels of damage of each of `n` texts.
 
     Of the texts sorted by length, each four neighbours go to the four systems; the levels of a system are distributed
     over each eight neighbours among its texts.
     """
-    prompts = random_prompts(world, rng, reserved=True)
-    texts = (world.compose(rng, prompt, repeat_label(rng.choice(world.labels))) for prompt in prompts)
-    long_enough = (sentences for sentences in texts if len(sentences) >= LEAST_RATED)
-    lengths = sorted(count_words(join_sentences(sentences)) for sentences in islice(long_enough, n * len(SYSTEMS)))
-    fours = [rng.sample(lengths[i : i + len(SYSTEMS)], len(SYSTEMS)) for i in range(0, len(lengths), len(SYSTEMS))]
+    lengths = _draw_lengths(world, n * len(SYSTEMS), rng)
+    by_system: dict[str, list[int]] = {system: [] for system in SYSTEMS}
+    for start in range(0, len(lengths), len(SYSTEMS)):
+        neighbours = rng.sample(lengths[start : start + len(SYSTEMS)], len(SYSTEMS))
+        for system, length in zip(SYSTEMS, neighbours, strict=True):
+            by_system[system].append(length)
     dealt: dict[str, list[tuple[int, dict[str, int]]]] = {}
-    for column, (system, able) in zip(zip(*fours, strict=True), SYSTEMS.items(), strict=True):
-        shares = [good if aspect in able else careless for aspect, (good, careless) in SHARES.items()]
-        levels = [[level for _ in range(0, n, len(each)) for level in rng.sample(each, len(each))] for each in shares]
-        rows = zip(column, *levels, strict=False)  # the last eight levels may be more than the texts
-        dealt[system] = rng.sample([(length, dict(zip(WORST, row, strict=True))) for length, *row in rows], n)
+    for system, good_aspects in SYSTEMS.items():
+        columns: dict[str, list[int]] = {}
+        for aspect, (good, careless) in SHARES.items():
+            shares = good if aspect in good_aspects else careless
+            columns[aspect] = _repeat_shares(shares, n, rng)
+        rows = []
+        for i, length in enumerate(by_system[system]):
+            rows.append((length, {aspect: levels[i] for aspect, levels in columns.items()}))
+        dealt[system] = rng.sample(rows, n)
     return dealt
 
 
+def _draw_lengths(
+    world: World,
+    n: int,
+    rng: random.Random,
+) -> list[int]:
+    """The numbers of words of `n` texts, in ascending order."""
+    lengths: list[int] = []
+    prompts = random_prompts(world, rng, reserved=True)
+    while len(lengths) < n:
+        prompt = next(prompts)
+        label = rng.choice(world.labels)
+        sentences = world.compose(rng, prompt, repeat_label(label))
+        if len(sentences) >= LEAST_RATED:
+            lengths.append(count_words(join_sentences(sentences)))
+    return sorted(lengths)
+
+
+def _repeat_shares(
+    shares: Sequence[int],
+    n: int,
+    rng: random.Random,
+) -> list[int]:
+    """At least `n` levels: the levels of `shares` again and again, each time in a random order."""
+    levels: list[int] = []
+    while len(levels) < n:
+        levels += rng.sample(shares, len(shares))
+    return levels
+
+
 def damage_consistency(
-    world: World, rng: random.Random, prompt: Prompt, level: int, labels: Labels, length: int
+    world: World,
+    rng: random.Random,
+    prompt: Prompt,
+    level: int,
+    labels: Labels,
+    length: int,
 ) -> list[Sentence]:
     """A text of about `length` words on the thing in the prefix (level 0), another of its kind (1) or kind (2)."""
     best: list[Sentence] = []
@@ -215,14 +306,21 @@ def damage_consistency(
         sentences = world.compose(rng, other, labels)
         distance = abs(count_words(join_sentences(sentences)) - length)
         if len(sentences) >= LEAST_RATED and distance < least:
-            first = prompt.prefix + sentences[0].text.removeprefix(other.prefix)
-            best, least = [sentences[0]._replace(text=first), *sentences[1:]], distance
+            text = prompt.prefix + sentences[0].text.removeprefix(other.prefix)
+            first = sentences[0]._replace(text=text)
+            best = [first, *sentences[1:]]
+            least = distance
         if least == 0:
             break
     return best
 
 
-def _other_prompt(world: World, rng: random.Random, prompt: Prompt, another_kind: bool) -> Prompt:
+def _other_prompt(
+    world: World,
+    rng: random.Random,
+    prompt: Prompt,
+    another_kind: bool,
+) -> Prompt:
     """The same beginning with another name of the thing, or another name and kind; all other facts stay."""
     changed = world.identity[: 1 + another_kind]
     taken = world.identity if another_kind else changed
@@ -230,7 +328,8 @@ def _other_prompt(world: World, rng: random.Random, prompt: Prompt, another_kind
         facts = world.facts(rng)
         if any(facts[slot] == prompt.facts[slot] for slot in changed):
             continue
-        other = fill_opening({**prompt.facts, **{slot: facts[slot] for slot in taken}}, prompt.opening)
+        new_facts = {slot: facts[slot] for slot in taken}
+        other = fill_opening({**prompt.facts, **new_facts}, prompt.opening)
         if len(other.prefix.split()) == len(prompt.prefix.split()):
             return other
 
@@ -238,12 +337,19 @@ def _other_prompt(world: World, rng: random.Random, prompt: Prompt, another_kind
 def draw_foreign_sentences(world: World, rng: random.Random) -> list[Sentence]:
     """Sentences of other texts, except first sentences and sentences that name a thing."""
     prompts = islice(random_prompts(world, rng, reserved=True), DONORS)
-    texts = (world.compose(rng, prompt, repeat_label(label)) for prompt in prompts for label in world.labels)
-    return [sentence for sentences in texts for sentence in sentences[1:] if not sentence.naming]
+    foreign: list[Sentence] = []
+    for prompt in prompts:
+        for label in world.labels:
+            _, *others = world.compose(rng, prompt, repeat_label(label))
+            foreign += [sentence for sentence in others if not sentence.naming]
+    return foreign
 
 
 def damage_coherence(
-    sentences: Sequence[Sentence], level: int, rng: random.Random, donors: Sequence[Sentence]
+    sentences: Sequence[Sentence],
+    level: int,
+    rng: random.Random,
+    donors: Sequence[Sentence],
 ) -> tuple[str, ...]:
     """Damages a third (level 1), two thirds (2) or all (3) of the sentences after the first: foreign or displaced.
 
@@ -258,12 +364,14 @@ def damage_coherence(
     replaced = rng.sample(free, min(damages - displaced, len(free)))
     here = {thing for sentence in sentences for thing in sentence.about}
     for i in replaced:
-        fitting = [s.text for s in donors if s.label == sentences[i].label and here.isdisjoint(s.about)]
+        label = sentences[i].label
+        fitting = [donor.text for donor in donors if donor.label == label and here.isdisjoint(donor.about)]
         pool = damage.by_word_count(text for text in fitting if text not in texts)
         with_foreign = damage.replace_turn(texts, rng, [i], pool)
         assert with_foreign is not None, "every label has sentences about other things"
         texts = with_foreign
-    exchanged = rng.sample([i for i in body if i not in replaced], displaced)
+    unchanged = [i for i in body if i not in replaced]
+    exchanged = rng.sample(unchanged, displaced)
     moved = texts
     while exchanged and moved == texts:
         moved = permute(texts, exchanged, rng)

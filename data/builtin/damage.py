@@ -28,22 +28,33 @@ class Fact(NamedTuple):
     position: int  # where in the turn the word stands, counted in words from 0
 
 
-def rate(name: str, n: int, damaged: Iterable[Damaged], worst: Mapping[str, int]) -> tuple[Example, ...]:
+def rate(
+    name: str,
+    n: int,
+    damaged: Iterable[Damaged],
+    worst: Mapping[str, int],
+) -> tuple[Example, ...]:
     """The first `n` texts with the ids NAME-0, NAME-1 ..., rated 1 - level / worst level in each aspect."""
-    return tuple(
-        replace(text, id=f"{name}-{i}", ratings={aspect: 1 - level / worst[aspect] for aspect, level in levels.items()})
-        for i, (text, levels) in enumerate(islice(damaged, n))
-    )
+    rated: list[Example] = []
+    for i, (text, levels) in enumerate(islice(damaged, n)):
+        ratings = {aspect: 1 - level / worst[aspect] for aspect, level in levels.items()}
+        rated.append(replace(text, id=f"{name}-{i}", ratings=ratings))
+    return tuple(rated)
 
 
-def damage_labels(level: int, asked: str, other: str, rng: random.Random) -> Callable[[int], Sequence[str]]:
+def damage_labels(
+    level: int,
+    asked: str,
+    other: str,
+    rng: random.Random,
+) -> Callable[[int], Sequence[str]]:
     """Labels of n sentences: the wanted one (level 0), another one in half of them (1) or in all (2)."""
 
     def draw(n: int) -> Sequence[str]:
         if level != 1:
             return [other if level else asked] * n
-        k = (n + rng.randrange(2)) // 2
-        return rng.sample([asked] * k + [other] * (n - k), n)
+        kept = (n + rng.randrange(2)) // 2
+        return rng.sample([asked] * kept + [other] * (n - kept), n)
 
     return draw
 
@@ -57,7 +68,10 @@ def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
 
 
 def replace_turn(
-    turns: Turns, rng: random.Random, free: Sequence[int], pool: Mapping[int, Sequence[str]]
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+    pool: Mapping[int, Sequence[str]],
 ) -> Turns | None:
     """A turn of another dialogue, of `pool`, takes the place of one with the same, or the nearest, number of words."""
     distances = [(abs(len(turns[i].split()) - count), i, count) for i in free for count in pool]
@@ -71,28 +85,44 @@ def replace_turn(
     return None
 
 
-def swap_turns(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
+def swap_turns(
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+) -> Turns | None:
     """Two different turns change places; one of them is a question if there is one, so that it loses its answer."""
     pairs = [(i, j) for i in free for j in free if i < j and turns[i] != turns[j]]
     if not pairs:
         return None
     asking = [(i, j) for i, j in pairs if "?" in turns[i] or "?" in turns[j]]
     i, j = rng.choice(asking or pairs)
-    return replace_unit(replace_unit(turns, i, turns[j]), j, turns[i])
+    with_second = replace_unit(turns, i, turns[j])
+    return replace_unit(with_second, j, turns[i])
 
 
-def repeat_turn(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
+def repeat_turn(
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+) -> Turns | None:
     """A turn is replaced by a copy of an earlier one with the same, or the nearest, number of words."""
-    pairs = [(s, t) for t in free for s in range(t) if turns[s] != turns[t]]
+    pairs = [(source, target) for target in free for source in range(target) if turns[source] != turns[target]]
     if not pairs:
         return None
     counts = [len(turn.split()) for turn in turns]
-    nearest = min(abs(counts[s] - counts[t]) for s, t in pairs)
-    source, target = rng.choice([(s, t) for s, t in pairs if abs(counts[s] - counts[t]) == nearest])
+    distances = [abs(counts[source] - counts[target]) for source, target in pairs]
+    least = min(distances)
+    nearest = [pair for pair, distance in zip(pairs, distances, strict=True) if distance == least]
+    source, target = rng.choice(nearest)
     return replace_unit(turns, target, turns[source])
 
 
-def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabulary: Sequence[str] = ()) -> Turns | None:
+def garble_words(
+    turns: Turns,
+    rng: random.Random,
+    free: Sequence[int],
+    vocabulary: Sequence[str] = (),
+) -> Turns | None:
     """The words of a turn are shuffled, or every second one is replaced by a word of the vocabulary, or both.
 
     Without a vocabulary they are shuffled. Punctuation stays where it was.
@@ -103,12 +133,7 @@ def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabula
     i = rng.choice(places)
     words = _words(turns[i])
     way = rng.choice(("shuffle", "replace", "both")) if vocabulary else "shuffle"
-    garbled = list(words)
-    if way != "replace":
-        while garbled == words:
-            # The best of several shuffles: one that moves two words only may still read well.
-            shuffles = [rng.sample(words, len(words)) for _ in range(8)]
-            garbled = max(shuffles, key=lambda shuffled: sum(a != b for a, b in zip(shuffled, words, strict=True)))
+    garbled = list(words) if way == "replace" else _shuffle(words, rng)
     if way != "shuffle":
         if set(vocabulary) <= set(words):
             return None
@@ -117,7 +142,21 @@ def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabula
                 pass
             garbled[k] = word
     new_words = iter(garbled)
-    return replace_unit(turns, i, " ".join(_with_word(t, next(new_words)) if _word(t) else t for t in turns[i].split()))
+    tokens = [_with_word(token, next(new_words)) if _word(token) else token for token in turns[i].split()]
+    return replace_unit(turns, i, " ".join(tokens))
+
+
+def _shuffle(words: list[str], rng: random.Random) -> list[str]:
+    """The words in another order: the best of several, because one that moves two words only may still read well."""
+
+    def count_moved(shuffled: list[str]) -> int:
+        return sum(new != old for new, old in zip(shuffled, words, strict=True))
+
+    while True:
+        shuffles = [rng.sample(words, len(words)) for _ in range(8)]
+        shuffled = max(shuffles, key=count_moved)
+        if shuffled != words:
+            return shuffled
 
 
 def contradict_fact(
@@ -132,12 +171,16 @@ def contradict_fact(
     `facts` are those of each turn, `values` what a fact of a kind may be.
     """
     mentions = [(i, fact[:2]) for i in free for fact in facts[i]]
-    shared = [(i, fact) for i, fact in mentions if any(j != i and fact == other for j, other in mentions)]
+    turns_by_fact: dict[tuple[int, str], set[int]] = {}
+    for i, key in mentions:
+        turns_by_fact.setdefault(key, set()).add(i)
+    shared = [(i, key) for i, key in mentions if len(turns_by_fact[key]) > 1]
     if not shared:
         return None
     i, changed = rng.choice(list(dict.fromkeys(shared)))
-    said = [fact.value for turn in facts for fact in turn if fact.kind == changed[1]]
-    options = [value for value in values[changed[1]] if value not in said]
+    _, kind = changed
+    said = [fact.value for turn in facts for fact in turn if fact.kind == kind]
+    options = [value for value in values[kind] if value not in said]
     if not options:
         return None
     value = rng.choice(options)

@@ -9,7 +9,8 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from core.example import Example, count_words
@@ -26,6 +27,7 @@ BOTH = 2  # the owner of a fact that the speakers share
 
 FactKey: TypeAlias = tuple[int, str]  # owner and kind
 
+TURNS = attrgetter("turns")
 SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
 
 
@@ -63,24 +65,37 @@ def read_topic(name: str) -> Topic:
 
 
 SMALL_TALK, _, WORDS = read_world("dialogues/small_talk")
-OPENINGS, CLOSINGS = SMALL_TALK["openings"], SMALL_TALK["closings"]
+OPENINGS = SMALL_TALK["openings"]
+CLOSINGS = SMALL_TALK["closings"]
 TOPICS: Mapping[str, Topic] = {name: read_topic(name) for name in WORDS["topics"]}
 LISTS = table(SMALL_TALK["lists"])  # the values of facts that no key implies, by kind
-VALUES: Mapping[str, tuple[str, ...]] = {  # all values that a fact of a kind may have
-    "topic": tuple(TOPICS),
-    **LISTS,
-    **{
-        kind: tuple(dict.fromkeys(column))
-        for topic in TOPICS.values()
-        for kind, column in zip(topic.kinds, zip(*topic.rows, strict=True), strict=True)
-    },
-}
 
 
-def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
+def _list_values() -> dict[str, tuple[str, ...]]:
+    """All values that a fact of a kind may have."""
+    values = {"topic": tuple(TOPICS), **LISTS}
+    for topic in TOPICS.values():
+        columns = zip(*topic.rows, strict=True)
+        for kind, column in zip(topic.kinds, columns, strict=True):
+            values[kind] = tuple(dict.fromkeys(column))
+    return values
+
+
+VALUES: Mapping[str, tuple[str, ...]] = _list_values()
+
+
+def generate_dialogues(
+    n: int,
+    seed: int,
+    exclude: Collection[Turns] = (),
+) -> tuple[Example, ...]:
     """Dialogues of 6 to 12 turns."""
-    found = random_dialogues(random.Random(seed), reserved=False)
-    return collect(f"builtin-{seed}", n, lambda _: Example("", turns=next(found).turns), exclude, lambda e: e.turns)
+    dialogues = random_dialogues(random.Random(seed), reserved=False)
+
+    def draw(_: int) -> Example:
+        return Example("", turns=next(dialogues).turns)
+
+    return collect(f"builtin-{seed}", n, draw, exclude, key=TURNS)
 
 
 def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -96,22 +111,35 @@ def rated_dialogues(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     donors = list(islice(dialogues, DONORS))
     vocabulary = [word.strip(".,?") for donor in donors for turn in donor.turns for word in turn.split()]
     pools = {topic: damage.by_word_count(lent_turns(donors, topic)) for topic in TOPICS}
-    by_length = sorted(range(n), key=lambda i: count_words("\n".join(clean[i].turns)))
-    dealt = [level for at in range(0, n, LEVELS) for level in rng.sample(range(LEVELS), min(LEVELS, n - at))]
-    levels = dict(zip(by_length, dealt, strict=True))
+    by_length = sorted(range(n), key=lambda i: _count_words(clean[i].turns))
+    levels: dict[int, int] = {}
+    for start in range(0, n, LEVELS):
+        alike = by_length[start : start + LEVELS]
+        dealt = rng.sample(range(LEVELS), len(alike))
+        levels.update(zip(alike, dealt, strict=True))
 
     def damaged() -> Iterator[Damaged]:
         for i, dialogue in enumerate(clean):
             turns, kinds = _damage(dialogue, levels[i], rng, pools[dialogue.topic], vocabulary)
-            label, group = "+".join(kinds) or None, f"builtin-clean-{seed}-{i}"
-            yield Example("", turns=turns, label=label, group=group), {"quality": levels[i]}
+            example = Example(
+                "",
+                turns=turns,
+                label="+".join(kinds) or None,
+                group=f"builtin-clean-{seed}-{i}",
+            )
+            yield example, {"quality": levels[i]}
 
     return damage.rate(f"builtin-rated-{seed}", n, damaged(), {"quality": LEVELS - 1})
 
 
+def _count_words(turns: Turns) -> int:
+    return count_words("\n".join(turns))
+
+
 def random_dialogues(rng: random.Random, reserved: bool) -> Iterator[Dialogue]:
     """Different dialogues without end, all from the reserved part of the possible ones or all from the rest."""
-    return distinct(drafts(random_dialogue, rng, lambda d: "\n".join(d.turns), reserved), lambda d: d.turns)
+    dialogues = drafts(random_dialogue, rng, lambda dialogue: "\n".join(dialogue.turns), reserved)
+    return distinct(dialogues, key=TURNS)
 
 
 def random_dialogue(rng: random.Random) -> Dialogue:
@@ -120,9 +148,11 @@ def random_dialogue(rng: random.Random) -> Dialogue:
     topic = TOPICS[name]
     values: dict[FactKey, str] = {(BOTH, "topic"): name}
     for owner, row in enumerate(rng.sample(topic.rows, 2)):
-        values.update({(owner, kind): value for kind, value in zip(topic.kinds, row, strict=True)})
+        for kind, value in zip(topic.kinds, row, strict=True):
+            values[owner, kind] = value
     for kind, options in LISTS.items():
-        values.update({(owner, kind): value for owner, value in enumerate(rng.sample(options, 3))})
+        for owner, value in enumerate(rng.sample(options, 3)):
+            values[owner, kind] = value
 
     turns: list[str] = []
     facts: list[tuple[Fact, ...]] = []
@@ -134,14 +164,20 @@ def random_dialogue(rng: random.Random) -> Dialogue:
 
         Blocks that recall a fact are preferred, because few of them fit.
         """
-        scripts = [(block, _script(block, topic.kinds, len(turns) % 2)) for block in blocks if len(block) <= room]
-        fitting = [(b, s) for b, s in scripts if s.news.isdisjoint(mentioned) and s.needs <= known]
-        ((block, _),) = rng.choices(fitting, [RECALL_WEIGHT if s.recalls else 1 for _, s in fitting])
+        fitting: list[Block] = []
+        weights: list[int] = []
+        for block in blocks:
+            script = _script(block, topic.kinds, len(turns) % 2)
+            fits = script.news.isdisjoint(mentioned) and script.needs <= known
+            if fits and len(block) <= room:
+                fitting.append(block)
+                weights.append(RECALL_WEIGHT if script.recalls else 1)
+        (block,) = rng.choices(fitting, weights)
         for paraphrases in block:
-            text, found = _write_turn(rng.choice(paraphrases), len(turns) % 2, values)
+            text, told = _write_turn(rng.choice(paraphrases), len(turns) % 2, values)
             turns.append(text)
-            facts.append(found)
-            for fact in found:
+            facts.append(told)
+            for fact in told:
                 mentioned.add(fact[:2])
                 kinds = topic.kinds if fact.kind == topic.kinds[0] else (fact.kind,)
                 known.update((fact.owner, kind) for kind in kinds)
@@ -160,29 +196,52 @@ def random_dialogue(rng: random.Random) -> Dialogue:
 @cache
 def _slots(phrase: str, speaker: int) -> tuple[tuple[int, FactKey, bool], ...]:
     """The slots of a phrase as `speaker` says it: the position of the word, the fact, and whether it must be new."""
-    owners = {"my": speaker, "your": 1 - speaker, "our": BOTH}
-    found = ((i, SLOT.search(word)) for i, word in enumerate(phrase.split()))
-    return tuple((i, (owners[match[2]], match[3]), bool(match[1])) for i, match in found if match)
+    owners = {
+        "my": speaker,
+        "your": 1 - speaker,
+        "our": BOTH,
+    }
+    slots: list[tuple[int, FactKey, bool]] = []
+    for i, word in enumerate(phrase.split()):
+        match = SLOT.search(word)
+        if match:
+            new, owner, kind = match.groups()
+            slots.append((i, (owners[owner], kind), bool(new)))
+    return tuple(slots)
 
 
 @cache
-def _script(block: Block, kinds: tuple[str, ...], starter: int) -> Script:
+def _script(
+    block: Block,
+    kinds: tuple[str, ...],
+    starter: int,
+) -> Script:
     """The script of a block that `starter` begins, among facts of these kinds, the key first."""
     news: set[FactKey] = set()
     needs: set[FactKey] = set()
     mentioned: set[FactKey] = set()  # by every paraphrase of the turns so far
     for i, turn in enumerate(block):
-        slots = [_slots(phrase, (starter + i) % 2) for phrase in turn]
-        for _, (owner, kind), is_news in (slot for phrase in slots for slot in phrase if slot[1] not in mentioned):
-            (news if is_news else needs).add((owner, kind))
+        paraphrases = [_slots(phrase, (starter + i) % 2) for phrase in turn]
+        for _, fact, is_new in chain.from_iterable(paraphrases):
+            if fact in mentioned:
+                continue
+            owner, kind = fact
+            (news if is_new else needs).add(fact)
             if kind in kinds[1:] and (owner, kinds[0]) not in mentioned:
                 needs.add((owner, kinds[0]))  # the cat is mentioned before its food
-        mentioned |= set.intersection(*({fact for _, fact, _ in phrase} for phrase in slots))
+        facts = {fact for _, fact, _ in chain.from_iterable(paraphrases)}
+        for slots in paraphrases:
+            facts &= {fact for _, fact, _ in slots}
+        mentioned |= facts
     needs -= news
     return Script(frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
 
 
-def _write_turn(phrase: str, speaker: int, values: Mapping[FactKey, str]) -> tuple[str, tuple[Fact, ...]]:
+def _write_turn(
+    phrase: str,
+    speaker: int,
+    values: Mapping[FactKey, str],
+) -> tuple[str, tuple[Fact, ...]]:
     """The text of a phrase, and the facts that it mentions."""
     tokens = phrase.split()
     facts = tuple(Fact(*key, values[key], i) for i, key, _ in _slots(phrase, speaker))
@@ -196,11 +255,17 @@ def lent_turns(donors: Sequence[Dialogue], topic: str) -> Iterator[str]:
     for donor in donors:
         if donor.topic != topic:
             kinds = TOPICS[donor.topic].kinds
-            yield from (donor.turns[i] for i in donor.body if any(fact.kind in kinds for fact in donor.facts[i]))
+            for i in donor.body:
+                if any(fact.kind in kinds for fact in donor.facts[i]):
+                    yield donor.turns[i]
 
 
 def _damage(
-    dialogue: Dialogue, level: int, rng: random.Random, pool: Mapping[int, Sequence[str]], vocabulary: Sequence[str]
+    dialogue: Dialogue,
+    level: int,
+    rng: random.Random,
+    pool: Mapping[int, Sequence[str]],
+    vocabulary: Sequence[str],
 ) -> tuple[Turns, tuple[str, ...]]:
     """The turns with `level` damages of different kinds, and the kinds.
 
@@ -223,7 +288,7 @@ def _damage(
             if turns is not None:
                 unchanged = [i for i, turn in enumerate(turns) if turn == dialogue.turns[i]]
                 turns = damages[kind](turns, rng, free=unchanged)
-        if turns is None or count_words("\n".join(turns)) != count_words("\n".join(dialogue.turns)):
+        if turns is None or _count_words(turns) != _count_words(dialogue.turns):
             continue
         if "repeated_turn" not in kinds or len(set(turns)) < len(turns):
             return turns, kinds

@@ -28,9 +28,11 @@ TEXT = attrgetter("text")
 
 def read_world(name: str) -> tuple[dict[str, Section], Texts, Texts]:
     """The sections of `worlds/NAME.txt` by their names, with all alternatives and all words of each, in order."""
-    file = parse_world((WORLDS / f"{name}.txt").read_text(encoding="utf-8"))
+    content = (WORLDS / f"{name}.txt").read_text(encoding="utf-8")
+    file = parse_world(content)
     said = {section: phrases(blocks) for section, blocks in file.items()}
-    return file, said, {section: tuple(" ".join(each).split()) for section, each in said.items()}
+    words = {section: tuple(" ".join(alternatives).split()) for section, alternatives in said.items()}
+    return file, said, words
 
 
 def parse_world(text: str) -> dict[str, Section]:
@@ -45,8 +47,15 @@ def parse_world(text: str) -> dict[str, Section]:
 
 
 def _section(text: str) -> Section:
-    blocks = (block.splitlines() for block in text.strip().split("\n\n"))
-    return tuple(tuple(tuple(phrase.strip() for phrase in line.split("|")) for line in lines) for lines in blocks)
+    return tuple(map(_block, text.strip().split("\n\n")))
+
+
+def _block(text: str) -> Block:
+    return tuple(map(_alternatives, text.splitlines()))
+
+
+def _alternatives(line: str) -> tuple[str, ...]:
+    return tuple(phrase.strip() for phrase in line.split("|"))
 
 
 def phrases(section: Section) -> tuple[str, ...]:
@@ -62,8 +71,19 @@ def table(section: Section) -> dict[str, tuple[str, ...]]:
 
 def pronouns(name: str, women: Collection[str]) -> dict[str, str]:
     """The slots {she}, {She}, {her} (whose) and {obj} (whom) of a person."""
-    she, her, obj = ("she", "her", "her") if name in women else ("he", "his", "him")
-    return {"she": she, "She": she.capitalize(), "her": her, "obj": obj}
+    if name in women:
+        return {
+            "she": "she",
+            "She": "She",
+            "her": "her",
+            "obj": "her",
+        }
+    return {
+        "she": "he",
+        "She": "He",
+        "her": "his",
+        "obj": "him",
+    }
 
 
 def is_reserved(text: str) -> bool:
@@ -72,7 +92,10 @@ def is_reserved(text: str) -> bool:
 
 
 def drafts(
-    draw: Callable[[random.Random], T], rng: random.Random, key: Callable[[T], str], reserved: bool
+    draw: Callable[[random.Random], T],
+    rng: random.Random,
+    key: Callable[[T], str],
+    reserved: bool,
 ) -> Iterator[T]:
     """Yields endless drafts, all with a key from the reserved part of the possible ones or all from the rest."""
     while True:
@@ -81,10 +104,10 @@ def drafts(
             yield draft
 
 
-def distinct(found: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[T]:
+def distinct(values: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[T]:
     """Yields the first of each key."""
     seen: set[Hashable] = set()
-    for draft in found:
+    for draft in values:
         if key(draft) not in seen:
             seen.add(key(draft))
             yield draft
@@ -101,9 +124,11 @@ def collect(
 
     `draw(i)` makes the i-th, or None where its text is reserved.
     """
-    found: dict[Hashable, Example] = {}
-    while len(found) < n:
-        example = draw(len(found))
+    collected: dict[Hashable, Example] = {}
+    while len(collected) < n:
+        number = len(collected)
+        example = draw(number)
         if example is not None and key(example) not in exclude:
-            found.setdefault((example.text, example.turns), replace(example, id=f"{name}-{len(found)}"))
-    return tuple(found.values())
+            content = (example.text, example.turns)
+            collected.setdefault(content, replace(example, id=f"{name}-{number}"))
+    return tuple(collected.values())

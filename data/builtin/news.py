@@ -5,13 +5,19 @@ topic.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
 from data.builtin.grammar import pronouns, read_world
 
-SUBJECT_SHARE, PLAN_SHARE, SECOND_SHARE, QUOTE_SHARE, ADDITION_SHARE, CROWD_SHARE = 0.7, 0.5, 0.6, 0.6, 0.4, 0.5
+# Shares of the texts that have each part.
+SUBJECT_SHARE = 0.7
+PLAN_SHARE = 0.5
+SECOND_SHARE = 0.6
+QUOTE_SHARE = 0.6
+ADDITION_SHARE = 0.4
+CROWD_SHARE = 0.5
 ASIDE_SHARE = 0.2
 
 
@@ -33,14 +39,20 @@ class Subject(NamedTuple):
 
 FILE, SAID, WORDS = read_world("news")
 OCCASIONS: Mapping[str, Occasion] = {noun: Occasion(*stages) for (noun,), *stages in FILE["occasions"]}
-TOPICS: Mapping[str, tuple[Subject, ...]] = {
-    topic: tuple(Subject(name, tuple(clauses)) for name, *clauses in lines) for (topic,), *lines in FILE["topics"]
-}
-PLANS, QUOTES = SAID["plans"], SAID["quotes"]
+
+
+def _read_subjects(lines: Iterable[Sequence[str]]) -> tuple[Subject, ...]:
+    return tuple(Subject(name, tuple(clauses)) for name, *clauses in lines)
+
+
+TOPICS: Mapping[str, tuple[Subject, ...]] = {topic: _read_subjects(lines) for (topic,), *lines in FILE["topics"]}
+PLANS = SAID["plans"]
+QUOTES = SAID["quotes"]
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
-    first, last = rng.choice(WORDS["women"] + WORDS["men"]), rng.choice(WORDS["last names"])
+    first = rng.choice(WORDS["women"] + WORDS["men"])
+    last = rng.choice(WORDS["last names"])
     return {
         "city": rng.choice(WORDS["cities"]),
         "noun": rng.choice(tuple(OCCASIONS)),
@@ -51,42 +63,76 @@ def _facts(rng: random.Random) -> dict[str, str]:
     }
 
 
-def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
+def _compose(
+    rng: random.Random,
+    prompt: Prompt,
+    labels: Labels,
+) -> list[Sentence]:
     noun = prompt.facts["noun"]
     occasion = OCCASIONS[noun]
-    facts = {**prompt.facts, "span": rng.choice(SAID["spans"]), "month": rng.choice(WORDS["months"])}
+    facts = {
+        **prompt.facts,
+        "span": rng.choice(SAID["spans"]),
+        "month": rng.choice(WORDS["months"]),
+    }
     names_subject = prompt.mentions("subject")
     stages = _stages(rng, occasion, names_subject)
     topics = labels(sum(stage is not PLANS for stage in stages) + names_subject)
     subjects = {topic: rng.choice(TOPICS[topic]) for topic in TOPICS}
-    clauses = {topic: iter(rng.sample(subject.clauses, len(subject.clauses))) for topic, subject in subjects.items()}
+    clauses: dict[str, Iterator[str]] = {}
+    for topic, subject in subjects.items():
+        clauses[topic] = iter(rng.sample(subject.clauses, len(subject.clauses)))
 
-    def sentence(template: str, topic: str, *, carries: bool = True, **more: str) -> Sentence:
+    def sentence(
+        template: str,
+        topic: str,
+        *,
+        carries: bool = True,
+        **more: str,
+    ) -> Sentence:
         clause = next(clauses[topic]) if "{clause}" in template else ""
-        text = template.format(**{**facts, "subject": subjects[topic].name, "clause": clause, **more})
-        about = (noun, subjects[topic].name) if carries else (noun,)
-        return Sentence(text, about, topic if carries else None, naming="{city}" in template or "{last}" in template)
+        subject = subjects[topic].name
+        slots = {
+            **facts,
+            "subject": subject,
+            "clause": clause,
+            **more,
+        }
+        return Sentence(
+            text=template.format(**slots),
+            about=(noun, subject) if carries else (noun,),
+            label=topic if carries else None,
+            naming="{city}" in template or "{last}" in template,
+        )
 
     remaining = iter(topics)
-    opening = sentence(prompt.rest, next(remaining) if names_subject else topics[0], carries=names_subject)
+    topic_of_opening = next(remaining) if names_subject else topics[0]
+    opening = sentence(prompt.rest, topic_of_opening, carries=names_subject)
     sentences = [opening._replace(text=prompt.prefix + opening.text, naming=True)]
     knows_person = prompt.mentions("full")
     for stage in stages:
         if stage is PLANS:
-            plans = [plan for plan in PLANS if knows_person or not ("{last}" in plan or "{She}" in plan)]
+            of_no_person = [plan for plan in PLANS if "{last}" not in plan and "{She}" not in plan]
+            plans = PLANS if knows_person else of_no_person
             sentences.append(sentence(rng.choice(plans), topics[0], carries=False))
         elif stage is QUOTES and not knows_person:  # the first mention of a person is by the full name
-            sentences.append(sentence(rng.choice(QUOTES), next(remaining), last=facts["full"]))
+            quote = rng.choice(QUOTES)
+            sentences.append(sentence(quote, next(remaining), last=facts["full"]))
         else:
             sentences.append(sentence(rng.choice(stage), next(remaining)))
-    if len(set(topics)) == 1 and len(sentences) < MOST - 1 and rng.random() < ASIDE_SHARE:
+    may_have_aside = len(set(topics)) == 1 and len(sentences) < MOST - 1
+    if may_have_aside and rng.random() < ASIDE_SHARE:
         other = rng.choice([topic for topic in TOPICS if topic != topics[0]])
         sentences.append(sentence(rng.choice(SAID["asides"]), other))
     sentences.append(sentence(rng.choice(occasion.endings), topics[0], carries=False))
     return sentences
 
 
-def _stages(rng: random.Random, occasion: Occasion, names_subject: bool) -> list[tuple[str, ...]]:
+def _stages(
+    rng: random.Random,
+    occasion: Occasion,
+    names_subject: bool,
+) -> list[tuple[str, ...]]:
     """The parts between the opening and the ending, in order, with the phrases to choose from."""
     while True:
         stages = [SAID["subjects"]] * (not names_subject and rng.random() < SUBJECT_SHARE)

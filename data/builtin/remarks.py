@@ -7,7 +7,7 @@ thing ("The soup"); beginnings fit both sentiments. Small models learn these tex
 import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from itertools import count, islice
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from core.example import Example
@@ -18,7 +18,8 @@ from data.builtin.damage import Damaged
 from data.builtin.grammar import collect, is_reserved, read_world
 from data.builtin.reviews import LABELS as SENTIMENTS
 
-OPENED, FURTHER = 0.5, (0.7, 0.6)  # shares of remarks with an opening, and with a second and a third statement
+OPENED_SHARE = 0.5  # of remarks with an opening
+FURTHER_SHARES = (0.7, 0.6)  # of remarks with a second and with a third statement
 DRAWS = 4  # remarks drawn for a wanted length; the nearest is taken
 
 Kind = Literal["sentiment", "topic"]
@@ -35,18 +36,24 @@ class Part(NamedTuple):
 FILE, SAID, WORDS = read_world("remarks")
 TOPICS = WORDS["topics"]
 OPENINGS = [opening for (opening,) in read_openings(FILE["openings"])]
-PARTS: Mapping[str, tuple[Part, ...]] = {
-    topic: tuple(
-        Part(name, was, {"positive": tuple(good.split(", ")), "negative": tuple(bad.split(", "))})
-        for block in FILE[f"{topic} parts"]
-        for name, was, good, bad in block
-    )
-    for topic in TOPICS
-}
+
+
+def _read_parts(topic: str) -> Iterator[Part]:
+    for block in FILE[f"{topic} parts"]:
+        for name, was, good, bad in block:
+            said = {"positive": tuple(good.split(", ")), "negative": tuple(bad.split(", "))}
+            yield Part(name, was, said)
+
+
+PARTS: Mapping[str, tuple[Part, ...]] = {topic: tuple(_read_parts(topic)) for topic in TOPICS}
 
 
 def generate_remarks(
-    n: int, seed: int, labels: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
+    n: int,
+    seed: int,
+    labels: Kind = "sentiment",
+    verdicts: float = 0.0,
+    exclude: Collection[str] = (),
 ) -> tuple[Example, ...]:
     """Remarks with prefix and label, sentiments and topics in turn; `verdicts` as in `controlled.generate_texts`."""
     check(Kind, labels=labels)
@@ -54,11 +61,13 @@ def generate_remarks(
 
     def draw(i: int) -> Example | None:
         sentiment, topic = _take_turns(i)
-        remark = replace(_compose(rng, topic, repeat_label(sentiment)), label=sentiment)
-        reserved = is_reserved(remark.text)
+        drawn = _compose(rng, topic, repeat_label(sentiment))
+        remark = replace(drawn, label=sentiment)
         if rng.random() < verdicts:
             remark = name_label(remark, rng, SAID["verdicts"], WORDS)
-        return None if reserved else replace(remark, label=sentiment if labels == "sentiment" else topic)
+        if is_reserved(drawn.text):
+            return None
+        return replace(remark, label=sentiment if labels == "sentiment" else topic)
 
     return collect(f"builtin-remark-{seed}", n, draw, exclude)
 
@@ -74,43 +83,82 @@ def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     def damaged() -> Iterator[Damaged]:
         lengths: dict[tuple[str, str], int] = {}
         for i in range(n):
-            (asked, topic), level = _take_turns(i), i // (len(SENTIMENTS) * len(TOPICS)) % 3
-            (other,) = {*SENTIMENTS} - {asked}
-            drawn = (_compose(rng, topic, damage.damage_labels(level, asked, other, rng)) for _ in count())
-            drawn = (remark for remark in drawn if is_reserved(remark.text))
-            length = lengths.get((asked, topic), 0) if level else 0
-            remark = min(islice(drawn, DRAWS if level else 1), key=lambda each: abs(each.word_count - length))
-            lengths[asked, topic] = length or remark.word_count
+            asked, topic = _take_turns(i)
+            level = i // (len(SENTIMENTS) * len(TOPICS)) % 3
+            drawn = islice(_draw_reserved(rng, topic, asked, level), DRAWS if level else 1)
+            wanted = lengths.get((asked, topic), 0) if level else 0
+            distances = {remark: abs(remark.word_count - wanted) for remark in drawn}
+            remark = min(distances, key=distances.__getitem__)
+            lengths[asked, topic] = wanted or remark.word_count
             yield replace(remark, label=asked), {"attribute_relevance": level}
 
     return damage.rate(f"builtin-rated-remark-{seed}", n, damaged(), {"attribute_relevance": 2})
 
 
+def _draw_reserved(
+    rng: random.Random,
+    topic: str,
+    asked: str,
+    level: int,
+) -> Iterator[Example]:
+    """Reserved remarks without end, with this level of damage to the sentiment that was asked for."""
+    (other,) = {*SENTIMENTS} - {asked}
+    while True:
+        labels = damage.damage_labels(level, asked, other, rng)
+        remark = _compose(rng, topic, labels)
+        if is_reserved(remark.text):
+            yield remark
+
+
 def _take_turns(i: int) -> tuple[str, str]:
     """The sentiment and the topic of the i-th remark; the sentiment changes faster."""
-    return SENTIMENTS[i % len(SENTIMENTS)], TOPICS[i // len(SENTIMENTS) % len(TOPICS)]
+    round_number, place = divmod(i, len(SENTIMENTS))
+    return SENTIMENTS[place], TOPICS[round_number % len(TOPICS)]
 
 
-def _compose(rng: random.Random, topic: str, sentiments: Labels) -> Example:
+def _compose(
+    rng: random.Random,
+    topic: str,
+    sentiments: Labels,
+) -> Example:
     """A text that begins with its prefix, which fits every sentiment."""
     parts = iter(rng.sample(PARTS[topic], 5))
-    statements = 1 + sum(rng.random() < share for share in FURTHER)
+    statements = 1 + sum(rng.random() < share for share in FURTHER_SHARES)
     first, *others, last = sentiments(statements + 1)
-    sentences = [_say(rng, rng.choice(SAID["firsts"]), first, next(parts), next(parts))]
+    template = rng.choice(SAID["firsts"])
+    sentences = [_say(rng, template, first, next(parts), next(parts))]
     prefix = " ".join(sentences[0].split()[:2])
-    if rng.random() < OPENED:
+    if rng.random() < OPENED_SHARE:
         opening, rest = rng.choice(OPENINGS)
         prefix = opening.format(who=rng.choice(SAID["who"]))
-        sentences.insert(0, prefix + rest.format(visit=rng.choice(SAID[f"{topic} visits"])))
+        visit = rng.choice(SAID[f"{topic} visits"])
+        sentences.insert(0, prefix + rest.format(visit=visit))
     for sentiment in others:
         part = next(parts)
-        sentences.append(_say(rng, rng.choice(SAID[f"nexts {sentiment}"]), sentiment, part, part))
+        template = rng.choice(SAID[f"nexts {sentiment}"])
+        sentences.append(_say(rng, template, sentiment, part, part))
     ending = rng.choice(SAID[f"endings {last}"] + SAID[f"{topic} endings {last}"])
     return Example("", text=" ".join([*sentences, ending]), prefix=prefix)
 
 
-def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: Part) -> str:
+def _say(
+    rng: random.Random,
+    template: str,
+    sentiment: str,
+    part: Part,
+    other: Part,
+) -> str:
     said, also = rng.sample(part.said[sentiment], 2)
-    more, one = rng.choice(other.said[sentiment]), rng.choice(SAID["relatives"])
-    slots = {"said": said, "also": also, "other": other.name, "were": other.was, "more": more, "one": one}
-    return template.format(Part=part.name.capitalize(), part=part.name, was=part.was, **slots)
+    more = rng.choice(other.said[sentiment])
+    one = rng.choice(SAID["relatives"])
+    return template.format(
+        Part=part.name.capitalize(),
+        part=part.name,
+        was=part.was,
+        said=said,
+        also=also,
+        other=other.name,
+        were=other.was,
+        more=more,
+        one=one,
+    )

@@ -4,14 +4,19 @@ The prefix names a thing; the statements fit its kind, and hundreds of phrases s
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
 from data.builtin.grammar import pronouns, read_world
 
 LABELS: tuple[str, ...] = ("negative", "positive")
-PLAN_SHARE, SECOND_SHARE, RELATIVE_SHARE, LATER_SHARE, CONCESSION_SHARE = 0.6, 0.7, 0.6, 0.6, 0.3
+# Shares of the texts that have each part.
+PLAN_SHARE = 0.6
+SECOND_SHARE = 0.7
+RELATIVE_SHARE = 0.6
+LATER_SHARE = 0.6
+CONCESSION_SHARE = 0.3
 
 Phrases = Mapping[str, tuple[str, ...]]  # by sentiment
 
@@ -25,10 +30,17 @@ class Kind(NamedTuple):
 
 
 FILE, SAID, WORDS = read_world("reviews")
-KINDS: Mapping[str, Kind] = {
-    noun: Kind(got, tuple(uses), {part: {"positive": (a, b), "negative": (c, d)} for part, a, b, c, d in parts})
-    for (noun, got, *uses), *parts in FILE["kinds"]
-}
+
+
+def _read_kind(got: str, uses: Sequence[str], lines: Iterable[Sequence[str]]) -> Kind:
+    parts: dict[str, Phrases] = {}
+    for part, *phrases in lines:
+        good, better, bad, worse = phrases
+        parts[part] = {"positive": (good, better), "negative": (bad, worse)}
+    return Kind(got, tuple(uses), parts)
+
+
+KINDS: Mapping[str, Kind] = {noun: _read_kind(got, uses, lines) for (noun, got, *uses), *lines in FILE["kinds"]}
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
@@ -45,14 +57,28 @@ def _facts(rng: random.Random) -> dict[str, str]:
     }
 
 
-def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
+def _compose(
+    rng: random.Random,
+    prompt: Prompt,
+    labels: Labels,
+) -> list[Sentence]:
     kind = KINDS[prompt.facts["noun"]]
-    facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SAID["spans"])}
+    facts = {
+        **prompt.facts,
+        "use": rng.choice(kind.uses),
+        "span": rng.choice(SAID["spans"]),
+    }
     opinions = _opinions(kind, rng)
 
-    def sentence(template: str, label: str | None = None, *, opinion: bool = False) -> Sentence:
+    def sentence(
+        template: str,
+        label: str | None = None,
+        *,
+        opinion: bool = False,
+    ) -> Sentence:
         fact = next(opinions)[label] if opinion and label else ""
-        return Sentence(template.format(**facts, fact=fact), (facts["noun"],), label, naming="{name}" in template)
+        text = template.format(**facts, fact=fact)
+        return Sentence(text, (facts["noun"],), label, naming="{name}" in template)
 
     stages = ["firsts"]
     stages += ["seconds {label}"] * (rng.random() < SECOND_SHARE)
@@ -63,11 +89,15 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
     if rng.random() < PLAN_SHARE:
         sentences.append(sentence(rng.choice(SAID["plans"])))
     for stage, side in zip(stages, sides, strict=True):
-        sentences.append(sentence(rng.choice(SAID[stage.format(label=side)]), side, opinion=True))
-    if {*sides} == {last} and 3 <= len(sentences) <= MOST - 2 and rng.random() < CONCESSION_SHARE:
+        template = rng.choice(SAID[stage.format(label=side)])
+        sentences.append(sentence(template, side, opinion=True))
+    may_concede = {*sides} == {last} and 3 <= len(sentences) <= MOST - 2
+    if may_concede and rng.random() < CONCESSION_SHARE:
         other = LABELS[1 - LABELS.index(last)]
-        sentences.append(sentence(rng.choice(SAID[f"concessions {last}"]), other, opinion=True))
-    sentences.append(sentence(rng.choice(SAID[f"endings {last}"]), last))
+        concession = rng.choice(SAID[f"concessions {last}"])
+        sentences.append(sentence(concession, other, opinion=True))
+    ending = rng.choice(SAID[f"endings {last}"])
+    sentences.append(sentence(ending, last))
     return sentences
 
 
@@ -77,7 +107,8 @@ def _opinions(kind: Kind, rng: random.Random) -> Iterator[Mapping[str, str]]:
     first = [rng.randrange(2) for _ in parts]
     for again in (0, 1):
         for part, variant in zip(parts, first, strict=True):
-            yield {label: f"{part} {said[(variant + again) % 2]}" for label, said in kind.parts[part].items()}
+            chosen = (variant + again) % 2
+            yield {label: f"{part} {said[chosen]}" for label, said in kind.parts[part].items()}
 
 
 REVIEWS = World(

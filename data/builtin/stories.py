@@ -23,7 +23,8 @@ FILE, SAID, WORDS = read_world("stories")
 # Goal -> its aim, which follows "wanted to", preparations and results; obstacle -> ways to say it and solutions.
 GOALS = {name: clauses for (name,), *clauses in FILE["goals"]}
 OBSTACLES = {name: clauses for (name,), *clauses in FILE["obstacles"]}
-RESULTS, SOLUTIONS = ({name: clauses[-1] for name, clauses in each.items()} for each in (GOALS, OBSTACLES))
+RESULTS = {name: clauses[-1] for name, clauses in GOALS.items()}
+SOLUTIONS = {name: clauses[-1] for name, clauses in OBSTACLES.items()}
 ALIKE = [set(line.split()) for line in SAID["alike"]]
 
 
@@ -46,18 +47,24 @@ class Story(NamedTuple):
     def write(self, ending: Ending) -> str:
         """Writes the last sentence, about the person of this story."""
         (obstacle, i), (goal, j), frame = ending
-        clauses = {"solution": SOLUTIONS[obstacle][i], "result": RESULTS[goal][j]}
-        return frame.format(**{slot: clause.format(**self.words) for slot, clause in clauses.items()}) + "."
+        solution = SOLUTIONS[obstacle][i].format(**self.words)
+        result = RESULTS[goal][j].format(**self.words)
+        return frame.format(solution=solution, result=result) + "."
 
 
-def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_stories(
+    n: int,
+    seed: int,
+    exclude: Collection[str] = (),
+) -> tuple[Example, ...]:
     """Stories as `text`, with their beginning as `context`."""
     rng = random.Random(seed)
     stories = drafts(random_story, rng, CONTEXT, reserved=False)
 
     def draw(_: int) -> Example:
         story = next(stories)
-        return Example("", text=f"{story.context} {story.write(right_ending(story, rng))}", context=story.context)
+        ending = story.write(right_ending(story, rng))
+        return Example("", text=f"{story.context} {ending}", context=story.context)
 
     return collect(f"builtin-story-{seed}", n, draw, exclude, CONTEXT)
 
@@ -72,11 +79,11 @@ def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     rng = random.Random(seed)
 
     def damaged() -> Iterator[Damaged]:
-        for i, story in enumerate(distinct(drafts(random_story, rng, CONTEXT, reserved=True), CONTEXT)):
+        stories = drafts(random_story, rng, CONTEXT, reserved=True)
+        for i, story in enumerate(distinct(stories, CONTEXT)):
             reference, *candidates = _reference_and_candidates(story, rng)
             for candidate in candidates:
-                foreign = ["solution"] * (candidate.solution[0] != story.obstacle)
-                foreign += ["result"] * (candidate.result[0] != story.goal)
+                foreign = _name_foreign(story, candidate)
                 example = Example(
                     "",
                     text=story.write(candidate),
@@ -90,6 +97,16 @@ def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     return damage.rate(f"builtin-ending-{seed}", n, damaged(), {"quality": 2})
 
 
+def _name_foreign(story: Story, ending: Ending) -> list[str]:
+    """The parts of an ending that do not fit its story."""
+    foreign: list[str] = []
+    if ending.solution[0] != story.obstacle:
+        foreign.append("solution")
+    if ending.result[0] != story.goal:
+        foreign.append("result")
+    return foreign
+
+
 def right_ending(story: Story, rng: random.Random) -> Ending:
     """A solution of the obstacle and a result of the goal."""
     solution = rng.randrange(len(SOLUTIONS[story.obstacle]))
@@ -100,16 +117,22 @@ def right_ending(story: Story, rng: random.Random) -> Ending:
 def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending, ...]:
     """A reference, and an ending of each level of damage with equal length and equally many shared words."""
     while True:
-        reference, right = right_ending(story, rng), right_ending(story, rng)
+        reference = right_ending(story, rng)
+        right = right_ending(story, rng)
         if reference.solution == right.solution or reference.result == right.result:
             continue
-        half, none = (next(_foreign_endings(story, reference, right, rng, level), None) for level in (1, 2))
+        half = next(_foreign_endings(story, reference, right, rng, level=1), None)
+        none = next(_foreign_endings(story, reference, right, rng, level=2), None)
         if half is not None and none is not None:
             return reference, right, half, none
 
 
 def _foreign_endings(
-    story: Story, reference: Ending, right: Ending, rng: random.Random, level: int
+    story: Story,
+    reference: Ending,
+    right: Ending,
+    rng: random.Random,
+    level: int,
 ) -> Iterator[Ending]:
     """Endings with `level` foreign parts, without a part of the reference, and with the counts of the right ending."""
     wanted = _counts(story, right, reference)
@@ -126,16 +149,30 @@ def _foreign_endings(
             yield ending
 
 
-def foreign_name(name: str, names: Collection[str], rng: random.Random) -> str:
+def foreign_name(
+    name: str,
+    names: Collection[str],
+    rng: random.Random,
+) -> str:
     """Draws another goal or obstacle, one whose endings do not fit the given one."""
-    return rng.choice([n for n in names if n != name and not any({n, name} <= alike for alike in ALIKE)])
+    foreign = [other for other in names if other != name and not _are_alike(name, other)]
+    return rng.choice(foreign)
 
 
-def _counts(story: Story, ending: Ending, reference: Ending) -> tuple[int, int, int]:
+def _are_alike(name: str, other: str) -> bool:
+    return any({name, other} <= alike for alike in ALIKE)
+
+
+def _counts(
+    story: Story,
+    ending: Ending,
+    reference: Ending,
+) -> tuple[int, int, int]:
     """The number of words of an ending, and the numbers that it shares with the reference and with the context."""
     counts = word_counts(story.write(ending))
-    shared = [(counts & word_counts(text)).total() for text in (story.write(reference), story.context)]
-    return counts.total(), shared[0], shared[1]
+    with_reference = counts & word_counts(story.write(reference))
+    with_context = counts & word_counts(story.context)
+    return counts.total(), with_reference.total(), with_context.total()
 
 
 def word_counts(text: str) -> Counter[str]:
@@ -145,13 +182,24 @@ def word_counts(text: str) -> Counter[str]:
 
 def random_story(rng: random.Random) -> Story:
     """A random context."""
-    goal, obstacle = rng.choice(tuple(GOALS)), rng.choice(tuple(OBSTACLES))
+    goal = rng.choice(tuple(GOALS))
+    obstacle = rng.choice(tuple(OBSTACLES))
     name = rng.choice(WORDS["women"] + WORDS["men"])
-    person = {"name": name, "kin": rng.choice(WORDS["kin"]), "season": rng.choice(WORDS["seasons"])}
-    person |= pronouns(name, WORDS["women"])
+    person = {
+        "name": name,
+        "kin": rng.choice(WORDS["kin"]),
+        "season": rng.choice(WORDS["seasons"]),
+        **pronouns(name, WORDS["women"]),
+    }
     (aim,), preparations, _ = GOALS[goal]
-    clauses = {"preparation": rng.choice(preparations), "trouble": rng.choice(OBSTACLES[obstacle][0]), "aim": aim}
-    filled = {slot: clause.format(**person) for slot, clause in clauses.items()}
+    troubles, *_ = OBSTACLES[obstacle]
+    clauses = {
+        "preparation": rng.choice(preparations).format(**person),
+        "trouble": rng.choice(troubles).format(**person),
+        "aim": aim.format(**person),
+    }
     frames = [rng.choice(SAID[part]) for part in ("openings", "preparations", "troubles")]
-    frames += [rng.choice(SAID["reactions"])] if rng.random() < REACTION_SHARE else []
-    return Story(goal, obstacle, person, " ".join(f"{frame.format(**person, **filled)}." for frame in frames))
+    if rng.random() < REACTION_SHARE:
+        frames.append(rng.choice(SAID["reactions"]))
+    sentences = [frame.format(**person, **clauses) + "." for frame in frames]
+    return Story(goal, obstacle, person, " ".join(sentences))

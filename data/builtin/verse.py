@@ -1,7 +1,7 @@
 """Built-in verse: synthetic Chinese poems after invented tunes (`worlds/verse.txt`), with themes, rhymes, tones."""
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,13 +20,25 @@ class Theme(NamedTuple):
 FILE, SAID, WORDS = read_world("verse")
 RHYMING = "韵"
 PATTERNS: Mapping[str, tuple[str, ...]] = table(FILE["tunes"])
-THEMES = {name: Theme(*(tuple(line.split()) for (line,) in lines)) for (name,), *lines in FILE["themes"]}
+
+
+def read_theme(lines: Sequence[Sequence[str]]) -> Theme:
+    """The nouns with either tone and the verbs, a line each."""
+    level, oblique, verbs = (tuple(words.split()) for (words,) in lines)
+    return Theme(level, oblique, verbs)
+
+
+THEMES = {name: read_theme(lines) for (name,), *lines in FILE["themes"]}
 RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
 MODIFIERS = {"平": WORDS["modifiers level"], "仄": WORDS["modifiers oblique"]}
 SHAPES = {len(shape): shape for shape in SAID["shapes"]}  # a letter for each character, see the file
 
 
-def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_verse(
+    n: int,
+    seed: int,
+    exclude: Collection[str] = (),
+) -> tuple[Example, ...]:
     """Poems of every tune in turn.
 
     `prefix` is the name of the tune, `label` the theme, `text` the poem with its punctuation. Twelve tunes are too few
@@ -36,36 +48,62 @@ def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Ex
     tunes = tuple(PATTERNS)
 
     def draw(i: int) -> Example:
-        tune, theme = tunes[i % len(tunes)], rng.choice(tuple(THEMES))
-        text = write_poem(rng, PATTERNS[tune], THEMES[theme], RHYMES[rng.choice(tuple(RHYMES))])
-        return Example("", text=text, prefix=tune, label=theme)
+        tune = tunes[i % len(tunes)]
+        theme = rng.choice(tuple(THEMES))
+        rhyme = rng.choice(tuple(RHYMES))
+        text = write_poem(rng, PATTERNS[tune], THEMES[theme], RHYMES[rhyme])
+        return Example(
+            "",
+            text=text,
+            prefix=tune,
+            label=theme,
+        )
 
-    return tuple(replace(poem, group=poem.id) for poem in collect(f"builtin-verse-{seed}", n, draw, exclude))
+    poems = collect(f"builtin-verse-{seed}", n, draw, exclude)
+    return tuple(replace(poem, group=poem.id) for poem in poems)
 
 
-def write_poem(rng: random.Random, pattern: tuple[str, ...], theme: Theme, rhymes: tuple[str, ...]) -> str:
+def write_poem(
+    rng: random.Random,
+    pattern: tuple[str, ...],
+    theme: Theme,
+    rhymes: tuple[str, ...],
+) -> str:
     """A poem whose words end in the tones of the pattern; no word of two characters occurs twice."""
-    nouns = {"平": theme.level, "仄": theme.oblique, RHYMING: rhymes, "中": theme.level + theme.oblique}
+    nouns = {
+        "平": theme.level,
+        "仄": theme.oblique,
+        RHYMING: rhymes,
+        "中": theme.level + theme.oblique,
+    }
     used: set[str] = set()
 
     def draw_new(choices: tuple[str, ...]) -> str:
-        word = rng.choice([word for word in choices if word not in used])
+        unused = [word for word in choices if word not in used]
+        word = rng.choice(unused)
         used.add(word)
         return word
 
     def draw_phrase(tones: str) -> str:
-        verb, text = rng.choice(theme.verbs), ""
+        verb = rng.choice(theme.verbs)
+        shape = SHAPES[len(tones)]
+        text = ""
         while len(text) < len(tones):
-            kind = SHAPES[len(tones)][len(text)]
-            match kind:
+            match shape[len(text)]:
                 case "p":
                     text += rng.choice(WORDS["person verbs"])
                 case "v":
                     text += verb
                 case "m":
-                    text += draw_new(MODIFIERS["平" if tones[len(text) + 1] == "平" else "仄"])
+                    tone = tones[len(text) + 1]
+                    text += draw_new(MODIFIERS["平" if tone == "平" else "仄"])
                 case _:
-                    text += draw_new(nouns[tones[len(text) + 1]])
+                    tone = tones[len(text) + 1]
+                    text += draw_new(nouns[tone])
         return text
 
-    return "".join(draw_phrase(phrase[:-1]) + phrase[-1] for phrase in pattern)
+    phrases = []
+    for phrase in pattern:
+        tones, punctuation = phrase[:-1], phrase[-1]
+        phrases.append(draw_phrase(tones) + punctuation)
+    return "".join(phrases)

@@ -5,39 +5,85 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from data.formats.found import REMARK, Located, Row, Rows, describe, list_values, refuse, text_of
+from data.formats.tool_file import REMARK, Located, Row, Rows, describe, list_values, refuse, text_of
 from data.records import Text, check_rows, layout
 
 INPUTS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first that a row has
-WINNERS = {"A>": 1.0, "A=": 0.5, "B=": 0.5, "A<": 0.0, "B>": 0.0}  # by how a verdict begins
+WINNERS = {
+    "A>": 1.0,
+    "A=": 0.5,
+    "B=": 0.5,
+    "A<": 0.0,
+    "B>": 0.0,
+}  # by how a verdict begins
+EMPTY = (None, "")
 
 
 Verdict = Literal["A>>B", "A>B", "A=B", "B=A", "B>A", "B>>A", "A<B", "A<<B"]
-BATTLES = layout({"model_a": Text, "model_b": Text, "winner": Any})
-GAMES = layout({"model": Text, "judge": Any, "games": Annotated[list[Any], Field(max_length=2)]}, baseline=Text)
+BATTLES = layout(
+    {
+        "model_a": Text,
+        "model_b": Text,
+        "winner": Any,
+    }
+)
+GAMES = layout(
+    {
+        "model": Text,
+        "judge": Any,
+        "games": Annotated[list[Any], Field(max_length=2)],
+    },
+    baseline=Text,
+)
 GAME = layout({}, score=Verdict)  # null where the judge gave no verdict
 
 
 def read_battles(rows: Located, path: Path) -> Rows:
     """A judgement per row, and both answers where the row has them. Rows of one question are one input."""
-    are_named = any(row.get(key) not in (None, "") for _, row in rows for key in INPUTS)
-    alone = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
+    are_named = any(_find_name(row) is not None for _, row in rows)
+    remark = "" if are_named else f"without a question ({', '.join(INPUTS)}) each row is an input of its own"
     for line, row in rows:
         group = _name_input(row, path, line) if are_named else str(line)
         judge = row.get("judge")
-        judged = {"system_a": row["model_a"], "system_b": row["model_b"], "winner": row["winner"]}
-        yield line, {"group": group, **judged, "rater": judge if isinstance(judge, str) else None, REMARK: alone}
+        judgement = {
+            "group": group,
+            "system_a": row["model_a"],
+            "system_b": row["model_b"],
+            "winner": row["winner"],
+            "rater": judge if isinstance(judge, str) else None,
+            REMARK: remark,
+        }
+        yield line, judgement
         for side in "ab":
-            if answer := _read_answer(row, side):
-                yield line, {"system": row[f"model_{side}"], "group": group, **answer}
+            answer = _read_answer(row, side)
+            if answer:
+                yield (
+                    line,
+                    {
+                        "system": row[f"model_{side}"],
+                        "group": group,
+                        **answer,
+                    },
+                )
 
 
-def _name_input(row: Row, path: Path, line: int) -> str:
-    name = next((row[key] for key in INPUTS if row.get(key) not in (None, "")), None)
+def _find_name(row: Row) -> Any:
+    """What names the question of a battle; None where nothing does."""
+    names = (row[key] for key in INPUTS if row.get(key) not in EMPTY)
+    return next(names, None)
+
+
+def _name_input(
+    row: Row,
+    path: Path,
+    line: int,
+) -> str:
+    name = _find_name(row)
     if not isinstance(name, str | int):
         raise refuse(path, line, f"a battle needs its question, one of {', '.join(INPUTS)}, found {describe(row)}")
     turn = row.get("turn")
-    return f"{name}-{turn}" if isinstance(turn, int) and turn > 1 and "question_id" in row else str(name)
+    is_later_turn = isinstance(turn, int) and turn > 1
+    return f"{name}-{turn}" if is_later_turn and "question_id" in row else str(name)
 
 
 def _read_answer(row: Row, side: str) -> Row:
@@ -46,14 +92,23 @@ def _read_answer(row: Row, side: str) -> Row:
     if len(messages) == 2:
         return {"text": text_of(messages[1]), "context": text_of(messages[0])}
     answer = row.get(f"response_{side}")
-    return {"text": answer, "context": row.get("prompt")} if isinstance(answer, str) else {}
+    if isinstance(answer, str):
+        return {"text": answer, "context": row.get("prompt")}
+    return {}
 
 
 def read_games(rows: Located, path: Path) -> Rows:
     """Arena-Hard's `model_judgment`: of the two games of a row the first shows the baseline as A, the second as B."""
     for line, row in rows:
-        sides = [row.get("baseline") or "baseline", row["model"]]
-        for game, (a, b) in zip(row["games"], (sides, sides[::-1]), strict=False):
+        baseline = row.get("baseline") or "baseline"
+        orders = [(baseline, row["model"]), (row["model"], baseline)]
+        for game, (shown_as_a, shown_as_b) in zip(row["games"], orders, strict=False):
             ((_, checked),) = check_rows([(line, game or {})], path, GAME)
-            judged = {"system_a": a, "system_b": b, "winner": WINNERS.get((checked.get("score") or "")[:2])}
-            yield line, {"group": _name_input(row, path, line), **judged}
+            verdict = checked.get("score") or ""
+            judgement = {
+                "group": _name_input(row, path, line),
+                "system_a": shown_as_a,
+                "system_b": shown_as_b,
+                "winner": WINNERS.get(verdict[:2]),
+            }
+            yield line, judgement

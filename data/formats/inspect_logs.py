@@ -6,57 +6,110 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import REMARK, Found, Name, Row, describe, list_values, refuse, text_of
+from data.formats.tool_file import REMARK, Name, Row, ToolFile, describe, list_values, refuse, text_of
 from data.numeric import is_missing, to_number
 from data.records import check_rows, layout
 from data.text_files import parse_json
 
-VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
-MOST_BYTES = (2**24, 100)  # the unpacked size of a zip: at most this, plus this factor times its own size
-
+VALUES = {
+    "C": 1.0,
+    "I": 0.0,
+    "P": 0.5,
+    "N": 0.0,
+}  # correct, incorrect, partial, no answer
+# The unpacked size of a zip is at most MOST_BYTES, plus MOST_RATIO times its own size.
+MOST_BYTES = 2**24
+MOST_RATIO = 100
+SAMPLE_NAME = re.compile(r"samples/[^/]+\.json")
 
 LOG = layout({"eval": Row, "status": Any}, samples=list[Any])
-PARTS = {"id": Name, "input": Any, "output": Row | None}
-SAMPLE = layout(PARTS, epoch=int, scores=Row, attachments=Row, transcript=Row)
+PARTS = {
+    "id": Name,
+    "input": Any,
+    "output": Row | None,
+}
+SAMPLE = layout(
+    PARTS,
+    epoch=int,
+    scores=Row,
+    attachments=Row,
+    transcript=Row,
+)
 
 
-def read_eval(path: Path) -> Found:
+def read_eval(path: Path) -> ToolFile:
     """The samples in a `.eval` file; nothing is unpacked to the disk."""
+    most = MOST_BYTES + MOST_RATIO * path.stat().st_size
     with zipfile.ZipFile(path) as packed:
-        files = {each.filename: each for each in packed.infolist()}
-        names = [name for name in files if re.fullmatch(r"samples/[^/]+\.json", name)]
-        most = MOST_BYTES[0] + MOST_BYTES[1] * path.stat().st_size
-        head = "header.json" if "header.json" in files else "_journal/start.json"
-        if head not in files:
+        sizes = {file.filename: file.file_size for file in packed.infolist()}
+        head = "header.json" if "header.json" in sizes else "_journal/start.json"
+        if head not in sizes:
             raise refuse(path, 0, "an .eval file needs header.json or _journal/start.json: is it an Inspect log?")
-        if (size := sum(files[name].file_size for name in (head, *names))) > most:
+        names = [head, *filter(SAMPLE_NAME.fullmatch, sizes)]
+        size = sum(sizes[name] for name in names)
+        if size > most:
             raise refuse(path, 0, f"a log of this size must have at most {most} bytes unpacked, found {size}")
-        header, *samples = (parse_json(path, packed.read(name)) for name in (head, *names))
-    return read({"status": None, **header, "samples": samples} if isinstance(header, dict) else {}, path)
+        header, *samples = (parse_json(path, packed.read(name)) for name in names)
+    if not isinstance(header, dict):
+        return read({}, path)
+    return read(
+        {
+            "status": None,
+            **header,
+            "samples": samples,
+        },
+        path,
+    )
 
 
-def read(log: Mapping[str, Any], path: Path) -> Found:
+def read(log: Mapping[str, Any], path: Path) -> ToolFile:
     """A text per sample and epoch, in the order of epochs and ids; its input is the sample."""
     check_rows([(0, log)], path, LOG)
     run = log["eval"]
-    if not isinstance(model := run.get("model"), str):
+    model = run.get("model")
+    if not isinstance(model, str):
         raise refuse(path, 0, f'an Inspect log needs "eval" with "model", found {describe(run)}')
     if not log.get("samples"):
         raise refuse(path, 0, "this Inspect log has no samples (a header alone, or a run that stopped at once)")
-    texts = []
-    for line, sample in check_rows(enumerate(log["samples"], start=1), path, SAMPLE):
-        name, epoch = str(sample["id"]), sample.get("epoch") or 1
-        said = _text(list_values((sample["output"] or {}).get("choices"))[:1], sample)
-        scores, other = _read_scores(sample)
-        row: Row = {"id": f"{name}-{epoch}", "group": name, "system": model, "epoch": epoch, "text": said}
-        row |= {"context": _text(sample["input"], sample), "scores": scores}
-        if other:
-            row[REMARK] = f"scores of {' and '.join(other)} that are lists or words left out"
-        targets = sample["target"] if isinstance(sample.get("target"), list) else [sample.get("target")]
-        row["references"] = [text for each in targets if (text := (_text(each, sample) or "").strip())]
-        texts.append(((epoch, name if isinstance(sample["id"], str) else name.zfill(20)), line, row))
-    in_order = sorted(texts, key=lambda each: each[:2])
-    return Found.of(f"Inspect log of {run.get('task')}", [(line, row) for _, line, row in in_order])
+    samples = check_rows(enumerate(log["samples"], start=1), path, SAMPLE)
+    in_order = sorted(samples, key=_order)
+    rows = [(line, _read_sample(sample, model)) for line, sample in in_order]
+    return ToolFile.of(f"Inspect log of {run.get('task')}", rows)
+
+
+def _order(located: tuple[int, Row]) -> tuple[int, str]:
+    """Sorts samples by epoch and id; numbers as ids by their value."""
+    _, sample = located
+    name = sample["id"]
+    return _epoch_of(sample), name if isinstance(name, str) else str(name).zfill(20)
+
+
+def _epoch_of(sample: Row) -> int:
+    return sample.get("epoch") or 1
+
+
+def _read_sample(sample: Row, model: str) -> Row:
+    name = str(sample["id"])
+    epoch = _epoch_of(sample)
+    output = sample["output"] or {}
+    choices = list_values(output.get("choices"))
+    scores, unread = _read_scores(sample)
+    row: Row = {
+        "id": f"{name}-{epoch}",
+        "group": name,
+        "system": model,
+        "epoch": epoch,
+        "text": _text(choices[:1], sample),
+        "context": _text(sample["input"], sample),
+        "scores": scores,
+    }
+    if unread:
+        row[REMARK] = f"scores of {' and '.join(unread)} that are lists or words left out"
+    target = sample.get("target")
+    targets = target if isinstance(target, list) else [target]
+    texts = [_text(reference, sample) or "" for reference in targets]
+    row["references"] = [text.strip() for text in texts if text.strip()]
+    return row
 
 
 def _text(content: Any, sample: Row) -> str | None:
@@ -71,14 +124,21 @@ def _text(content: Any, sample: Row) -> str | None:
 def _read_scores(sample: Row) -> tuple[dict[str, float | None], list[str]]:
     """The scores by scorer, or `SCORER/NAME` where it gives several, and the scorers that gave lists or words."""
     scores: dict[str, float | None] = {}
-    other: list[str] = []
+    unread: list[str] = []
     for scorer, score in (sample.get("scores") or {}).items():
-        value = score.get("value") if isinstance(score, Mapping) else score
-        for name, each in (value if isinstance(value, Mapping) else {"": value}).items():
-            number = VALUES.get(each) if isinstance(each, str) and each in VALUES else to_number(each)
-            called = f"{scorer}/{name}" if name else scorer
-            if number is None and not is_missing(each):
-                other.append(called)
+        given = score.get("value") if isinstance(score, Mapping) else score
+        values = given if isinstance(given, Mapping) else {"": given}
+        for name, value in values.items():
+            label = f"{scorer}/{name}" if name else scorer
+            number = _to_score(value)
+            if number is None and not is_missing(value):
+                unread.append(label)
             else:
-                scores[called] = number
-    return scores, other
+                scores[label] = number
+    return scores, unread
+
+
+def _to_score(value: Any) -> float | None:
+    if isinstance(value, str) and value in VALUES:
+        return VALUES[value]
+    return to_number(value)

@@ -6,40 +6,109 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from data.formats.found import Located, Name, Row, Rows, refuse
+from data.formats.tool_file import Located, Name, Row, Rows, refuse
 from data.numeric import to_number
 from data.records import Text, drop_nan, layout
 
 Winner = Literal["model_1", "model_2", "tie", "error"]
-ANSWERS = {"model_1": Text, "model_2": Text, "g1_winner": Winner, "g2_winner": Winner, "g1_user_prompt": str}
-PAIRS = layout({"question_id": Name, **ANSWERS}, turn=int)
+PAIRS = layout(
+    {
+        "question_id": Name,
+        "model_1": Text,
+        "model_2": Text,
+        "g1_winner": Winner,
+        "g2_winner": Winner,
+        "g1_user_prompt": str,
+    },
+    turn=int,
+)
 Score = Annotated[float, Field(ge=-1, le=10)]  # from 1, or -1 where no score could be read
-SCORED = {"user_prompt": str, "judgment": Any, "score": Annotated[Score | None, BeforeValidator(drop_nan)]}
-SINGLE = layout({"question_id": Name, "model": Text, **SCORED}, turn=int)
-QUESTIONS = layout({"question_id": Any, "category": Any, "turns": Any})
+SINGLE = layout(
+    {
+        "question_id": Name,
+        "model": Text,
+        "user_prompt": str,
+        "judgment": Any,
+        "score": Annotated[Score | None, BeforeValidator(drop_nan)],
+    },
+    turn=int,
+)
+QUESTIONS = layout(
+    {
+        "question_id": Any,
+        "category": Any,
+        "turns": Any,
+    }
+)
 
 
 def read_pairs(rows: Located, path: Path) -> Rows:
     """A judgement per row: a system wins where both games name it; a game with an error leaves no verdict."""
     for line, row in rows:
-        systems, games = (row["model_1"], row["model_2"]), (row["g1_winner"], row["g2_winner"])
-        texts, group = [_answer(row["g1_user_prompt"], f" {side}") for side in "AB"], _name_input(row)
-        for system, text in zip(systems, texts if all(texts) else (), strict=False):
-            yield line, {"system": system, "group": group, **(text or {})}
-        winner = None if "error" in games else row.get(games[0], "tie") if games[0] == games[1] else "tie"
-        judge = row["judge"][0] if isinstance(row.get("judge"), list) and row["judge"] else row.get("judge")
-        judged = {"group": group, "rater": judge if isinstance(judge, str) else None}
-        judged |= {"system_a": systems[0], "system_b": systems[1], "winner": winner}
-        yield line, judged
+        group = _name_input(row)
+        system_a = row["model_1"]
+        system_b = row["model_2"]
+        answer_a = _answer(row["g1_user_prompt"], " A")
+        answer_b = _answer(row["g1_user_prompt"], " B")
+        if answer_a and answer_b:
+            yield (
+                line,
+                {
+                    "system": system_a,
+                    "group": group,
+                    **answer_a,
+                },
+            )
+            yield (
+                line,
+                {
+                    "system": system_b,
+                    "group": group,
+                    **answer_b,
+                },
+            )
+        judgement = {
+            "group": group,
+            "rater": _find_judge(row),
+            "system_a": system_a,
+            "system_b": system_b,
+            "winner": _find_winner(row),
+        }
+        yield line, judgement
+
+
+def _find_winner(row: Row) -> str | None:
+    """The system that both games name, else `tie`; None where a game has an error."""
+    first = row["g1_winner"]
+    second = row["g2_winner"]
+    if "error" in (first, second):
+        return None
+    return row.get(first, "tie") if first == second else "tie"
+
+
+def _find_judge(row: Row) -> str | None:
+    judge = row.get("judge")
+    if isinstance(judge, list) and judge:
+        judge = judge[0]
+    return judge if isinstance(judge, str) else None
 
 
 def read_single(rows: Located, path: Path) -> Rows:
     """A text and its score per row."""
     for line, row in rows:
-        if not (answer := _answer(row["user_prompt"], "(?: A)?")):
+        answer = _answer(row["user_prompt"], "(?: A)?")
+        if not answer:
             raise refuse(path, line, "the prompt must hold the answer after [The Start of Assistant's Answer]")
-        scores = {"judge": None if row["score"] == -1 else to_number(row["score"])}
-        yield line, {"group": _name_input(row), "system": row["model"], "scores": scores, **answer}
+        score = None if row["score"] == -1 else to_number(row["score"])
+        yield (
+            line,
+            {
+                "group": _name_input(row),
+                "system": row["model"],
+                "scores": {"judge": score},
+                **answer,
+            },
+        )
 
 
 def refuse_questions(rows: Located, path: Path) -> Rows:
@@ -57,5 +126,10 @@ def _answer(prompt: str, side: str) -> Row | None:
     text = re.search(rf"[\[<]\|?The Start of {mark}(.*?)[\[<]\|?The End of {mark[:-2]}", prompt, re.DOTALL)
     question = re.search(r"\[(?:User )?Question\]\n(.*?)\n\n\[The Start of", prompt, re.DOTALL)
     reference = re.search(r"The Start of Reference Answer\]\n(.*?)\n\[The End of Reference", prompt, re.DOTALL)
-    asked = {"context": question and question[1].strip(), "references": [reference[1].strip()] if reference else []}
-    return {"text": text[1].strip(), **asked} if text else None
+    if not text:
+        return None
+    return {
+        "text": text[1].strip(),
+        "context": question and question[1].strip(),
+        "references": [reference[1].strip()] if reference else [],
+    }

@@ -5,25 +5,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data.formats.found import Found, Located, Row, Rows, describe, refuse
+from data.formats.tool_file import Located, Row, Rows, ToolFile, describe, refuse
 from data.numeric import to_number
 from data.records import check_rows, layout
 
 TOOL = "promptfoo results"
 FILE = layout({"results": Any})
-RESULT = {"provider": Any, "prompt": Any, "vars": Any, "success": bool, "score": Any}
-ROWS = layout(RESULT, testIdx=int, promptIdx=int, response=Row, namedScores=Row)
+RESULT = {
+    "provider": Any,
+    "prompt": Any,
+    "vars": Any,
+    "success": bool,
+    "score": Any,
+}
+ROWS = layout(
+    RESULT,
+    testIdx=int,
+    promptIdx=int,
+    response=Row,
+    namedScores=Row,
+)
 ERROR = 2  # `failureReason` of a call that failed; 1 is a failed assertion
 
 
-def read(document: Mapping[str, Any], path: Path) -> Found:
+def read(document: Mapping[str, Any], path: Path) -> ToolFile:
     """The results of versions 2 and 3."""
     results = document["results"]
     rows = results.get("results") if isinstance(results, Mapping) else None
     if not isinstance(rows, list) or not rows or not isinstance(results.get("version"), int):
         hint = "; those of lm-eval are in samples_TASK_TIME.jsonl" if "configs" in document else ""
         raise refuse(path, 0, f'results of promptfoo need "version" and "results", found {describe(results)}{hint}')
-    return Found.of(TOOL, read_rows(check_rows(enumerate(rows, start=1), path, ROWS), path))
+    return ToolFile.of(TOOL, read_rows(check_rows(enumerate(rows, start=1), path, ROWS), path))
 
 
 def read_rows(rows: Located, path: Path) -> Rows:
@@ -32,29 +44,56 @@ def read_rows(rows: Located, path: Path) -> Rows:
     A system is a provider, with the prompt where there are several. A call that failed has no text.
     """
     prompts = {_name(row["prompt"], "raw") for _, row in rows}
-    tests = {key: number for number, key in enumerate(dict.fromkeys(_name_test(row) for _, row in rows))}
-    texts = []
+    names = dict.fromkeys(_name_test(row) for _, row in rows)
+    numbers = {name: number for number, name in enumerate(names)}
+    in_order: list[tuple[tuple[int, int], int, Row]] = []
     for line, row in rows:
-        name, prompt = _name(row["provider"], "id"), _name(row["prompt"], "raw")
-        output = (row.get("response") or {}).get("output")
-        text = output if isinstance(output, str) or output is None else json.dumps(output, ensure_ascii=False)
-        named = {key: to_number(score) for key, score in (row.get("namedScores") or {}).items()}
-        test = row["testIdx"] if row.get("testIdx") is not None else tests[_name_test(row)]
-        values = {
-            "text": None if row.get("failureReason") == ERROR else text,
-            "context": row["prompt"].get("raw") if isinstance(row["prompt"], Mapping) else None,
-            "system": f"{name} / {prompt}" if len(prompts) > 1 else name,
-            "group": str(test),
-            "scores": {"score": to_number(row["score"]), "pass": float(row["success"]), **named},
-        }
-        texts.append(((test, row.get("promptIdx") or 0), line, values))
-    return [(line, values) for _, line, values in sorted(texts, key=lambda each: each[:2])]
+        index = row.get("testIdx")
+        test = numbers[_name_test(row)] if index is None else index
+        values = _read_result(row, test, has_several_prompts=len(prompts) > 1)
+        in_order.append(((test, row.get("promptIdx") or 0), line, values))
+    in_order.sort(key=lambda entry: entry[:2])
+    return [(line, values) for _, line, values in in_order]
+
+
+def _read_result(
+    row: Row,
+    test: int,
+    has_several_prompts: bool,
+) -> Row:
+    provider = _name(row["provider"], "id")
+    prompt = row["prompt"]
+    system = f"{provider} / {_name(prompt, 'raw')}" if has_several_prompts else provider
+    response = row.get("response") or {}
+    named = row.get("namedScores") or {}
+    return {
+        "text": None if row.get("failureReason") == ERROR else _to_text(response.get("output")),
+        "context": prompt.get("raw") if isinstance(prompt, Mapping) else None,
+        "system": system,
+        "group": str(test),
+        "scores": {
+            "score": to_number(row["score"]),
+            "pass": float(row["success"]),
+            **{name: to_number(score) for name, score in named.items()},
+        },
+    }
+
+
+def _to_text(output: Any) -> str | None:
+    """An output as a text: JSON for what is none; None where there is no output."""
+    if output is None or isinstance(output, str):
+        return output
+    return json.dumps(output, ensure_ascii=False)
 
 
 def _name_test(row: Mapping[str, Any]) -> str:
-    return json.dumps(row["vars"], sort_keys=True) if row.get("testIdx") is None else str(row["testIdx"])
+    if row.get("testIdx") is None:
+        return json.dumps(row["vars"], sort_keys=True)
+    return str(row["testIdx"])
 
 
 def _name(part: Any, key: str) -> str:
     """The label of a provider or a prompt, or what `key` holds."""
-    return str(part.get("label") or part.get(key)) if isinstance(part, Mapping) else str(part)
+    if isinstance(part, Mapping):
+        return str(part.get("label") or part.get(key))
+    return str(part)

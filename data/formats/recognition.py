@@ -19,7 +19,7 @@ from data.formats import (
     ragas,
     wmt,
 )
-from data.formats.found import Found, Located, Row, Rows, describe, iterate_objects, list_objects, refuse
+from data.formats.tool_file import Located, Row, Rows, ToolFile, describe, iterate_objects, list_objects, refuse
 from data.records import Record, check_rows, require_none
 from data.table_files import DELIMITERS
 from data.text_files import STANDARD, iterate_lines, read_json
@@ -50,7 +50,7 @@ LOWER: Mapping[str, Callable[[Iterable[str], Path], list[str]]] = {
     "ragas results": ragas.find_lower,
 }
 # what a JSON object has, and the reader
-DOCUMENTS: Sequence[tuple[type[Record], Callable[[Row, Path], Found]]] = (
+DOCUMENTS: Sequence[tuple[type[Record], Callable[[Row, Path], ToolFile]]] = (
     (inspect_logs.LOG, inspect_logs.read),
     (promptfoo.FILE, promptfoo.read),
     *((layout, deepeval.read) for layout in deepeval.FILES),
@@ -62,7 +62,7 @@ def fits(layout: type[Record], row: Row) -> bool:
     return all(name in row for name, field in layout.model_fields.items() if field.is_required())
 
 
-def recognise_chosen(path: Path, form: str, columns: Columns) -> Found:
+def recognise_chosen(path: Path, form: str, columns: Columns) -> ToolFile:
     """Rows of a chosen and a rejected answer in columns of any name; several columns hold several answers.
 
     Raises SettingError for a name that such rows do not have, InputError with all faults of the file.
@@ -78,7 +78,7 @@ def recognise_chosen(path: Path, form: str, columns: Columns) -> Found:
         renamed.append((line, {**row, **dict(_rename(nested, columns))}))
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
     rows = check_rows(require_none(renamed, faults), path, chosen_rejected.PAIRS)
-    return Found.of("chosen and rejected answers", [*chosen_rejected.read_pairs(rows, path)])
+    return ToolFile.of("chosen and rejected answers", [*chosen_rejected.read_pairs(rows, path)])
 
 
 def _rename(row: Mapping[str, Any], columns: Columns) -> Iterator[tuple[str, Any]]:
@@ -89,46 +89,61 @@ def _rename(row: Mapping[str, Any], columns: Columns) -> Iterator[tuple[str, Any
             yield name, values if len(keys) > 1 else values[0]
 
 
-def recognise(path: Path, split: str | None = None) -> Found | None:
+def recognise(path: Path, split: str | None = None) -> ToolFile | None:
     """What a file or folder of another tool holds, `split` of several parts; None for one of ours.
 
     Raises InputError for a file that cannot be read, and for one of a known tool in a layout that its reader does not
     know.
     """
-    form = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-    found = None
     if path == STANDARD or not path.exists():
         return None
     with blame_file(path):  # what a stranger's file holds is of any type
-        if path.is_dir():
-            found = wmt.read(path, split) if wmt.is_evalset(path) else None
-        elif form == ".eval":
-            found = inspect_logs.read_eval(path)
-        elif form == ".json":
-            found = _read_document(path)
-        elif form in DELIMITERS and set(next(iterate_lines(path, []))[1].split("\t")) >= wmt.ERRORS:
-            found = Found.of("WMT MQM errors", wmt.read_errors(path))
-        elif form in (".jsonl", ".parquet", *DELIMITERS):
-            found = _read_rows(path, form)
-    if found is not None:
-        log.info("%s: %s", path, found)
-    return found
+        tool_file = _read_folder(path, split) if path.is_dir() else _read_file(path)
+    if tool_file is not None:
+        log.info("%s: %s", path, tool_file)
+    return tool_file
 
 
-def _read_document(path: Path) -> Found | None:
+def _read_folder(path: Path, split: str | None) -> ToolFile | None:
+    return wmt.read(path, split) if wmt.is_evalset(path) else None
+
+
+def _read_file(path: Path) -> ToolFile | None:
+    form = path.suffix.lower()
+    if form == ".gz":
+        form = path.with_suffix("").suffix.lower()
+    if form == ".eval":
+        return inspect_logs.read_eval(path)
+    if form == ".json":
+        return _read_document(path)
+    if form in DELIMITERS and _read_header(path) >= wmt.ERRORS:
+        return ToolFile.of("WMT MQM errors", wmt.read_errors(path))
+    if form in (".jsonl", ".parquet", *DELIMITERS):
+        return _read_rows(path, form)
+    return None
+
+
+def _read_header(path: Path) -> set[str]:
+    """The tab-separated names on the first line of a table."""
+    _, header = next(iterate_lines(path, []))
+    return set(header.split("\t"))
+
+
+def _read_document(path: Path) -> ToolFile | None:
     document = read_json(path)
     if isinstance(document, list):
         return _read(list_objects(document, path), path)
     if isinstance(document, dict):
         if ragas.is_annotated(document):
-            return Found.of("ragas annotated verdicts", ragas.read_annotated(document, path))
-        if read := next((read for layout, read in DOCUMENTS if fits(layout, document)), None):
-            return read(document, path)
+            return ToolFile.of("ragas annotated verdicts", ragas.read_annotated(document, path))
+        for layout, read in DOCUMENTS:
+            if fits(layout, document):
+                return read(document, path)
     known = "a JSON file must be an array of objects, or a file of a known tool"
     raise refuse(path, 0, f"{known}, found {describe(document)}")
 
 
-def _read_rows(path: Path, form: str) -> Found | None:
+def _read_rows(path: Path, form: str) -> ToolFile | None:
     faults: list[str] = []
     rows = iterate_objects(path, form, faults)
     first = next(rows, None)
@@ -137,12 +152,13 @@ def _read_rows(path: Path, form: str) -> Found | None:
     return _read(require_none([first, *rows], faults), path)
 
 
-def _read(rows: Located, path: Path) -> Found | None:
+def _read(rows: Located, path: Path) -> ToolFile | None:
     for tool, layout, read in ROWS:
-        if fits(layout, rows[0][1]):
-            checked = check_rows(rows, path, layout)
-            listed = [*read(checked, path)]
-            names = dict.fromkeys(name for _, row in listed for name in row.get("scores") or ())
-            lower = LOWER[tool](names, path) if tool in LOWER else []
-            return Found.of(tool, listed, lower)
+        if not fits(layout, rows[0][1]):
+            continue
+        checked = check_rows(rows, path, layout)
+        listed = list(read(checked, path))
+        names = dict.fromkeys(name for _, row in listed for name in row.get("scores") or ())
+        lower = LOWER[tool](names, path) if tool in LOWER else []
+        return ToolFile.of(tool, listed, lower)
     return None

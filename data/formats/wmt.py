@@ -4,15 +4,24 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from data.formats.found import Found, Row, Rows, describe, refuse
+from data.formats.tool_file import Row, Rows, ToolFile, describe, refuse
 from data.numeric import is_missing, to_number
 from data.text_files import read_lines
 
-OUTPUTS, HUMAN, METRICS = "system-outputs", "human-scores", "metric-scores"
+OUTPUTS = "system-outputs"
+HUMAN = "human-scores"
+METRICS = "metric-scores"
 SEGMENTS = ".seg.score"
 # the columns of a table with a row per error that a rater marked in a translation
 ERRORS = frozenset({"system", "doc", "rater", "source", "target", "category", "severity"})
-WEIGHTS = {"major": 5.0, "minor": 1.0, "neutral": 0.0, "no-error": 0.0, "no error": 0.0}
+WEIGHTS = {
+    "major": 5.0,
+    "minor": 1.0,
+    "neutral": 0.0,
+    "no-error": 0.0,
+    "no error": 0.0,
+}
+TEST_OF_RATERS = "hotw-test"  # the severity of planted errors
 TAG = re.compile(r"</?v>")
 
 
@@ -21,42 +30,103 @@ def is_evalset(folder: Path) -> bool:
     return (folder / OUTPUTS).is_dir() and (folder / "sources").is_dir()
 
 
-def read(folder: Path, split: str | None) -> Found:
+def read(folder: Path, split: str | None) -> ToolFile:
     """A text per system and segment: `human-scores/*.seg.score` as ratings, `metric-scores/*.seg.score` as scores.
 
     `split` is the language pair where there are several. References are no systems. WMT's canary line is left out.
     """
-    pairs = sorted(each.name for each in (folder / OUTPUTS).iterdir() if each.is_dir())
-    pair = pairs[0] if split is None and len(pairs) == 1 else split
-    if pair not in pairs:
-        raise refuse(folder, 0, f"data.split must be a language pair, one of {', '.join(pairs)}, found {split}")
+    pair = _choose_pair(folder, split)
     sources = _read_lines(folder / "sources" / f"{pair}.txt")
-    translated = sorted((folder / "references").glob(f"{pair}.*.txt"))
-    references = {_name(file, f"{pair}.", ".txt"): file for file in translated}
-    written = {name: _read_lines(file, len(sources)) for name, file in references.items()}
-    documents = folder / "documents" / f"{pair}.docs"
-    places = _read_lines(documents, len(sources)) if documents.is_file() else [""] * len(sources)
-    ratings = {_name(file, f"{pair}.", SEGMENTS): file for file in (folder / HUMAN).glob(f"{pair}.*{SEGMENTS}")}
-    scores = {_name(file, "", SEGMENTS): file for file in (folder / METRICS / pair).glob(f"*{SEGMENTS}")}
-    rated = {name: _read_scores(file, len(sources)) for name, file in sorted(ratings.items())}
-    scored = {name: _read_scores(file, len(sources)) for name, file in sorted(scores.items())}
+    number = len(sources)
+    references = _read_references(folder, pair, number)
+    written = list(references.values())
+    documents = _read_documents(folder, pair, number)
+    rating_files = _name_files(folder / HUMAN, f"{pair}.", SEGMENTS)
+    score_files = _name_files(folder / METRICS / pair, "", SEGMENTS)
+    ratings = {name: _read_scores(file, number) for name, file in sorted(rating_files.items())}
+    scores = {name: _read_scores(file, number) for name, file in sorted(score_files.items())}
     texts: list[tuple[int, Row]] = []
     for file in sorted((folder / OUTPUTS / pair).glob("*.txt")):
-        if (system := file.stem) not in references:
-            for i, text in enumerate(_read_lines(file, len(sources))):
-                if "canary" not in places[i]:
-                    row: Row = {"id": f"{system}-{i + 1}", "system": system, "group": str(i + 1), "text": text}
-                    row["context"], row["references"] = sources[i], [r[i] for r in written.values() if r[i].strip()]
-                    known = {name: by[system][i] for name, by in rated.items() if system in by}
-                    row["ratings"] = {name: value for name, value in known.items() if value is not None}
-                    row["scores"] = {name: by[system][i] for name, by in scored.items() if system in by}
-                    texts.append((len(texts) + 1, {**row, "document": places[i].partition("\t")[2]}))
+        system = file.stem
+        if system in references:
+            continue
+        for i, text in enumerate(_read_lines(file, number)):
+            if "canary" in documents[i]:
+                continue
+            row: Row = {
+                "id": f"{system}-{i + 1}",
+                "system": system,
+                "group": str(i + 1),
+                "text": text,
+                "context": sources[i],
+                "references": [lines[i] for lines in written if lines[i].strip()],
+                "ratings": _drop_missing(_pick(ratings, system, i)),
+                "scores": _pick(scores, system, i),
+                "document": documents[i].partition("\t")[2],
+            }
+            texts.append((len(texts) + 1, row))
     if not texts:
         raise refuse(folder / OUTPUTS / pair, 0, "the folder needs outputs of systems, SYSTEM.txt, found none")
-    return Found.of(f"WMT folder {folder.name}, {pair}", texts)
+    return ToolFile.of(f"WMT folder {folder.name}, {pair}", texts)
 
 
-def _name(file: Path, before: str, after: str) -> str:
+def _choose_pair(folder: Path, split: str | None) -> str:
+    """The language pair: `split`, or the only one."""
+    pairs = sorted(child.name for child in (folder / OUTPUTS).iterdir() if child.is_dir())
+    pair = pairs[0] if split is None and len(pairs) == 1 else split
+    if pair is None or pair not in pairs:
+        raise refuse(folder, 0, f"data.split must be a language pair, one of {', '.join(pairs)}, found {split}")
+    return pair
+
+
+def _read_references(
+    folder: Path,
+    pair: str,
+    number: int,
+) -> dict[str, list[str]]:
+    """The lines of each human translation, by its name."""
+    files = _name_files(folder / "references", f"{pair}.", ".txt")
+    return {name: _read_lines(file, number) for name, file in files.items()}
+
+
+def _read_documents(
+    folder: Path,
+    pair: str,
+    number: int,
+) -> list[str]:
+    """The domain and the document of each line; empty texts where no file has them."""
+    file = folder / "documents" / f"{pair}.docs"
+    return _read_lines(file, number) if file.is_file() else [""] * number
+
+
+def _name_files(
+    folder: Path,
+    before: str,
+    after: str,
+) -> dict[str, Path]:
+    """The files of a folder by what stands between `before` and `after` in their names."""
+    files = sorted(folder.glob(f"{before}*{after}"))
+    return {_name(file, before, after): file for file in files}
+
+
+def _pick(
+    values: dict[str, dict[str, list[float | None]]],
+    system: str,
+    i: int,
+) -> dict[str, float | None]:
+    """The values of one text by name, of the names that have this system."""
+    return {name: by_system[system][i] for name, by_system in values.items() if system in by_system}
+
+
+def _drop_missing(values: dict[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _name(
+    file: Path,
+    before: str,
+    after: str,
+) -> str:
     return file.name.removeprefix(before).removesuffix(after)
 
 
@@ -69,16 +139,18 @@ def _read_lines(file: Path, number: int | None = None) -> list[str]:
 
 def _read_scores(file: Path, number: int) -> dict[str, list[float | None]]:
     """The scores of each system in the order of lines; None is missing."""
-    found: dict[str, list[float | None]] = {}
+    scores: dict[str, list[float | None]] = {}
     for line, text in enumerate(_read_lines(file), start=1):
-        system, _, cell = text.rpartition("\t" if "\t" in text else " ")
-        if to_number(cell) is None and not is_missing(cell):
+        separator = "\t" if "\t" in text else " "
+        system, _, cell = text.rpartition(separator)
+        score = to_number(cell)
+        if score is None and not is_missing(cell):
             raise refuse(file, line, f"a line must be SYSTEM and SCORE, found {text[:60]!r}")
-        found.setdefault(system, []).append(to_number(cell))
-    for name, values in found.items():
+        scores.setdefault(system, []).append(score)
+    for name, values in scores.items():
         if len(values) != number:
             raise refuse(file, 0, f"a system needs a line per segment ({number}), found {len(values)} of {name}")
-    return found
+    return scores
 
 
 def read_errors(path: Path) -> Rows:
@@ -92,20 +164,34 @@ def read_errors(path: Path) -> Rows:
     rows: dict[tuple[str, str], Row] = {}
     for line, text in lines[1:]:
         cells = dict(zip(names, text.split("\t"), strict=False))
-        severity, category = cells.get("severity", "").lower(), cells.get("category", "").lower()
-        if segment is None or len(cells) < len(ERRORS) or (severity not in WEIGHTS and severity != "hotw-test"):
+        severity = cells.get("severity", "").lower()
+        is_known = severity in WEIGHTS or severity == TEST_OF_RATERS
+        if segment is None or len(cells) < len(ERRORS) or not is_known:
             known = f"a row needs seg_id or globalSegId and a severity among {', '.join(WEIGHTS)}"
             raise refuse(path, line, f"{known}, found {describe(cells.get('severity'))}")
-        if severity == "hotw-test":
-            continue  # a planted error that tests the rater
-        weight = WEIGHTS[severity]
-        if weight and "non-translation" in category:
-            weight = 25.0
-        elif severity == "minor" and category == "fluency/punctuation":
-            weight = 0.1
-        system, name = cells["system"], cells[segment]
-        plain = {key: TAG.sub("", cells[key]).strip() for key in ("source", "target")}
-        new = {"id": f"{system}-{name}", "system": system, "group": name, "ratings": {"mqm": defaultdict(float)}}
-        row = rows.setdefault((system, name), {**new, "text": plain["target"], "context": plain["source"]})
-        row["ratings"]["mqm"][cells["rater"]] -= weight
+        if severity == TEST_OF_RATERS:
+            continue
+        system = cells["system"]
+        name = cells[segment]
+        if (system, name) not in rows:
+            rows[system, name] = {
+                "id": f"{system}-{name}",
+                "system": system,
+                "group": name,
+                "ratings": {"mqm": defaultdict(float)},
+                "text": TAG.sub("", cells["target"]).strip(),
+                "context": TAG.sub("", cells["source"]).strip(),
+            }
+        by_rater = rows[system, name]["ratings"]["mqm"]
+        by_rater[cells["rater"]] -= _weigh(severity, cells["category"].lower())
     return enumerate(rows.values(), 1)
+
+
+def _weigh(severity: str, category: str) -> float:
+    """The weight of an error."""
+    weight = WEIGHTS[severity]
+    if weight and "non-translation" in category:
+        return 25.0
+    if severity == "minor" and category == "fluency/punctuation":
+        return 0.1
+    return weight

@@ -16,7 +16,8 @@ from data.files import iterate_examples, load_examples
 from data.records import require_none
 
 AG_NEWS_LABELS = ("business", "sci/tech", "sports", "world")
-SENTIMENTS, TOPICS = REVIEWS.labels, NEWS.labels
+SENTIMENTS = REVIEWS.labels
+TOPICS = NEWS.labels
 SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
     "rt_polarity": SENTIMENTS,
     "sst2_dev": SENTIMENTS,
@@ -39,17 +40,30 @@ def own_texts(
     Raises InputError with all faults of the file: a line without text or label, fewer than two labels.
     """
     located = dict(iterate_examples(Path(path), ("text", "label"), columns=columns))
-    given = {line: (example.label or "").strip() for line, example in located.items()}
-    several = [(line, label) for line, label in given.items() if len(label.splitlines()) > 1]
-    faults = [fault(path, line, f'"label" must be one line, found {format_value(label)}') for line, label in several]
-    labels = sorted(set(given.values()))
+    label_of = {line: (example.label or "").strip() for line, example in located.items()}
+    faults: list[str] = []
+    for line, label in label_of.items():
+        if len(label.splitlines()) > 1:
+            faults.append(fault(path, line, f'"label" must be one line, found {format_value(label)}'))
+    labels = sorted(set(label_of.values()))
     if len(labels) < 2:
         faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
-    texts = require_none([replace(example, label=given[line]) for line, example in located.items()], faults)
-    return Corpus(Path(path).stem, *split_share(texts, TEXT, held_out_fraction, seed), (), synthetic=False)
+    texts = [replace(example, label=label_of[line]) for line, example in located.items()]
+    train, held_out = split_share(require_none(texts, faults), TEXT, held_out_fraction, seed)
+    return Corpus(
+        Path(path).stem,
+        train,
+        held_out,
+        rated=(),
+        synthetic=False,
+    )
 
 
-def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:
+def load_labelled(
+    root: Path | str,
+    name: str,
+    download: bool = False,
+) -> tuple[Example, ...]:
     """One public set of labelled texts; `group` is the newsgroup, if any.
 
     `rt_polarity` and `sst2_dev`: sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et al.
@@ -57,7 +71,8 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     on four topics of its own (Zhang et al. 2015).
     """
     labels = SETS[name]
-    file = f"attributes/{'sentiment' if labels == SENTIMENTS else 'topic'}_{name}.jsonl"
+    kind = "sentiment" if labels == SENTIMENTS else "topic"
+    file = f"attributes/{kind}_{name}.jsonl"
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if line["label"] not in labels:

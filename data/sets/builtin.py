@@ -51,7 +51,14 @@ SOURCES: Mapping[str, Source] = {
 }
 
 
-def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: int = 0, **choices: Any) -> Corpus:
+def builtin_corpus(
+    name: str,
+    train: int,
+    held_out: int,
+    rated: int = 0,
+    seed: int = 0,
+    **choices: Any,
+) -> Corpus:
     """Generated texts and, unless `rated` is 0, one rated set; verse has no rated ones.
 
     Args:
@@ -60,12 +67,33 @@ def builtin_corpus(name: str, train: int, held_out: int, rated: int = 0, seed: i
             `labels` of remarks. Those with topics have no rated ones: these have the sentiment that was asked for.
     """
     check(one_of(tuple(SOURCES)), name=name)
-    check(Size, train=train, held_out=held_out, rated=rated)
+    check(
+        Size,
+        train=train,
+        held_out=held_out,
+        rated=rated,
+    )
     source = SOURCES[name]
-    check_names(choices, [*signature(source.generate).parameters][2:-1], name)
-    rate = None if choices.get("labels") == "topic" or not rated else source.rate
-    sets = () if rate is None else (ScoredSet(name, rate(rated, seed=seed), synthetic=True),)
-    known = {source.key(example) for each in sets for example in each.examples}
-    texts = source.generate(train + held_out, seed=seed, exclude=known, **choices)
-    parts = (texts[:train], texts[train:]) if source.in_order else split_by(texts, source.key, held_out, seed)
-    return Corpus(name, *parts, sets, synthetic=True, licence=LICENCE)
+    _, _, *may_choose, _ = signature(source.generate).parameters  # n, seed, what may be chosen, exclude
+    check_names(choices, may_choose, name)
+    has_ratings = rated > 0 and choices.get("labels") != "topic"
+    rated_examples: Texts = ()
+    if has_ratings and source.rate is not None:
+        rated_examples = source.rate(rated, seed=seed)
+    texts = source.generate(
+        train + held_out,
+        seed=seed,
+        exclude={source.key(example) for example in rated_examples},
+        **choices,
+    )
+    in_order = (texts[:train], texts[train:])
+    train_part, held_out_part = in_order if source.in_order else split_by(texts, source.key, held_out, seed)
+    sets = (ScoredSet(name, rated_examples, synthetic=True),) if rated_examples else ()
+    return Corpus(
+        name,
+        train_part,
+        held_out_part,
+        sets,
+        synthetic=True,
+        licence=LICENCE,
+    )

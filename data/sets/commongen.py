@@ -25,7 +25,11 @@ JUDGES = {
 }
 
 
-def commongen(root: Path | str, download: bool = False, train: int | None = None) -> Corpus:
+def commongen(
+    root: Path | str,
+    download: bool = False,
+    train: int | None = None,
+) -> Corpus:
     """CommonGen (Lin et al. 2020) to train on, rated by CommonGen-trinity (CDM, Tables 8 and 10).
 
     Two rated sets with the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good 1,
@@ -33,23 +37,39 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     `train` references are trained on. Raises SettingError if a rated concept set is also a training one.
     """
     check(Count | None, train=train)
-    references = [partial(load_references, root, part, download) for part in ("train", "dev")]
-    sentences, development, rated = read_all([*references, partial(load_trinity, root, download)])
-    named = [(example.id, _same(example)) for example in (*sentences, *development)]
-    rated_concepts = (_same(example) for each in rated for example in each.examples)
-    refuse_shared("a rated concept set must not be one to train on too, but {} are", named, rated_concepts)
-    held_out = {example.group: example for example in reversed(development)}
-    licence = join_licences(["commongen_train/"])
-    parts = sentences[:train], tuple(reversed(held_out.values()))
-    return Corpus("commongen", *parts, rated, synthetic=False, licence=licence)
+    readers = [
+        partial(load_references, root, "train", download),
+        partial(load_references, root, "dev", download),
+        partial(load_trinity, root, download),
+    ]
+    sentences, development, rated = read_all(readers)
+    concepts = [(example.id, _sort_concepts(example)) for example in (*sentences, *development)]
+    rated_concepts = [_sort_concepts(example) for rated_set in rated for example in rated_set.examples]
+    refuse_shared("a rated concept set must not be one to train on too, but {} are", concepts, rated_concepts)
+    first_references: dict[str | None, Example] = {}
+    for example in development:
+        first_references.setdefault(example.group, example)
+    return Corpus(
+        "commongen",
+        train=sentences[:train],
+        held_out=tuple(first_references.values()),
+        rated=rated,
+        synthetic=False,
+        licence=join_licences(["commongen_train/"]),
+    )
 
 
-def load_references(root: Path | str, part: str, download: bool = False) -> tuple[Example, ...]:
+def load_references(
+    root: Path | str,
+    part: str,
+    download: bool = False,
+) -> tuple[Example, ...]:
     """The references of every concept set of a part (train, dev); `group` is the id of the set."""
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for k, text in enumerate(line["references"]):
-            yield _to_record(f"{line['id']}-{k}", line["concepts"], text) | {"group": line["id"]}
+            record = _to_record(f"{line['id']}-{k}", line["concepts"], text)
+            yield {**record, "group": line["id"]}
 
     return load_examples(require_file(root, f"commongen_train/{part}.jsonl", download), to_records)
 
@@ -58,26 +78,44 @@ def load_trinity(root: Path | str, download: bool = False) -> tuple[ScoredSet, .
     """The sentences of CommonGen-trinity under raw and under binarized labels, with the scores of G-Eval."""
 
     def to_records(line: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        numbers = {"trinity_raw": line["label_raw"], "trinity_binarized": line["label_binary"]}
-        numbers |= {row: line[key] for row, (key, _) in JUDGES.items()}
-        ratings = {name: each if isinstance(each, int | float) else str(each) for name, each in numbers.items()}
-        made = _to_record(line["id"], line["concepts"], line["sentence"])
-        yield {**made, "group": ", ".join(sorted(line["concepts"])), "ratings": ratings}
+        ratings = {"trinity_raw": line["label_raw"], "trinity_binarized": line["label_binary"]}
+        for row, (key, _) in JUDGES.items():
+            ratings[row] = line[key]
+        for name, rating in ratings.items():
+            if not isinstance(rating, int | float):
+                ratings[name] = str(rating)
+        record = _to_record(line["id"], line["concepts"], line["sentence"])
+        yield {
+            **record,
+            "group": ", ".join(sorted(line["concepts"])),
+            "ratings": ratings,
+        }
 
     examples = load_examples(require_file(root, "commongen_trinity/trinity.jsonl", download), to_records)
-    published = {row: {each.id: each.ratings[row] for each in examples} for row in JUDGES}
-    sets = {
-        name: tuple(replace(each, ratings={"commonsense": each.ratings[name]}) for each in examples)
-        for name in ("trinity_raw", "trinity_binarized")
+    published: dict[str, dict[str, float]] = {}
+    for row in JUDGES:
+        published[row] = {example.id: example.ratings[row] for example in examples}
+    sets: list[ScoredSet] = []
+    for name in ("trinity_raw", "trinity_binarized"):
+        rated = tuple(replace(example, ratings={"commonsense": example.ratings[name]}) for example in examples)
+        sets.append(ScoredSet(name, rated, score_published(name, rated, published)))
+    return tuple(sets)
+
+
+def _to_record(
+    name: str,
+    concepts: list[str],
+    sentence: str,
+) -> dict[str, Any]:
+    lower = " ".join(sentence.split()).lower()
+    caption = lower.removesuffix(".").rstrip() or sentence
+    return {
+        "id": name,
+        "text": sentence,
+        "turns": [", ".join(concepts), caption],
     }
-    return tuple(ScoredSet(name, each, score_published(name, each, published)) for name, each in sets.items())
 
 
-def _to_record(name: str, concepts: list[str], sentence: str) -> dict[str, Any]:
-    caption = " ".join(sentence.split()).lower().removesuffix(".").rstrip() or sentence
-    return {"id": name, "text": sentence, "turns": [", ".join(concepts), caption]}
-
-
-def _same(example: Example) -> tuple[str, ...]:
+def _sort_concepts(example: Example) -> tuple[str, ...]:
     """The concepts without their order."""
     return tuple(sorted(example.turns[0].split(", ")))

@@ -53,18 +53,32 @@ def ctrleval(
         plain: further training texts of `root`, without their labels: names in `PLAIN`.
     """
     labels = _labels(part)
-    names = [name for name, each in SETS.items() if each == labels]
     check(Several[one_of(list(PLAIN))] | None, plain=plain)
-    readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
+    readers: list[Callable[[], Any]] = [partial(load_ctrleval, root, part, download, assume_system_order)]
+    if attributes is not None:
+        names = [name for name, known in SETS.items() if known == labels]
+        readers += [partial(load_labelled, attributes, name, download) for name in names]
     readers += [partial(_load_plain, root, name, download) for name in plain or ()]
-    rated, *found = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
-    texts = [example for each in found for example in each]
-    parts, released = split_share(texts, TEXT, held_out_fraction, seed), partial(require_file, root, IWF, download)
-    licence = join_licences(["attributes/"])
-    return Corpus(rated.name, *parts, (rated,), synthetic=False, iwf=released, licence=licence)
+    rated, *training_sets = read_all(readers)
+    texts = [example for training_set in training_sets for example in training_set]
+    train, held_out = split_share(texts, TEXT, held_out_fraction, seed)
+    return Corpus(
+        rated.name,
+        train,
+        held_out,
+        rated=(rated,),
+        synthetic=False,
+        iwf=partial(require_file, root, IWF, download),
+        licence=join_licences(["attributes/"]),
+    )
 
 
-def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> ScoredSet:
+def load_ctrleval(
+    root: Path | str,
+    part: Part,
+    download: bool = False,
+    assume_system_order: bool = False,
+) -> ScoredSet:
     """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
 
     The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
@@ -80,12 +94,23 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
 
     def to_records(row: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         ratings = {aspect: parse_number(row[aspect]) for aspect in ASPECTS}
-        text, prefix, label, i = row["text"], row["prefix"], row["label"], next(numbers)
-        known = {"id": f"ctrleval-{part}-{i:03d}", "group": f"{label}: {prefix}", "ratings": ratings}
-        system = f"model {i % MODELS + 1}" if assume_system_order else None
-        yield {**known, "text": text, "prefix": prefix, "label": label, "system": system}
-        wrong = [each for each in ratings.values() if isinstance(each, float) and not 1 <= each <= 5]
-        problems = [f"a rating must be from 1 to 5, found {each}" for each in wrong]
+        text = row["text"]
+        prefix = row["prefix"]
+        label = row["label"]
+        i = next(numbers)
+        yield {
+            "id": f"ctrleval-{part}-{i:03d}",
+            "group": f"{label}: {prefix}",
+            "ratings": ratings,
+            "text": text,
+            "prefix": prefix,
+            "label": label,
+            "system": f"model {i % MODELS + 1}" if assume_system_order else None,
+        }
+        problems: list[str] = []
+        for rating in ratings.values():
+            if isinstance(rating, float) and not 1 <= rating <= 5:
+                problems.append(f"a rating must be from 1 to 5, found {rating}")
         if label not in labels:
             problems.append(f'"label" must be one of {", ".join(labels)}, found {format_value(label)}')
         if not text.startswith(prefix):
@@ -98,8 +123,13 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     return ScoredSet(f"ctrleval_{part}", load_examples(path, to_records, read, ("prefix",)))
 
 
-def _load_plain(root: Path | str, name: str, download: bool) -> list[Example]:
-    return [replace(example, label=None, group=None) for example in PLAIN[name](root, download=download)]
+def _load_plain(
+    root: Path | str,
+    name: str,
+    download: bool,
+) -> list[Example]:
+    examples = PLAIN[name](root, download=download)
+    return [replace(example, label=None, group=None) for example in examples]
 
 
 def _labels(part: str) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ dialogue per line, every utterance followed by `</UTT>`; a rated one ends with i
 """
 
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,7 +29,6 @@ log = logging.getLogger(__name__)
 TURNS = attrgetter("turns")
 ASPECTS = ("coherence", "overall")
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")
-DSTC9_FORMS = ("test_{}_averaged", "sample_{}")
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
 # PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
 # DailyDialog: everyday talk of language learners' books, tokenised (Li et al. 2017), validation and test part.
@@ -42,7 +40,10 @@ TRAINING_FILES: Mapping[str, Sequence[str]] = {
     "topical_chat": ("topicalchat_valid", "topicalchat_test"),
     "persona_chat": ("personachat_valid",),
     "daily_dialog": ("dailydialog_validation", "dailydialog_test"),
-    **{name: (name,) for name in ("mutual", "dream", "meld", "schema_guided")},
+    "mutual": ("mutual",),
+    "dream": ("dream",),
+    "meld": ("meld",),
+    "schema_guided": ("schema_guided",),
     "cdm_train": ("clean_train",),
     "cdm_valid": ("clean_valid",),
 }
@@ -62,21 +63,28 @@ def own_dialogues(
     Raises InputError for what is wrong with a file, and where a rated dialogue is also a training one.
     """
     readers = [partial(located_dialogues, Path(train_path), rated=False)]
-    readers += [] if rated_path is None else [partial(located_dialogues, Path(rated_path), rated=True)]
+    if rated_path is not None:
+        readers.append(partial(located_dialogues, Path(rated_path), rated=True))
     located, *others = read_all(readers)
     rated = others[0] if others else ()
-    lines = {fold_text(example.full_text): line for line, example in reversed(located)}
+    training_lines: dict[str, int] = {}
+    for line, example in located:
+        training_lines.setdefault(fold_text(example.full_text), line)
     faults: list[str] = []
-    if len(lines) < 2:
+    if len(training_lines) < 2:
         rule = "training and validation need at least two different dialogues"
-        faults.append(fault(train_path, 0, f"{rule}, found {len(lines)}"))
-    rule = "a rated dialogue must not be one to train on too"
-    shared = [(line, at) for line, example in rated if (at := lines.get(fold_text(example.full_text)))]
-    faults += [fault(rated_path or "", line, f"{rule}, found it at {train_path}:{at}") for line, at in shared]
+        faults.append(fault(train_path, 0, f"{rule}, found {len(training_lines)}"))
+    for line, example in rated:
+        training_line = training_lines.get(fold_text(example.full_text))
+        if training_line:
+            rule = "a rated dialogue must not be one to train on too"
+            faults.append(fault(rated_path or "", line, f"{rule}, found it at {train_path}:{training_line}"))
     examples = require_none([example for _, example in located], faults)
-    sets = (ScoredSet(Path(rated_path or "").stem, tuple(example for _, example in rated)),) if rated else ()
-    parts = split_share(examples, TURNS, held_out_fraction, seed)
-    return Corpus(Path(train_path).stem, *parts, sets, synthetic=False)
+    train, held_out = split_share(examples, TURNS, held_out_fraction, seed)
+    sets: tuple[ScoredSet, ...] = ()
+    if rated:
+        sets = (ScoredSet(Path(rated_path or "").stem, tuple(example for _, example in rated)),)
+    return Corpus(Path(train_path).stem, train, held_out, sets, synthetic=False)
 
 
 def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
@@ -85,7 +93,14 @@ def load_fed(root: Path | str, download: bool = False) -> ScoredSet:
     Ratings: `coherence` 0-1 and `overall` 0-0.8. The published scores of DEAM, where `deam_scores.tsv` is beside them.
     """
     files = [f"fed/fed_test_{aspect}.txt" for aspect in ASPECTS]
-    return _load_rated(root, "fed", files, find_file(root, "fed/deam_scores.tsv"), digits=3, download=download)
+    return _load_rated(
+        root,
+        "fed",
+        files,
+        find_file(root, "fed/deam_scores.tsv"),
+        digits=3,
+        download=download,
+    )
 
 
 def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
@@ -96,13 +111,24 @@ def load_dstc9(root: Path | str, download: bool = False) -> ScoredSet:
     utterances, which 119 of the 2200 dialogues have, are dropped. Where `deam_scores.tsv` is beside the files
     (`deam_scores_sample.tsv` for the sample, which needs it for the ids), the published scores of DEAM.
     """
-    full, sample = ([f"dstc9/dstc9_{form.format(aspect)}.txt" for aspect in ASPECTS] for form in DSTC9_FORMS)
+    full = [f"dstc9/dstc9_test_{aspect}_averaged.txt" for aspect in ASPECTS]
+    sample = [f"dstc9/dstc9_sample_{aspect}.txt" for aspect in ASPECTS]
     is_sample = find_file(root, sample[0]) is not None and find_file(root, full[0]) is None
     if is_sample:
         log.warning("dstc9: only a sample of the 2200 dialogues, because %s is missing", Path(full[0]).name)
-    files, find, part = (sample, require_file, "_sample") if is_sample else (full, find_file, "")
-    scores = find(root, f"dstc9/deam_scores{part}.tsv")
-    return _load_rated(root, "dstc9", files, scores, digits=4, download=download)
+        files = sample
+        scores = require_file(root, "dstc9/deam_scores_sample.tsv")
+    else:
+        files = full
+        scores = find_file(root, "dstc9/deam_scores.tsv")
+    return _load_rated(
+        root,
+        "dstc9",
+        files,
+        scores,
+        digits=4,
+        download=download,
+    )
 
 
 def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
@@ -116,16 +142,28 @@ def load_convai2(root: Path | str, download: bool = False) -> ScoredSet:
     return ScoredSet("convai2", read_examples(path, requires=("turns", "ratings")))
 
 
-def load_dialogues(name: str, root: Path | str, download: bool = False) -> tuple[Example, ...]:
+def load_dialogues(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> tuple[Example, ...]:
     """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`."""
     files = [f"dialogue/{file}.txt" for file in TRAINING_FILES[name]]
     paths: list[Path] = read_all(partial(require_file, root, file, download) for file in files)
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
-    return tuple(replace(e, group=path.name) for path, part in zip(paths, parts, strict=True) for _, e in part)
+    dialogues: list[Example] = []
+    for path, part in zip(paths, parts, strict=True):
+        dialogues += [replace(example, group=path.name) for _, example in part]
+    return tuple(dialogues)
 
 
 def _load_rated(
-    root: Path | str, name: str, files: Sequence[str], scores: Path | None, digits: int, download: bool
+    root: Path | str,
+    name: str,
+    files: Sequence[str],
+    scores: Path | None,
+    digits: int,
+    download: bool,
 ) -> ScoredSet:
     """A set whose dialogues stand in a file with the ratings of coherence, and again in one with overall ratings.
 
@@ -137,16 +175,21 @@ def _load_rated(
     coherence, overall = read_all(readers)
     if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:
         raise InputError([fault(paths[1], 0, f"must have the dialogues of {paths[0].name}, in its order")])
-    pairs = list(zip(coherence, overall, strict=True))
     if scores is None:
         log.info("%s: no file of published DEAM scores, so none are compared", name)
-    by_line = dict.fromkeys(range(len(pairs)), math.nan) if scores is None else _read_scores(scores, len(pairs))
-    examples = tuple(
-        replace(a, id=f"{name}-{line:0{digits}d}", ratings={**a.ratings, **b.ratings})
-        for line, ((_, a), (_, b)) in zip(by_line, pairs, strict=True)
-    )
-    values = dict(zip((example.id for example in examples), by_line.values(), strict=True))
-    return ScoredSet(name, examples, {} if scores is None else score_published(name, examples, {"deam": values}))
+        deam = None
+        lines = range(len(coherence))
+    else:
+        deam = _read_scores(scores, len(coherence))
+        lines = list(deam)
+    examples: list[Example] = []
+    for line, (_, first), (_, second) in zip(lines, coherence, overall, strict=True):
+        ratings = {**first.ratings, **second.ratings}
+        examples.append(replace(first, id=f"{name}-{line:0{digits}d}", ratings=ratings))
+    if deam is None:
+        return ScoredSet(name, tuple(examples))
+    by_id = {example.id: score for example, score in zip(examples, deam.values(), strict=True)}
+    return ScoredSet(name, tuple(examples), score_published(name, examples, {"deam": by_id}))
 
 
 def _read_scores(path: Path, n: int) -> dict[int, float]:
@@ -169,7 +212,10 @@ def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
 
 
 def read_utt_lines(
-    path: Path, scored: bool, aspect: str = "rating", drop_empty: bool = False
+    path: Path,
+    scored: bool,
+    aspect: str = "rating",
+    drop_empty: bool = False,
 ) -> Sequence[tuple[int, Example]]:
     """The dialogues of a file of `</UTT>` lines, each with the number of its line.
 

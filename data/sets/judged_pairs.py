@@ -9,29 +9,60 @@ from pydantic import Field
 
 from data.columns import freeze_columns
 from data.download import find_file, require_file
-from data.files import InputFile, read_objects
-from data.formats.found import Found, Rows, list_objects
+from data.formats.tool_file import Rows, ToolFile, list_objects
+from data.input_file import InputFile, read_objects
 from data.preferences import check_preferences
 from data.records import check_rows, layout
 from data.scored import ScoredFile, read_scored
 from data.text_files import read_json, read_json_lines
 from meta_eval.preferences import Preferences
 
-PAIRS, PEOPLE = "pandalm/pairs.jsonl", "pandalm/testset-v1.json"
+PAIRS = "pandalm/pairs.jsonl"
+PEOPLE = "pandalm/testset-v1.json"
 JUDGES = {"gpt-3.5-turbo": "gpt_result", "pandalm-7b": "pandalm_result"}  # the file NAME-testset-v1.json, and its key
 JOINED = layout(
-    dict.fromkeys(("id", "instruction", "input", "system_a", "system_b"), str)
-    | {"text_a": Any, "text_b": Any, "people": list[str], "judges": dict[str, str | None]}
+    {
+        "id": str,
+        "instruction": str,
+        "input": str,
+        "system_a": str,
+        "system_b": str,
+        "text_a": Any,
+        "text_b": Any,
+        "people": list[str],
+        "judges": dict[str, str | None],
+    }
 )
+Choice = Literal[0, 1, 2]  # a tie, the first, the second
 RATED = layout(
-    {"idx": Any, "cmp_key": Annotated[str, Field(pattern="^[^_]+_[^_]+$")], "instruction": str}
-    | dict.fromkeys(("input", "response1", "response2"), Any)
-    | dict.fromkeys(("annotator1", "annotator2", "annotator3"), Literal[0, 1, 2])
+    {
+        "idx": Any,
+        "cmp_key": Annotated[str, Field(pattern="^[^_]+_[^_]+$")],
+        "instruction": str,
+        "input": Any,
+        "response1": Any,
+        "response2": Any,
+        "annotator1": Choice,
+        "annotator2": Choice,
+        "annotator3": Choice,
+    }
 )
-SIDES = {"0": "tie", "1": "a", "2": "b", "Tie": "tie", "tie": "tie"}
+SIDES = {
+    "0": "tie",
+    "1": "a",
+    "2": "b",
+    "Tie": "tie",
+    "tie": "tie",
+}
 VERDICTS = "alpaca_eval/verdicts.csv"
-COLUMNS = {"group": "instruction", "system_a": "model", "system_b": "baseline", "winner": "judge_prefers_model"}
-COLUMNS |= {"length_a": "model_length", "length_b": "baseline_length"}
+COLUMNS = {
+    "group": "instruction",
+    "system_a": "model",
+    "system_b": "baseline",
+    "winner": "judge_prefers_model",
+    "length_a": "model_length",
+    "length_b": "baseline_length",
+}
 
 
 def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences, ScoredFile]:
@@ -41,48 +72,65 @@ def load_pandalm(root: Path | str, download: bool = False) -> tuple[Preferences,
     input of the comparison.
     """
     path = find_file(root, PAIRS) or require_file(root, PEOPLE, download)
-    is_joined = path.name == Path(PAIRS).name
     faults: list[str] = []
-    published = () if is_joined else _join_published(root, path, download)
-    rows = check_rows(read_json_lines(path, faults), path, JOINED) if is_joined else enumerate(published, start=1)
-    found = Found.of("PandaLM", _list_pairs(rows))
-    texts = InputFile(path, records=[row for _, row in found.texts])
-    return check_preferences(path, found.pairs, faults), read_scored(texts)
+    if path.name == Path(PAIRS).name:
+        rows = check_rows(read_json_lines(path, faults), path, JOINED)
+    else:
+        rows = enumerate(_join_published(root, path, download), start=1)
+    tool_file = ToolFile.of("PandaLM", _list_pairs(rows))
+    texts = InputFile(path, records=[row for _, row in tool_file.texts])
+    return check_preferences(path, tool_file.pairs, faults), read_scored(texts)
 
 
 def _list_pairs(rows: Rows) -> Rows:
     for line, row in rows:
         group = f"{row['instruction']}\n\n{row['input']}".strip()
-        systems = {f"system_{side}": row[f"system_{side}"] for side in "ab"}
         for person, winner in enumerate(row["people"], start=1):
-            judged = {"winner": winner, "rater": str(person), "judges": row["judges"]}
-            yield line, {"group": group, **systems, **judged}
+            judgement = {
+                "group": group,
+                "system_a": row["system_a"],
+                "system_b": row["system_b"],
+                "winner": winner,
+                "rater": str(person),
+                "judges": row["judges"],
+            }
+            yield line, judgement
         for side in "ab":
             text = str(row[f"text_{side}"])  # one answer is the word true, without quotes
-            if text.strip():  # of two answers of a system to one instruction the first counts
-                known = {"id": f"{row['id']}-{side}", "group": group, "context": group}
-                yield line, {**known, "system": row[f"system_{side}"], "text": text}
+            if not text.strip():
+                continue
+            answer = {
+                "id": f"{row['id']}-{side}",
+                "group": group,
+                "context": group,
+                "system": row[f"system_{side}"],
+                "text": text,
+            }
+            yield line, answer  # of two answers of a system to one instruction the first counts
 
 
-def _join_published(root: Path | str, people: Path, download: bool) -> Iterator[dict[str, Any]]:
+def _join_published(
+    root: Path | str,
+    people: Path,
+    download: bool,
+) -> Iterator[dict[str, Any]]:
     verdicts: dict[str, dict[Any, str | None]] = {}
     for judge, key in JUDGES.items():
         path = require_file(root, f"pandalm/{judge}-testset-v1.json", download)
         rows = list_objects(read_json(path), path, layout({"idx": Any, key: Any}))
         verdicts[judge] = {row["idx"]: SIDES.get(str(row[key])) for _, row in rows}
     for _, row in list_objects(read_json(people), people, RATED):
-        a, b = row["cmp_key"].split("_")
-        given = row["input"] if isinstance(row["input"], str) else ""  # NaN
+        system_a, system_b = row["cmp_key"].split("_")
         yield {
             "id": str(row["idx"]),
             "instruction": row["instruction"],
-            "input": given,
-            "system_a": a,
-            "system_b": b,
+            "input": row["input"] if isinstance(row["input"], str) else "",  # NaN
+            "system_a": system_a,
+            "system_b": system_b,
             "text_a": row["response1"],
             "text_b": row["response2"],
             "people": [SIDES[str(row[f"annotator{i}"])] for i in (1, 2, 3)],
-            "judges": {judge: found[row["idx"]] for judge, found in verdicts.items()},
+            "judges": {judge: by_index[row["idx"]] for judge, by_index in verdicts.items()},
         }
 
 
@@ -90,6 +138,7 @@ def load_alpaca_eval(root: Path | str, download: bool = False) -> tuple[Preferen
     """How surely a judge prefers each other model to the baseline, with the lengths of both texts, in characters."""
     path = require_file(root, VERDICTS, download)
     faults: list[str] = []
-    rows = ((line, row) for line, row in read_objects(InputFile(path), faults) if row["model"] != row["baseline"])
-    given = check_preferences(path, rows, faults, freeze_columns(COLUMNS))
-    return replace(given, by_model=True), None
+    rows = read_objects(InputFile(path), faults)
+    compared = ((line, row) for line, row in rows if row["model"] != row["baseline"])
+    preferences = check_preferences(path, compared, faults, freeze_columns(COLUMNS))
+    return replace(preferences, by_model=True), None

@@ -26,10 +26,17 @@ Rows: TypeAlias = Iterator[dict[str, Any]]
 
 
 KINDS = ("index", "src_alpha", "tgt")  # of the original files
-LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
-ARCHIVE, ANNOTATIONS = "alpaca_eval.tar.gz", "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
+LEVELS = {
+    "good": ("", 1.0),
+    "medium": ("_med", 0.5),
+    "bad": ("_bad", 0.0),
+}  # part of the file name, raw label
+ARCHIVE = "alpaca_eval.tar.gz"
+ANNOTATIONS = "/weighted_alpaca_eval_gpt4_turbo/annotations.json"
 CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
-SHORTEST, LONGEST = 16, 240  # characters without punctuation
+SHORTEST = 16  # characters of a poem without punctuation
+LONGEST = 240
+MOST_WORDS = 200  # of a post of a newsgroup
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -40,7 +47,11 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in _read_lines(path)]
 
 
-def read_part(folder: Path, start: int, stop: int) -> Iterator[str]:
+def read_part(
+    folder: Path,
+    start: int,
+    stop: int,
+) -> Iterator[str]:
     """Lines of `clean_valid.txt`, where Topical-Chat comes first and PersonaChat follows."""
     yield from _read_lines(folder / "clean_valid.txt")[start:stop]
 
@@ -59,7 +70,11 @@ def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
         yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
 
 
-def read_deam_scores(folder: Path, original: str, column: str) -> Iterator[str]:
+def read_deam_scores(
+    folder: Path,
+    original: str,
+    column: str,
+) -> Iterator[str]:
     """The scores at the ends of the lines of a file of predictions, by line number from 0."""
     yield f"{column}\tdeam_score"
     for number, line in enumerate(_read_lines(folder / original)):
@@ -72,8 +87,13 @@ def read_concept_sets(folder: Path, part: str) -> Rows:
     columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
     sets: dict[str, dict[str, Any]] = {}
     for index, concepts, sentence in zip(*columns, strict=True):
-        found = {"id": f"commongen-{part}-{index}", "concepts": concepts.split(), "references": []}
-        sets.setdefault(index, found)["references"].append(sentence)
+        if index not in sets:
+            sets[index] = {
+                "id": f"commongen-{part}-{index}",
+                "concepts": concepts.split(),
+                "references": [],
+            }
+        sets[index]["references"].append(sentence)
     yield from sets.values()
 
 
@@ -83,22 +103,22 @@ def read_trinity(folder: Path) -> Rows:
     Block k of a file belongs to line k of the keys; most blocks have two sentences.
     """
     keys = (folder / "commongen_keys.txt").read_text("utf-8").splitlines()
-    blocks = {
-        (level, judge): _blocks(folder / f"commongen_test{part}{suffix}.txt")
-        for level, (part, _) in LEVELS.items()
-        for judge, suffix in JUDGES.values()
-    }
+    blocks: dict[tuple[str, str], list[list[str]]] = {}
+    for level, (part, _) in LEVELS.items():
+        for judge, suffix in JUDGES.values():
+            blocks[level, judge] = _blocks(folder / f"commongen_test{part}{suffix}.txt")
     for i, concepts in enumerate(keys):
         for level, (_, label) in LEVELS.items():
             scored = {judge: blocks[level, judge][i] for judge, _ in JUDGES.values()}
             for k, rows in enumerate(zip(*scored.values(), strict=True)):
+                scores = {judge: float(row.split("\t")[-1]) for judge, row in zip(scored, rows, strict=True)}
                 yield {
                     "id": f"trinity-{i:04d}-{level}-{k}",
                     "concepts": concepts.split(", "),
                     "label_raw": label,
                     "label_binary": float(label == 1.0),
                     "sentence": rows[0].split("\t")[0],
-                    **{judge: float(row.split("\t")[-1]) for judge, row in zip(scored, rows, strict=True)},
+                    **scores,
                 }
 
 
@@ -117,7 +137,11 @@ def read_rt_polarity(folder: Path) -> Rows:
             words = _remove_blanks(line)
             if words and words not in seen:
                 seen.add(words)
-                yield {"id": f"rt-{label[:3]}-{i:04d}", "text": line.strip(), "label": label}
+                yield {
+                    "id": f"rt-{label[:3]}-{i:04d}",
+                    "text": line.strip(),
+                    "label": label,
+                }
 
 
 def _remove_blanks(text: str) -> str:
@@ -126,9 +150,15 @@ def _remove_blanks(text: str) -> str:
 
 def read_sst2(folder: Path) -> Rows:
     """The sentences of `test.tsv`, which is the SST-2 development set."""
-    for i, line in enumerate((folder / "test.tsv").read_text("utf-8").splitlines()[1:]):
+    _, *lines = (folder / "test.tsv").read_text("utf-8").splitlines()
+    for i, line in enumerate(lines):
         text, number = line.rsplit("\t", 1)
-        yield {"id": f"sst2-{i:04d}", "text": text.strip(), "label": ("negative", "positive")[int(number)]}
+        label = ("negative", "positive")[int(number)]
+        yield {
+            "id": f"sst2-{i:04d}",
+            "text": text.strip(),
+            "label": label,
+        }
 
 
 def read_ag_news(folder: Path) -> Rows:
@@ -136,10 +166,16 @@ def read_ag_news(folder: Path) -> Rows:
     number = 0
     for line in (folder / "dev.tsv").read_text("utf-8").splitlines():
         text, label = line.rsplit("\t", 1)
-        text = re.sub(r"(?<![&\w])(#\d+|quot|amp|lt|gt);", r"&\1;", text.replace("\\", " "))
-        words = re.sub("<[^>]*>", " ", html.unescape(text)).split()
+        text = text.replace("\\", " ")
+        text = re.sub(r"(?<![&\w])(#\d+|quot|amp|lt|gt);", r"&\1;", text)
+        plain = re.sub("<[^>]*>", " ", html.unescape(text))
+        words = plain.split()
         if 8 <= len(words) <= 80 and label.lower() in AG_NEWS_LABELS:
-            yield {"id": f"ag-{number:04d}", "text": " ".join(words), "label": label.lower()}
+            yield {
+                "id": f"ag-{number:04d}",
+                "text": " ".join(words),
+                "label": label.lower(),
+            }
             number += 1
 
 
@@ -149,7 +185,7 @@ def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
     `labels` has the label of a group by the beginning of its name.
     """
     with tarfile.open(folder / "newsgroups.tar.gz") as archive:
-        members = [m for m in archive.getmembers() if m.isfile() and "/mini_newsgroups/" in m.name]
+        members = [member for member in archive.getmembers() if _is_post(member)]
         for member in sorted(members, key=lambda member: PurePosixPath(member.name)):
             path = PurePosixPath(member.name)
             group = path.parent.name
@@ -157,11 +193,27 @@ def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:
             file = archive.extractfile(member)
             if label is None or file is None:
                 continue
-            body = TextIOWrapper(file, encoding="latin-1").read().partition("\n\n")[2].partition("\n-- \n")[0]
-            lines = [line for line in body.splitlines() if not re.match(r"\s*[>|:]", line)]
-            words = [re.sub(r"\S+@\S+", "<email>", word) for line in lines for word in line.split()][:200]
+            post = TextIOWrapper(file, encoding="latin-1").read()
+            words = _list_words(post)[:MOST_WORDS]
             if len(words) >= 20:
-                yield {"id": f"ng-{group}-{path.name}", "text": " ".join(words), "label": label, "group": group}
+                yield {
+                    "id": f"ng-{group}-{path.name}",
+                    "text": " ".join(words),
+                    "label": label,
+                    "group": group,
+                }
+
+
+def _is_post(member: tarfile.TarInfo) -> bool:
+    return member.isfile() and "/mini_newsgroups/" in member.name
+
+
+def _list_words(post: str) -> list[str]:
+    """The words of a post without headers, quotations, signature and addresses."""
+    _, _, after_headers = post.partition("\n\n")
+    body, _, _ = after_headers.partition("\n-- \n")
+    lines = [line for line in body.splitlines() if not re.match(r"\s*[>|:]", line)]
+    return [re.sub(r"\S+@\S+", "<email>", word) for line in lines for word in line.split()]
 
 
 def read_rated(folder: Path) -> Rows:
@@ -202,28 +254,39 @@ def read_articles(folder: Path) -> Rows:
         for name, summary in article["sys_summs"].items():
             ratings = {aspect: summary["scores"][aspect] for aspect in ASPECTS}
             mean = sum(ratings.values()) / len(ASPECTS)
-            systems[name] = {"text": summary["sys_summ"], **ratings, "mean": mean}
-        yield {"id": f"newsroom-{key}", "source": article["src"], "reference": article["ref_summ"], "systems": systems}
+            systems[name] = {
+                "text": summary["sys_summ"],
+                **ratings,
+                "mean": mean,
+            }
+        yield {
+            "id": f"newsroom-{key}",
+            "source": article["src"],
+            "reference": article["ref_summ"],
+            "systems": systems,
+        }
 
 
-def read_answers(folder: Path, name: str, table: str, system: str | None = None, score: str = "scores") -> Rows:
+def read_answers(
+    folder: Path,
+    name: str,
+    table: str,
+    system: str | None = None,
+    score: str = "scores",
+) -> Rows:
     """Every row of the original table of a set; those of semeval_mhpg with a passage of the same question and answer.
 
     Of several such passages it is that of the row before, because the rows of a passage stand together.
     """
-    passages: dict[tuple[str, str], list[str | None]] = {}
-    if name == "semeval_mhpg":
-        asked, answered = (_read_rows(folder / f"mcscript_dev_{kind}.jsonl") for kind in ("questions", "answers"))
-        correct = {answer["id"]: answer["references"] for answer in answered}
-        for one in asked:
-            for answer in correct.get(one["id"], ()):
-                passages.setdefault((one["question"].lower(), answer.lower()), []).append(one["context"])
+    passages = _read_passages(folder) if name == "semeval_mhpg" else {}
     context: str | None = None
     with (folder / table).open(encoding="utf-8", newline="") as file:
         for i, row in enumerate(csv.DictReader(file)):
             columns = [column for column in row if column.startswith("reference") and column != score]
-            found = passages.get((row["question"].lower(), row[columns[0]].lower()), [None])
-            context = context if context in found else found[0]
+            answer = row[columns[0]]
+            contexts = passages.get((row["question"].lower(), answer.lower()), [None])
+            if context not in contexts:
+                context = contexts[0]
             yield {
                 "id": f"{name}-{i:04d}",
                 "system": system,
@@ -235,19 +298,35 @@ def read_answers(folder: Path, name: str, table: str, system: str | None = None,
             }
 
 
+def _read_passages(folder: Path) -> dict[tuple[str, str], list[str | None]]:
+    """The passages of MCScript by question and correct answer, in lower case."""
+    questions = _read_rows(folder / "mcscript_dev_questions.jsonl")
+    answers = _read_rows(folder / "mcscript_dev_answers.jsonl")
+    correct = {row["id"]: row["references"] for row in answers}
+    passages: dict[tuple[str, str], list[str | None]] = {}
+    for row in questions:
+        for answer in correct.get(row["id"], ()):
+            key = (row["question"].lower(), answer.lower())
+            passages.setdefault(key, []).append(row["context"])
+    return passages
+
+
 def read_verdicts(folder: Path) -> Iterator[str]:
     """The lines of `verdicts.csv` from the archive of the repository, with a number for each instruction."""
     yield "instruction,model,baseline,judge_prefers_model,model_length,baseline_length"
     numbers: dict[str, int] = {}
     with tarfile.open(folder / ARCHIVE) as archive:
-        members = [each for each in archive.getmembers() if each.isfile() and each.name.endswith(ANNOTATIONS)]
-        for file in filter(None, map(archive.extractfile, sorted(members, key=lambda each: each.name))):
+        files = [member for member in archive.getmembers() if member.isfile()]
+        members = [member for member in files if member.name.endswith(ANNOTATIONS)]
+        members.sort(key=lambda member: member.name)
+        for file in filter(None, map(archive.extractfile, members)):
             for row in parse_json(folder / ARCHIVE, file.read()):
-                if row["preference"] is not None:
-                    number = numbers.setdefault(row["instruction"], len(numbers))
-                    share = round(row["preference"] - 1, 6)
-                    lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
-                    yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
+                if row["preference"] is None:
+                    continue
+                number = numbers.setdefault(row["instruction"], len(numbers))
+                share = round(row["preference"] - 1, 6)
+                lengths = f"{len(row['output_2'])},{len(row['output_1'])}"
+                yield f"{number},{row['generator_2']},{row['generator_1']},{share},{lengths}"
 
 
 def read_poems(folder: Path) -> Rows:
@@ -257,7 +336,8 @@ def read_poems(folder: Path) -> Rows:
     paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))
     poems = [poem for path in paths for poem in json.loads(path.read_text("utf-8"))]
     for number, poem in enumerate(poems):
-        text, tune = "".join(poem["paragraphs"]), poem["rhythmic"]
+        text = "".join(poem["paragraphs"])
+        tune = poem["rhythmic"]
         bare = re.sub("[，。、]", "", text)
         is_whole = SHORTEST <= len(bare) <= LONGEST and text.endswith("。") and tune.strip()
         if is_whole and bare not in seen and CHINESE.fullmatch(bare):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ from data.corpus import HELD_OUT_FRACTION, Corpus, fold_text, refuse_shared, spl
 from data.download import find_file, join_licences, require_file
 from data.files import load_examples
 from data.records import check_rows, layout
-from data.sentences import split_at_marks
+from data.sentences import split_sentences
 from data.sets.dialogues import HELD_OUT_SETS, TRAINING_FILES, load_convai2, load_dialogues, load_dstc9, load_fed
 from data.text_files import iterate_lines, read_json
 from meta_eval.scored_set import ScoredSet
@@ -20,7 +21,9 @@ from meta_eval.scored_set import ScoredSet
 Names: TypeAlias = str | Sequence[str]
 Records: TypeAlias = Iterator[dict[str, Any]]
 
-FULL, SAMPLE, MORE = (f"newsroom/newsroom{part}.jsonl" for part in ("", "_sample", "_more"))
+FULL = "newsroom/newsroom.jsonl"
+SAMPLE = "newsroom/newsroom_sample.jsonl"
+MORE = "newsroom/newsroom_more.jsonl"
 NEWSROOM_ASPECTS = ("coherence", "fluency", "informativeness", "relevance")
 SUMMEVAL_ASPECTS = ("relevance", "coherence", "consistency", "fluency")
 MOCHA = ("narrativeqa", "mcscript", "cosmosqa", "socialiqa", "drop", "quoref")  # the sets whose questions it has
@@ -36,37 +39,45 @@ def load_newsroom(root: Path | str, download: bool = False) -> ScoredSet:
     path = find_file(root, FULL) or find_file(root, SAMPLE) or require_file(root, FULL, download)
     more = find_file(root, MORE) if path.name == Path(SAMPLE).name else None
     to_records = partial(list_summaries, aspects=("mean", *NEWSROOM_ASPECTS))
-    parts = read_all([partial(load_examples, each, to_records) for each in (path, more) if each is not None])
+    paths = [path] if more is None else [path, more]
+    parts = read_all([partial(load_examples, file, to_records) for file in paths])
     return ScoredSet("newsroom", tuple(example for part in parts for example in part))
 
 
 def list_summaries(article: Mapping[str, Any], aspects: Sequence[str]) -> Records:
     """The summaries of an article; of several references the first is that of the newspaper."""
+    references = article["references"] if "references" in article else [article["reference"]]
     for system, summary in article["systems"].items():
         yield {
             "id": f"{article['id']}-{system}",
             "text": summary["text"],
             "context": article["source"],
-            "references": article["references"] if "references" in article else [article["reference"]],
+            "references": references,
             "system": system,
             "group": article["id"],
             "ratings": {aspect: summary[aspect] for aspect in aspects},
         }
 
 
-def load_mocha(name: str, root: Path | str, download: bool = False) -> ScoredSet:
+def load_mocha(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> ScoredSet:
     """The answers to one set of `MOCHA`, from its own `dev.json`, with the mean ratings of people, 1 to 5."""
 
     def read(path: Path, faults: list[str]) -> Iterator[tuple[int, Any]]:
         ((_, sets),) = check_rows([(0, read_json(path))], path, layout({name: dict[str, dict[str, Any]]}))
-        return enumerate(({"id": key, **answer} for key, answer in sets[name].items()), start=1)
+        answers = [{"id": key, **answer} for key, answer in sets[name].items()]
+        return enumerate(answers, start=1)
 
     def to_records(answer: Mapping[str, Any]) -> Records:
         known = {"references": [answer["reference"]], "system": answer["metadata"]["source"]}
         return list_answer({**answer, **known}, groups)
 
     groups: dict[str, str] = {}
-    return ScoredSet(f"mocha_{name}", load_examples(require_file(root, "mocha/dev.json", download), to_records, read))
+    path = require_file(root, "mocha/dev.json", download)
+    return ScoredSet(f"mocha_{name}", load_examples(path, to_records, read))
 
 
 def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
@@ -74,7 +85,7 @@ def list_answer(line: Mapping[str, Any], groups: dict[str, str]) -> Records:
 
     `groups` knows the first answer to each question, which names the `group`.
     """
-    context = " ".join(part for part in (line["context"], line["question"]) if part)
+    context = " ".join(filter(None, (line["context"], line["question"])))
     yield {
         "id": line["id"],
         "text": line["candidate"],
@@ -103,18 +114,26 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
     """Plain ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last of them."""
 
     def to_records(text: str) -> Records:
-        yield {"text": text.strip(), "context": " ".join(split_at_marks(text)[:-1])}
+        yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}
 
     return load_examples(require_file(root, "roc_stories/roc_plain.txt", download), to_records, iterate_lines)
 
 
-def load_qa_ratings(name: str, root: Path | str, download: bool = False) -> ScoredSet:
+def load_qa_ratings(
+    name: str,
+    root: Path | str,
+    download: bool = False,
+) -> ScoredSet:
     """The answers of a set in `ANSWERS`, rated 0.2 to 1 (sets of mhpg) or 1 to 5; one has passages."""
     return _load_lines(name, f"qa_ratings/{name}.jsonl", partial(list_answer, groups={}), root, download)
 
 
 def _load_lines(
-    name: str, file: str, to_records: Callable[..., Records], root: Path | str, download: bool = False
+    name: str,
+    file: str,
+    to_records: Callable[..., Records],
+    root: Path | str,
+    download: bool = False,
 ) -> ScoredSet:
     return ScoredSet(name, load_examples(require_file(root, file, download), to_records))
 
@@ -161,44 +180,51 @@ def public_corpus(
     Raises SettingError if a rated text, or its reference after its context, is also a training text.
     """
     names = [rated] if isinstance(rated, str) else rated
-    training = [training_sets] if isinstance(training_sets, str) else [*(training_sets or ())]
-    training += ["roc_stories"] if plain_stories else []
+    training = [training_sets] if isinstance(training_sets, str) else list(training_sets or ())
+    if plain_stories:
+        training.append("roc_stories")
     check(Several[one_of(tuple(RATED))], rated=names)
     if training:
         check(Several[one_of(tuple(TRAINING))], training_sets=training)
-    split_sets = [each for each in training if each not in HELD_OUT_SETS]
-    whole_sets = [each for each in training if each in HELD_OUT_SETS]
-    held_out_sets = [HELD_OUT_SETS[each] for each in whole_sets]
-    loaders = [RATED[each] for each in names]
-    loaders += [TRAINING[each] for each in (*split_sets, *whole_sets, *held_out_sets)]
+    split_sets = [training_set for training_set in training if training_set not in HELD_OUT_SETS]
+    whole_sets = [training_set for training_set in training if training_set in HELD_OUT_SETS]
+    held_out_sets = [HELD_OUT_SETS[training_set] for training_set in whole_sets]
+    loaders: list[Callable[[Path | str, bool], Any]] = [RATED[rated_set] for rated_set in names]
+    loaders += [TRAINING[training_set] for training_set in (*split_sets, *whole_sets, *held_out_sets)]
     loaded = iter(read_all(partial(load, root, download) for load in loaders))
     sets = tuple(_choose_systems(next(loaded), systems) for _ in names)
     split_texts = [example for _ in split_sets for example in next(loaded)]
     whole_texts = [example for _ in whole_sets for example in next(loaded)]
     held_out_texts = [example for _ in held_out_sets for example in next(loaded)]
     texts = [*split_texts, *whole_texts, *held_out_texts]
-    contents = (
-        (example.id, fold_text(text))
-        for each in sets
-        for example in each.examples
-        for text in (example.full_text, *(f"{example.context} {reference}" for reference in example.references))
+    contents: list[tuple[str, str]] = []
+    for example in chain.from_iterable(rated_set.examples for rated_set in sets):
+        continued = [f"{example.context} {reference}" for reference in example.references]
+        contents += [(example.id, fold_text(text)) for text in (example.full_text, *continued)]
+    rule = "rated texts (or their references) also occur in the training texts: {}"
+    refuse_shared(rule, contents, [fold_text(text.full_text) for text in texts])
+    train, held_out = split_share(split_texts, lambda example: example.turns or example.text, held_out_fraction, seed)
+    files = [f"dialogue/{file}." for source in training for file in TRAINING_FILES.get(source, ())]
+    if "roc_stories" in training:
+        files.append("roc_stories/roc_plain.")
+    return Corpus(
+        name or "+".join(names),
+        train=(*train, *whole_texts),
+        held_out=(*held_out, *held_out_texts),
+        rated=sets,
+        synthetic=False,
+        licence=join_licences(files),
     )
-    rule = "a rated text or its reference must not be one to train on too, but those of {} are"
-    refuse_shared(rule, contents, (fold_text(text.full_text) for text in texts))
-    train, held_out = split_share(split_texts, lambda e: e.turns or e.text, held_out_fraction, seed)
-    train = (*train, *whole_texts)
-    held_out = (*held_out, *held_out_texts)
-    dialogues = [f"dialogue/{file}." for each in training for file in TRAINING_FILES.get(each, ())]
-    stories = ["roc_stories/roc_plain."] if "roc_stories" in training else []
-    licence = join_licences([*dialogues, *stories])
-    return Corpus(name or "+".join(names), train, held_out, sets, synthetic=False, licence=licence)
 
 
 def _choose_systems(rated: ScoredSet, systems: Sequence[str] | None) -> ScoredSet:
     if systems is None:
         return rated
-    check(Several[one_of(sorted({example.system or "" for example in rated.examples}))], systems=systems)
-    groups = {group: i for i, group in enumerate(dict.fromkeys(example.group for example in rated.examples))}
-    kept = [(i, example) for i, example in enumerate(rated.examples) if example.system in systems]
-    at = sorted((groups[example.group], systems.index(example.system or ""), i) for i, example in kept)
-    return rated.take([i for *_, i in at])
+    known = sorted({example.system or "" for example in rated.examples})
+    check(Several[one_of(known)], systems=systems)
+    groups = list(dict.fromkeys(example.group for example in rated.examples))
+    order: list[tuple[int, int, int]] = []
+    for i, example in enumerate(rated.examples):
+        if example.system in systems:
+            order.append((groups.index(example.group), systems.index(example.system or ""), i))
+    return rated.take([i for _, _, i in sorted(order)])

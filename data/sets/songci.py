@@ -19,12 +19,22 @@ UNCLEAR = re.compile(f"(?:^|[{MARKS}])[{MARKS}]")
 
 
 def songci(
-    root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
+    root: Path | str,
+    download: bool = False,
+    held_out_fraction: float = HELD_OUT_FRACTION,
+    seed: int = 0,
 ) -> Corpus:
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem."""
     poems = load_songci(root, download)
-    parts = split_share(poems, attrgetter("group"), held_out_fraction, seed)
-    return Corpus("songci", *parts, (), synthetic=False, licence=join_licences(["songci/"]))
+    train, held_out = split_share(poems, attrgetter("group"), held_out_fraction, seed)
+    return Corpus(
+        "songci",
+        train,
+        held_out,
+        rated=(),
+        synthetic=False,
+        licence=join_licences(["songci/"]),
+    )
 
 
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
@@ -37,7 +47,12 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
         text = "".join(line["lines"])
         if any(mark in text for mark in "\n\r\t "):
             raise ValueError(f'"lines" must hold no spaces, found {text}')
-        yield {"id": line["id"], "text": text, "prefix": line["cipai"], "group": line["cipai"]}
+        yield {
+            "id": line["id"],
+            "text": text,
+            "prefix": line["cipai"],
+            "group": line["cipai"],
+        }
 
     path = require_file(root, "songci/songci.jsonl", download)
     poems = load_examples(path, to_records)

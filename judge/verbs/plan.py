@@ -15,7 +15,7 @@ from core.errors import SettingError, check_names
 from core.example import SHOWN
 from core.signature import join_settings
 from data.cells import list_items
-from data.files import InputFile
+from data.input_file import InputFile
 from data.preferences import holds_pairs, names_pair, read_preferences
 from data.rating_words import GivenLevels
 from data.scored import read_scored

@@ -15,7 +15,7 @@ from core.example import Example
 from core.settings import Fraction, check
 from data.cells import list_items
 from data.columns import freeze_columns
-from data.files import InputFile
+from data.input_file import InputFile
 from data.preferences import has_outputs, holds_pairs, read_preferences
 from data.scored import place_outputs
 from judge.correcting import add_labels, correct

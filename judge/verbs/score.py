@@ -23,7 +23,7 @@ from core.progress import step
 from core.scores import Field, Scores
 from core.selection import describe_missing_fields, hint_field
 from core.stages import Stages, check_place, check_writable
-from data.files import InputFile
+from data.input_file import InputFile
 from data.rating_words import GivenLevels
 from data.scored import join_name, list_rows, score_records
 from data.text_files import STANDARD, open_atomically

@@ -11,7 +11,8 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from core.stages import file_sha256
 from data.columns import name_fields
-from data.files import InputFile, read_examples, to_record
+from data.files import read_examples, to_record
+from data.input_file import InputFile
 from data.scored import read_scored
 from tests.data.sets.small_files import write as lines
 

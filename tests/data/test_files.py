@@ -21,7 +21,8 @@ from core.scores import Scores
 from data import text_files
 from data.cells import json_line
 from data.columns import FIELDS
-from data.files import InputFile, read_examples, write_examples
+from data.files import read_examples, write_examples
+from data.input_file import InputFile
 from data.records import check_example
 from data.scored import list_rows, score_records
 from data.text_files import DEEPEST, decode_json, open_atomically

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from core.errors import InputError, SettingError
-from data.files import InputFile
 from data.formats.recognition import recognise
+from data.input_file import InputFile
 from data.preferences import holds_pairs, read_judged, read_preferences
 from data.scored import read_scored
 
@@ -475,7 +475,7 @@ def test_a_folder_of_wmt(tmp_path: Path) -> None:
         ("y-3", "", ("Tschüs",), {"esa": 4.0}),
     ]
     assert found.values("chrF-refA", "").tolist() == [2, 3, 5, 6]
-    assert str(InputFile(folder).found).endswith("4 texts, chrF-refA as score, esa as rating")
+    assert str(InputFile(folder).tool_file).endswith("4 texts, chrF-refA as score, esa as rating")
     assert InputFile(folder).sha256() == InputFile(folder).sha256()
     (folder / "system-outputs" / "en-cs").mkdir()
     with pytest.raises(InputError, match=r"data.split must be a language pair, one of en-cs, en-de, found None"):

@@ -8,7 +8,7 @@ import pytest
 
 import judge
 from core.errors import InputError, SettingError
-from data.files import InputFile
+from data.input_file import InputFile
 from data.preferences import read_preferences
 
 

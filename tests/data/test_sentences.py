@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.errors import SettingError
 from core.example import Example
 from data.cleaning import clean_examples, remove_hashtags_and_urls
-from data.sentences import make_splitter, split_at_marks, split_english
+from data.sentences import make_splitter, split_english, split_sentences
 
 
 @settings(max_examples=50, deadline=None)
@@ -49,10 +49,10 @@ def test_nltk_splits_by_its_data_and_says_how_to_get_it(tmp_path: Path, monkeypa
     assert make_splitter("nltk")("Dr. Wu met Ann. She left.") == ["Dr. Wu met Ann.", "She left."]
 
 
-def test_texts_are_split_at_marks() -> None:
-    assert split_at_marks("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
-    assert split_at_marks("dr. who ran . he fell !\n\nand") == ["dr.", "who ran .", "he fell !", "and"]
-    assert split_at_marks(" \n") == []
+def test_texts_are_split_sentences() -> None:
+    assert split_sentences("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
+    assert split_sentences("dr. who ran . he fell !\n\nand") == ["dr.", "who ran .", "he fell !", "and"]
+    assert split_sentences(" \n") == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from core.errors import InputError
 from core.example import Example
 from core.scores import Scores, require
 from core.stages import Stages
-from data.files import InputFile, iterate_examples, read_examples
+from data.files import iterate_examples, read_examples
+from data.input_file import InputFile
 from data.scored import read_scored
 from judge.engines import LocalEngine, ScoringActor, read_again
 from judge.metrics import MetricPlan
@@ -134,7 +135,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
 
 def test_a_file_that_changed_between_its_recognition_and_its_reading_is_refused(tmp_path: Path) -> None:
     file = InputFile(write(tmp_path / "in.jsonl", SHORT))
-    assert file.found is None
+    assert file.tool_file is None
     write(file.path, LONG)
     with pytest.raises(InputError, match=REFUSED):
         list(iterate_examples(file))

@@ -10,7 +10,7 @@ import pytest
 
 import judge
 from core.errors import InputError
-from data.files import InputFile
+from data.input_file import InputFile
 from data.preferences import read_judged
 from data.scored import read_scored
 from meta_eval.raters import krippendorff_alpha
@@ -139,7 +139,7 @@ def test_preferences_of_alpaca_eval(cases: Path, name: str, n: int, rate: float,
     assert given is not None
     assert len(given) == n
     assert np.mean(given.of("my-model")) == pytest.approx(rate, abs=1e-6)
-    assert str(InputFile(path).found).endswith(remark)
+    assert str(InputFile(path).tool_file).endswith(remark)
 
 
 def test_outputs_of_alpaca_eval_name_the_line_at_fault(cases: Path) -> None:

@@ -1,0 +1,295 @@
+"""Input files: where examples are read from, which columns give which fields, and their lines as values by field."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from core.errors import InputError, SettingError, fault
+from core.stages import file_sha256, fingerprint
+from data.cells import check_header, read_cells, to_value
+from data.columns import (
+    PLAIN,
+    Columns,
+    add_nested,
+    count_columns,
+    find_absent,
+    freeze_columns,
+    list_ratings,
+)
+from data.formats.recognition import recognise, recognise_chosen
+from data.formats.tool_file import ToolFile, iterate_objects
+from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, order_words
+from data.table_files import DELIMITERS
+from data.text_files import form_of, iterate_lines, readable_path
+
+log = logging.getLogger(__name__)
+
+FORMS = (".jsonl", ".json", *DELIMITERS, ".parquet")
+TYPED = (".parquet", "records")  # forms whose names may be numbers
+PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a text per line"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings.
+
+    A file that changes while it is read is refused, and so is one that has changed since the same InputFile read it.
+    """
+
+    # the file; faults name it
+    path: Path
+    # by field, or name to pass on, the columns of the file that give it
+    columns: Columns = ()
+    # files with one value per line, by field; the first is `path`. Empty for any other form
+    aligned: tuple[tuple[str, Path], ...] = ()
+    # of a folder of WMT with several language pairs, the one to read
+    split: str | None = None
+    # scales of ratings in words, or in numbers of which the lowest is the best (`data.rating_words`)
+    levels: Levels = ()
+    # files of other systems, whose words have the same numbers
+    beside: "tuple[InputFile, ...]" = field(default=(), repr=False, compare=False)
+    # whether each line needs a text; verdicts and labels alone are compared without
+    needs_text: bool = True
+    # objects in memory in place of a file; then `path` is their name in messages
+    records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        path: "FileLike | None" = None,
+        *,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
+        text: Path | str | None = None,
+        references: Path | str | Sequence[Path | str] | None = None,
+        source: Path | str | None = None,
+        split: str | None = None,
+        levels: GivenLevels | None = None,
+    ) -> "InputFile":
+        """An input by its settings.
+
+        Args:
+            path: a .jsonl, .csv, .tsv (each also .gz) or .parquet file, or a file of another tool; `-` for JSONL on
+                standard input.
+            columns: by field the column of the file that gives it, or a path into its objects (`output.content`), or
+                several for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
+                name renames a column that is passed on.
+            text: in place of `path`, a file of any name with one text per line.
+            references, source: files aligned with `text`: one or more of references, and one of contexts.
+            levels: the scale of ratings in words, from the worst to the best, or by aspect; `auto` knows usual ones.
+        """
+        if isinstance(path, InputFile):
+            return path
+        if not isinstance(path, str | Path | None):
+            rule = "data must be a file of texts: data.path=FILE; sets of other forms are for the experiments"
+            raise SettingError(rule)
+        several = [references] if isinstance(references, Path | str | int) else list(references or ())
+        if (path is None) == (text is None):
+            raise SettingError(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")
+        if path is None:
+            return cls._of_lines(text, several, source, columns)
+        if several or source is not None:
+            raise SettingError("data.references and data.source are aligned with the lines of data.text=FILE")
+        return cls(
+            Path(path),
+            columns=freeze_columns(columns or {}),
+            split=split,
+            levels=freeze_levels(levels),
+        )
+
+    @classmethod
+    def _of_lines(
+        cls,
+        text: Path | str | None,
+        references: Sequence[Path | str],
+        source: Path | str | None,
+        columns: Mapping[str, str | Sequence[str]] | None,
+    ) -> "InputFile":
+        """An input of aligned files with one value per line."""
+        if columns:
+            raise SettingError("data.columns names the columns of data.path; data.text has lines")
+        named = [("text", text)]
+        named += [("references", file) for file in references]
+        named.append(("context", source))
+        aligned = tuple((name, Path(str(file))) for name, file in named if file is not None)  # one may be called 5
+        _, first = aligned[0]
+        return cls(first, aligned=aligned)
+
+    @cached_property
+    def tool_file(self) -> ToolFile | None:
+        """What a file of another tool holds; None for one of ours, and where `columns` say how it is read.
+
+        Columns may name chosen and rejected answers, which are then read as those of other tools are.
+        """
+        if self.aligned or self.records is not None:
+            return None
+        is_of_pairs = {"chosen", "rejected"} <= {name for name, _ in self.columns}
+        if self.columns and not is_of_pairs:
+            return None
+        self.check_unchanged()
+        if is_of_pairs:
+            return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns)
+        return recognise(self.path, self.split)
+
+    @cached_property
+    def form(self) -> str:
+        """How it is read: as `records`, `lines` or a file of another `tool`, or by its suffix."""
+        if self.aligned:
+            return "lines"
+        if self.records is not None:
+            return "records"
+        if self.tool_file is not None:
+            return "tool"
+        return form_of(self.path, FORMS)
+
+    @cached_property
+    def words(self) -> RatingWords:
+        """The numbers of words that rate or score; only asked for a file that has such words, or levels."""
+        rows = chain.from_iterable(name_records(file, []) for file in (self, *self.beside))
+        words = order_words((record for _, record, _, _ in rows), self.levels)
+        if words.description:
+            log.info("%s: %s", self.path, words.description)
+        return words
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its scores must know, as far as it has been read: the tool, the numbers of words."""
+        known = vars(self)  # of the cached properties those that were asked for
+        words = known.get("words", RatingWords())
+        notes = [known.get("tool_file"), words.description]
+        rated = [key for _, key in list_ratings(self.columns)]
+        if rated and self.form not in DELIMITERS:
+            hint = "data.columns.scores.NAME=scores.NAME reads another as a metric"
+            notes.append(f"{', '.join(rated)} are ratings: {hint}")
+        return tuple(f"{self.path.name}: {note}" for note in notes if note)
+
+    def resolve(self) -> "InputFile":
+        """The same input with absolute paths, for other processes; standard input is a file then."""
+        if self.form == "records":
+            return self
+        aligned = tuple((name, readable_path(file).resolve()) for name, file in self.aligned)
+        return replace(self, path=readable_path(self.path).resolve(), aligned=aligned)
+
+    @cached_property
+    def _content(self) -> list[str]:
+        """The hashes of the files when this was first asked, which is before they are read."""
+        return self._hash_content()
+
+    def _hash_content(self) -> list[str]:
+        if self.records is not None:
+            return []
+        paths = [path for _, path in self.aligned] or [self.path]
+        files = map(readable_path, paths)
+        return [file_sha256(file) for file in files if file.is_file()]
+
+    def check_unchanged(self) -> None:
+        """Raises InputError if a file is not as it was when this was first asked."""
+        if self._content != self._hash_content():
+            raise InputError([fault(self.path, 0, "the file changed while it was read: give the command again")])
+
+    def sha256(self) -> str:
+        """A fingerprint of what was read: of the bytes of a file, or of the rows of a folder, of columns and levels."""
+        if self.form == "records" or self.path.is_dir():
+            rows = hashlib.sha256()
+            for _, record in read_objects(self, []):
+                line = json.dumps(record, sort_keys=True, default=str)
+                rows.update(line.encode())
+            hashes = [rows.hexdigest()]
+        else:
+            hashes = self._content
+        names = [name for name, _ in self.aligned]
+        how_read: list[Any] = [self.columns, names]
+        if self.levels:
+            how_read.append(self.levels)
+        return fingerprint([hashes, *how_read]) if any(how_read) else hashes[0]
+
+
+FileLike: TypeAlias = InputFile | Path | str
+
+
+def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
+    """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
+    is_table = file.form in DELIMITERS
+    is_typed = file.form in TYPED
+    columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
+    seen: dict[str, None] = {}
+    for line, record in read_objects(file, faults):
+        if record.keys() <= PLAIN and not (columns or is_table or is_typed):
+            yield line, record, {}, []
+            continue
+        if not (seen or columns) and {"system_a", "system_b"} <= record.keys():
+            raise InputError([fault(file.path, 0, "texts are needed, found preferences: judge prefer reads them")])
+        if is_table and not seen:
+            header, is_readable = check_header(columns, list(record), needs_text=file.needs_text)
+            faults += [fault(file.path, 1, problem) for problem in header]
+            if not is_readable:
+                return  # every row would have the same fault
+        record = add_nested(record, columns)
+        if not seen.keys() >= record.keys():
+            seen.update(dict.fromkeys(record))
+            problems = count_columns(seen)
+            if problems:
+                raise InputError([*faults, fault(file.path, line, problems[0])])
+        yield line, *read_cells(record, columns, is_table, is_typed)
+    if seen and not is_table:
+        faults += [fault(file.path, 0, problem) for problem in find_absent(columns, list(seen))]
+
+
+def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of a file, or the rows of a table as texts by column, with their numbers; adds to `faults`."""
+    match file.form:
+        case "records":
+            for number, record in enumerate(file.records or (), start=1):
+                yield number, {str(key): to_value(value) for key, value in record.items()}
+        case "lines":
+            yield from _read_aligned(file, faults)
+        case "tool":
+            if file.tool_file is None or not file.tool_file.texts:
+                raise InputError(
+                    [fault(file.path, 0, f"texts are needed, found {file.tool_file}: judge prefer reads it")]
+                )
+            yield from ((line, dict(row)) for line, row in file.tool_file.texts)
+        case form:
+            yield from iterate_objects(file.path, form, faults)
+
+
+def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of aligned files as records without blank references; lines that are blank in all files at the end do
+    not count.
+    """
+    names, files = zip(*file.aligned, strict=True)
+    lengths = dict.fromkeys(files, 0)
+    filled = 0  # the last line on which some file says something
+    waiting: list[tuple[int, list[str]]] = []  # blank in all files, until a line follows that is not
+    columns = [iterate_lines(path, faults, keep_end=True) for path in files]
+    for number, row in enumerate(zip_longest(*columns), start=1):
+        lengths |= {path: number for path, line in zip(files, row, strict=True) if line is not None}
+        texts = ["" if line is None else line[1] for line in row]
+        waiting.append((number, texts))
+        if any(map(str.strip, texts)):
+            for place, waiting_texts in waiting:
+                yield place, _align(names, waiting_texts)
+            filled = number
+            waiting = []
+    counts = [min(lengths[path], filled) for path in files]
+    for path, count in zip(files, counts, strict=True):
+        if count != counts[0]:
+            rule = "aligned files must have equally many lines"
+            faults.append(fault(path, 0, f"{rule}, found {count} here and {counts[0]} in {file.path}"))
+
+
+def _align(names: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:
+    """A line of each of the aligned files as a record."""
+    record: dict[str, Any] = {}
+    references: list[str] = []
+    for name, line in zip(names, lines, strict=True):
+        if name != "references":
+            record[name] = line
+        elif line.strip():
+            references.append(line)
+    return {**record, "references": references}
