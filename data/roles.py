@@ -83,7 +83,7 @@ class Roles:
         parts.append(f"rows named by {self.key}" if self.key else "rows named by their line")
         if self.unread:
             parts.append(f"not read: {_list(self.unread)}")
-        return f"{'; '.join(parts)} (`people` and `judges` name other columns)"
+        return f"{'; '.join(parts)} (people and judges name other columns)"
 
 
 def _list(names: Iterable[str]) -> str:

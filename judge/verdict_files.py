@@ -29,6 +29,7 @@ Rows: TypeAlias = list[dict[str, Any]]
 LABELS = Path("labels")  # names labels in memory in messages
 TEXT_FIELDS = ("text", "turns")
 PEEK = 100  # rows whose keys say what a file has
+WANTED = "label"  # of a text that metrics score: the label that was asked for, not one that people gave
 
 
 def read_verdicts(
@@ -132,10 +133,13 @@ def _read_rows(
     if faults or not rows:
         return read_scored(file), [*people]  # which names the faults
     of_texts = _find_text_columns(rows, header, file)
+    others = [*of_texts]
+    if of_texts and "judges" not in needs and WANTED not in people:
+        others.append(WANTED)
     lacking = [role for role, is_there in (("people", has_ratings), ("judges", has_scores)) if not is_there]
     columns_of_people = [name for name in people if name in header]
     roles = find_roles(
-        [{name: cell for name, cell in row.items() if name not in of_texts} for row in rows],
+        [{name: cell for name, cell in row.items() if name not in others} for row in rows],
         people=columns_of_people,
         judges=judges,
         levels=levels,

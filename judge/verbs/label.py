@@ -69,7 +69,9 @@ def label(
         output: the name of the files without their ends: NAME.csv, NAME.html and NAME.design.csv.
         question: what people are asked about each text.
         choices: the labels, from the worst to the best.
-        columns, judges, levels: as in `judge.agree`.
+        columns: by field its column of the source.
+        judges: the columns that hold verdicts of judges.
+        levels: the scale of verdicts in words, from the worst to the best.
         seed: of the draw.
 
     Raises SettingError for wrong settings and for files that exist, InputError for faults of the source.

@@ -49,7 +49,8 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
                 return int(end.code or 0)
         return 0
 
-    with patch.dict(os.environ):
+    # Hydra closes all handlers that there are; that of absl would close pytest's own stream
+    with patch.dict(os.environ), patch.object(logging, "_handlerList", []):
         yield run
     for handler in set(root.handlers) - set(handlers):
         handler.close()

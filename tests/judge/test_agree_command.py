@@ -111,6 +111,7 @@ def test_labels_have_tables(finish: Finish, tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", *rows)
     settings = ("--levels.safe", "0", "1", "--thresholds.m", "8", "--cues", "false", *FAST)
     found = finish("agree", "in.jsonl", *settings)
-    (row,) = [row for row in found["table"] if row["table"] == "Agreement on labels"]
+    row, constant = [row for row in found["table"] if row["table"] == "Agreement on labels"]
+    assert "a constant" in constant["judge"]
     assert (row["n"], row["accuracy"], row["kappa"]) == (40, 0.5, 0)
     assert "|levels={'safe': [0.0, 1.0]}|thresholds={'m': 8.0}" in found["signature"]

@@ -24,6 +24,7 @@ COMPOSED = {
     "no command, but a flag in a sentence": r"^score --metric \w+( --metric\S+ \w+)?$|--help$|^(demo|plan)$",
 }
 TEXTS = "One sentence here.\nAnother one there.\n"
+VERDICTS = [(i, i % 2, i % 2 if i % 8 else 1 - i % 2, 1 if i % 5 == 0 else i % 2) for i in range(60)]
 FILES = {  # what pages call the files of the reader: where an example stands in for them, or their content
     **dict.fromkeys(("in.jsonl", "rated.jsonl"), "summaries.jsonl"),
     "out.jsonl": "".join(
@@ -43,6 +44,16 @@ FILES = {  # what pages call the files of the reader: where an example stands in
     "in.csv": "hyp,r1,r2\nA word.,A word.,Words.\n",
     "samples_task.jsonl": '{"doc_id": 0, "doc": {}, "target": "x", "arguments": [["q", {}]], "resps": [["x"]], '
     '"filtered_resps": ["x"], "filter": "none", "metrics": ["exact_match"], "exact_match": 1.0}\n',
+    "two.csv": "id,human,judge,gpt,topic\n"
+    + "".join(f"q{i},{human},{judge},{gpt},t{i % 3}\n" for i, human, judge, gpt in VERDICTS),
+    "verdicts.csv": "id,judge,judge_old\n" + "".join(f"q{i},{judge},{gpt}\n" for i, _, judge, gpt in VERDICTS),
+    **dict.fromkeys(
+        ("labels.csv", "sheet_labels.csv"),
+        "id,human\n" + "".join(f"q{i},{human}\n" for i, human, _, _ in VERDICTS),
+    ),
+    "verdicts.jsonl": "".join(
+        f'{{"id": "q{i}", "text": "Answer {i}.", "judge": {judge}}}\n' for i, _, judge, _ in VERDICTS
+    ),
     "annotations.json": '[{"instruction": "q", "output_1": "a b", "output_2": "a", "generator_1": "old", '
     '"generator_2": "new", "annotator": "j", "preference": 1.5}]',
 }

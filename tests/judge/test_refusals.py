@@ -23,7 +23,10 @@ CASES = [
     ("score in.jsonl --metric word_count --output in.jsonl", "different files"),
     ("score in.jsonl --metric word_count --output no/out.jsonl", "but there is no no"),
     ("score in.jsonl --metric word_count --output out.txt", "output must end in one of .jsonl, .csv, .tsv"),
-    ("score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl", "nowhere/amateur"),
+    (
+        "score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl",
+        "--metric.models nowhere: there is no such folder",
+    ),
     ("plan --columns.text t", "columns are those of a pilot: give its file too"),
     (
         "prefer --data pandalm --data.root . --data.part t",

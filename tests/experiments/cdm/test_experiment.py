@@ -198,9 +198,11 @@ def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
     assert len([*kept.stages.root.glob("momentum-*")]) == 2  # with its lock: kept once for all poolings
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
 def test_one_discriminator_at_a_time_is_loaded(
     kept: Run, trained: TrainedPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kept = replace(kept, trainer=QUIET)
     loaded: weakref.WeakSet[Any] = weakref.WeakSet()
 
     class Loaded:

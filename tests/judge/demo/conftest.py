@@ -1,5 +1,6 @@
 """The tiny models of `make models`, smaller still."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -34,7 +35,8 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `+exp=models` on few texts: its models know next to nothing."""
     folder = tmp_path_factory.mktemp("tiny")
     words = ["experiments/run.py", "+exp=models", f"outputs={folder}", *SMALL.split()]
-    with patch.dict(os.environ), patch.object(sys, "argv", words), pytest.raises(SystemExit) as end:
+    own_handlers = patch.object(logging, "_handlerList", [])  # Hydra closes all that there are
+    with own_handlers, patch.dict(os.environ), patch.object(sys, "argv", words), pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 0
     return folder / "tiny"
