@@ -55,7 +55,8 @@ def test_one_message_lists_the_columns_of_another_layout(tmp_path: Path) -> None
     with pytest.raises(InputError) as caught:
         read_preferences(path)
     rule = "judgements of two systems (system_a, system_b, winner) are needed, found left, right, best"
-    assert caught.value.faults == (f"{path}: {rule}: data.columns.system_a=COLUMN names a column",)
+    hint = "data.columns.system_a=COLUMN names a column, data.columns.chosen and data.columns.rejected those of answers"
+    assert caught.value.faults == (f"{path}: {rule}: {hint}",)
 
 
 SIDES = [pair("A", "B", "C"), pair("A", "A", "B"), pair("B", "A", "B"), pair("A", "B", "A"), pair("tie", "B", "A")]
