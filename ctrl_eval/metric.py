@@ -361,8 +361,12 @@ class CTRLEval(BaseMetric):
         rows = self.infiller.log_probabilities(infills, self.token_budget)
         normalise = np.mean if self.length_norm == "mean" else np.sum
         values = np.array([float(normalise(row, dtype=np.float64)) for row in rows])
-        ends = np.cumsum([len(text) for text in texts])
-        return np.split(values, ends[:-1]), dropped
+        of_texts: list[NDArray[np.float64]] = []
+        start = 0
+        for text in texts:
+            of_texts.append(values[start : start + len(text)])
+            start += len(text)
+        return of_texts, dropped
 
     def _relevance(self, examples: Sequence[Example], texts: Sequence[Asked]) -> list[Evaluations]:
         """Attribute relevance (Eq. 12-17)."""

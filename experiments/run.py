@@ -17,7 +17,7 @@ sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for 
 import hydra  # noqa: E402
 from hydra.core.hydra_config import HydraConfig  # noqa: E402
 from hydra.types import RunMode  # noqa: E402
-from omegaconf import DictConfig  # noqa: E402
+from omegaconf import DictConfig, OmegaConf  # noqa: E402
 
 from core.configs import CONFIGS  # noqa: E402
 from judge.terminal import open_streams, say  # noqa: E402
@@ -52,10 +52,13 @@ def main() -> None:
 @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="run")
 def run_experiment(config: DictConfig) -> int:
     """Runs an experiment, or a job of a sweep, whose exit code it returns; a single run exits with it."""
+    is_single = HydraConfig.get().mode == RunMode.RUN
+    if is_single and str(OmegaConf.select(config, "experiment._target_")).startswith("experiments."):
+        say(f"{HydraConfig.get().runtime.choices['exp']}: loading PyTorch and other libraries, which takes seconds")
     from experiments.runner.execution import execute  # imports heavy libraries
 
     exit_code = execute(config)
-    if HydraConfig.get().mode == RunMode.RUN:
+    if is_single:
         sys.exit(exit_code)
     return exit_code
 

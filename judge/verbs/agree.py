@@ -160,6 +160,7 @@ def agree(
 
     Raises SettingError for wrong settings and where there is no score, InputError as `check_rated`.
 
+    >>> from judge.inputs import read
     >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
     >>> found = agree(read(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}), permutations=99)
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]

@@ -66,14 +66,14 @@ def test_a_fault_and_the_value_in_it_hold_no_control_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [["+exp=score"], [f"+exp={CLEAR}"], [f"sede={CLEAR}"], ["--config-dir", CLEAR], ["--help"]], ids=ascii
+    "settings",
+    [["score"], [CLEAR], ["score", f"--sede{CLEAR}"], ["score", CLEAR], ["score", f"sede={CLEAR}"], ["--help"]],
+    ids=ascii,
 )
 def test_a_message_and_the_help_hold_no_control_characters(
-    run_in: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: list[str]
+    capsys: pytest.CaptureFixture[str], settings: list[str]
 ) -> None:
-    (tmp_path / "exp").mkdir()
-    (tmp_path / "exp" / f"mine{CLEAR}.yaml").write_text(f"description: x{CLEAR}\n", encoding="utf-8")
-    assert run_in(*settings) == (0 if settings == ["--help"] else 2)
+    assert main(settings) == (0 if settings == ["--help"] else 2)
     printed = capsys.readouterr()
     assert not OBEYED.search(printed.out + printed.err)
 

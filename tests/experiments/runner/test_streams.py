@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from judge.cli import main as judge
 from judge.terminal import StandardStream
 from tests.experiments.conftest import ALLOWED, TOY
 
@@ -52,37 +53,41 @@ def test_a_message_is_there_at_once(tmp_path: Path, buffering: str) -> None:
 
 
 def test_tables_that_no_disk_holds_are_dropped_and_results_are_not(
-    run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n')
-    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "logger=none")
+    words = ("score", "in.jsonl", "--metric", "word_count", "--stages", "kept")
     for output, code in (("out.jsonl", 0), ("-", 1)):
         with StandardStream(Path("/dev/full").open("wb", buffering=0), "utf-8") as full:
             monkeypatch.setattr(sys, "stdout", full)
-            assert run_here(*settings, f"output={output}", f"hydra.run.dir=run{code}") == code
+            assert judge([*words, "--output", output, "--report", f"run{code}"]) == code
     assert (tmp_path / "run0" / "results.json").is_file()
 
 
 @pytest.mark.parametrize("output", ["out.jsonl", "-"])
 def test_a_finished_run_succeeds_though_nobody_reads(
-    run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: StandardStream, output: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: StandardStream, output: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
     monkeypatch.setattr(sys, "stdout", unread)
-    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}")
-    assert run_here(*settings, "hydra.run.dir=here") == 0
+    words = ("score", "in.jsonl", "--metric", "word_count", "--output", output, "--stages", "kept")
+    assert judge([*words, "--report", "here"]) == 0
     assert (tmp_path / "here" / "results.json").is_file()
 
 
-def test_the_first_line_comes_before_the_heavy_imports() -> None:
+def test_the_first_line_comes_before_the_heavy_imports(tmp_path: Path) -> None:
     """Importing PyTorch, Lightning and scikit-learn takes seconds: a run says so first."""
     code = (
         "import sys; import experiments.run as program; "
         "program.say = lambda line: print(line, 'torch' in sys.modules, 'numpy' in sys.modules) or sys.exit(0); "
-        "program.main(['+exp=cdm_dialogue'])"
+        "sys.argv[1:] = ['+exp=cdm_dialogue', 'hydra.run.dir=here']; program.main()"
     )
     environment = {**os.environ, "PYTHONPATH": str(RUN.parents[1])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "cdm_dialogue: loading PyTorch and other libraries, which takes seconds False False\n"
 
 

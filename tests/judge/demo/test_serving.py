@@ -69,7 +69,7 @@ def test_the_page_itself_and_a_named_host_get_an_answer_that_no_frame_shows(
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_a_page_for_other_machines_needs_the_names_that_they_use(host: str) -> None:
-    with pytest.raises(SettingError, match=r"demo\.hosts must name"):
+    with pytest.raises(SettingError, match="hosts must name"):
         DemoSettings(models="x", host=host)
     assert DemoSettings(models="x", host=host, hosts=["lab.example"]).trusted_hosts == ("lab.example",)
     assert DemoSettings(models="x", host="10.0.0.5").trusted_hosts == ("10.0.0.5",)
