@@ -19,7 +19,7 @@ from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
 NAMED = 6  # metrics that a sentence names
-NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all examples, unless cues=none")
+NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all examples, where cues are asked for")
 
 
 @dataclass(frozen=True)
