@@ -7,7 +7,7 @@ so help, configurations and faults of composition appear at once.
 import os
 import re
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 # Python puts the folder of a script on sys.path, where experiments/mars would hide mars. The repository replaces it.
@@ -20,6 +20,7 @@ from hydra.types import RunMode  # noqa: E402
 from omegaconf import DictConfig, OmegaConf  # noqa: E402
 
 from core.configs import CONFIGS  # noqa: E402
+from core.threads import share_cores  # noqa: E402
 from judge.terminal import open_streams, say  # noqa: E402
 
 FAULT, INTERRUPTED = 2, 130  # exit codes
@@ -61,16 +62,6 @@ def run_experiment(config: DictConfig) -> int:
     if is_single:
         sys.exit(exit_code)
     return exit_code
-
-
-def share_cores(environment: MutableMapping[str, str]) -> None:
-    """Makes GNU's OpenMP threads sleep soon while they wait, unless the environment says how they wait.
-
-    It must be set before PyTorch is imported. Threads that spin make small models up to fifty times slower when another
-    process takes a core (`benchmarks/bench_threads.py`).
-    """
-    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(environment):
-        environment["GOMP_SPINCOUNT"] = "1000"
 
 
 def names_experiment(words: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ import sys
 import textwrap
 import time
 import traceback
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from core.errors import InputError, MissingModelError, SettingError, fault, prin
 from core.extras import named_extras
 from core.objects import find_object
 from core.signature import PACKAGE, version
+from core.threads import share_cores
 from judge.flags import SELF, Flag, Words, list_fields, list_parameters
 from judge.terminal import describe_failure, open_streams, say
 
@@ -222,16 +223,6 @@ def main(words: Sequence[str]) -> int:
             return BAD_INPUT
         say(describe_failure(error, "".join(traceback.format_exception(error))))
         return FAILED
-
-
-def share_cores(environment: MutableMapping[str, str]) -> None:
-    """Makes GNU's OpenMP threads sleep soon while they wait, unless the environment says how they wait.
-
-    It must be set before PyTorch is imported. Threads that spin make small models up to fifty times slower when another
-    process takes a core (`benchmarks/bench_threads.py`).
-    """
-    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(environment):
-        environment["GOMP_SPINCOUNT"] = "1000"
 
 
 def run_verb(name: str, words: Sequence[str]) -> int:
@@ -511,29 +502,17 @@ def find_set(verb: Verb, given: Words) -> dict[str, Any]:
 
 def deliver(found: Any, name: str, words: Sequence[str], given: Words, seconds: float) -> None:
     """Prints the tables and notes of a result, and makes its report where one is asked for."""
+    from judge import terminal
+    from judge.report.outcome import print_outcome
+
     outcome: Outcome = found.present()
     is_printed = name == "score" and str(given.get("output")) == STANDARD
-    print_outcome(outcome, stderr=is_printed)
+    print_outcome(outcome, terminal.console(stderr=is_printed))
     if given.get("report"):
         from judge.report.verbs import write_verb
 
         path = write_verb(replace(outcome, plots=found.draw()), name, ["judge", name, *words], given, seconds)
         say(f"wrote {path}")
-
-
-def print_outcome(outcome: Outcome, stderr: bool = False) -> None:
-    """Prints tables, notes and the files that were written."""
-    from judge import terminal
-    from judge.tables import Table, literal
-
-    out = terminal.console(stderr=stderr)
-    figures = Table("Figures", "", [{"figure": name, "value": value} for name, value in outcome.figures.items()])
-    for table in [*outcome.tables, *([figures] if figures.rows else [])]:
-        out.print(table.to_terminal(terminal.table_width(out)))
-    for note in outcome.notes:
-        out.print(f"[bold yellow]![/] {literal(note)}")
-    for file in outcome.files:
-        out.print(literal(f"wrote {file}"))
 
 
 @contextmanager

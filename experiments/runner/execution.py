@@ -18,7 +18,6 @@ from hydra.errors import InstantiationException
 from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
-from rich.console import Console
 
 from core.errors import InputError, MissingModelError, SettingError
 from core.extras import named_extras
@@ -32,7 +31,8 @@ from experiments.runner.tracking import NoTracking
 from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
 from judge import terminal
 from judge.report import model_cards, page, results
-from judge.tables import Table, literal
+from judge.report.outcome import print_outcome
+from judge.tables import literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 EXTRA = "papers"  # of the installation, which brings what experiments need
@@ -272,19 +272,9 @@ def _summarise(outcome: Outcome, seconds: float, folder: Path, job: str) -> None
     """Prints what a run found; a job of a sweep prints one line, because the sweep shows the results of all jobs."""
     out = terminal.console()
     if not job:
-        _print_results(outcome, out)
+        print_outcome(outcome, out, name=_short)
     start = f"{job}: " if job else ""
     out.print(literal(f"{start}{seconds:.1f} s, {_short(folder)}/report.html"))
-
-
-def _print_results(outcome: Outcome, out: Console) -> None:
-    figures = Table("Figures", "", [{"figure": name, "value": value} for name, value in outcome.figures.items()])
-    for table in [*outcome.tables, *([figures] if figures.rows else [])]:
-        out.print(table.to_terminal(terminal.table_width(out)))
-    for note in outcome.notes:
-        out.print(f"[bold yellow]![/] {literal(note)}")
-    for file in outcome.files:
-        out.print(literal(f"wrote {_short(file)}"))
 
 
 def _short(path: Path) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.tables import Table
+from judge.tables import Table, literal
+from judge.terminal import table_width
 
 if TYPE_CHECKING:  # keeps matplotlib out of the start
     from matplotlib.figure import Figure
+    from rich.console import Console
 
     from meta_eval.scored_set import ScoredSet
 
@@ -50,3 +52,18 @@ class Outcome:
     synthetic: bool = False
     # what the run is about, for the heading of its page; "" for its metrics and sets
     title: str = ""
+
+
+def print_outcome(outcome: Outcome, out: Console, name: Callable[[Path], str] = str) -> None:
+    """Prints tables, figures, notes and the files that were written, which `name` calls."""
+    tables = [*outcome.tables]
+    if outcome.figures:
+        rows = [{"figure": figure, "value": value} for figure, value in outcome.figures.items()]
+        tables.append(Table("Figures", "", rows))
+    width = table_width(out)
+    for table in tables:
+        out.print(table.to_terminal(width))
+    for note in outcome.notes:
+        out.print(f"[bold yellow]![/] {literal(note)}")
+    for file in outcome.files:
+        out.print(literal(f"wrote {name(file)}"))

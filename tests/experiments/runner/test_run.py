@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.run import share_cores
+from core.threads import share_cores
 from tests.experiments.conftest import TOY
 
 Run = Callable[..., Any]
