@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 CONFIDENCE = 0.95  # of every interval
 BATCH = 4_000_000  # weights held at once: 32 MB
 LARGEST = 1e150  # in size; larger scores have no finite square
@@ -77,7 +79,7 @@ def number_groups(
     n: int,
     groups: Sequence[Hashable] | None,
     what: str = "groups",
-) -> NDArray[np.intp]:
+) -> Indices:
     """Numbers the groups of n examples, such as the `units` of `bootstrap`; without groups, each example is a group.
 
     Raises ValueError, which calls the groups `what`, unless there is one name per example and no name is None.
@@ -95,7 +97,7 @@ def number_groups(
 
 def bootstrap(
     statistics: Callable[[Floats], Mapping[str, Floats]],
-    units: NDArray[np.intp],
+    units: Indices,
     *,
     resamples: int = 1000,
     seed: int = 0,
@@ -141,7 +143,7 @@ def bootstrap(
 def estimate_ratio(
     numerators: Floats,
     denominators: Floats,
-    units: NDArray[np.intp],
+    units: Indices,
     *,
     resamples: int = 2000,
     seed: int = 0,
@@ -163,7 +165,7 @@ def estimate_ratio(
 def estimate_perplexity(
     nll: Floats,
     tokens: Floats,
-    units: NDArray[np.intp],
+    units: Indices,
     *,
     seed: int = 0,
 ) -> Estimate:
