@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Mask, explain_few
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import score_interval
 from meta_eval.linearised import Linearised
@@ -119,7 +118,7 @@ def find_p_above(values: Floats, layout: Layout, limit: float) -> float:
     return float(stdtr(inputs - 1, -(mean - limit) / deviation))
 
 
-def reject_hypotheses(p_values: Sequence[float], level: float) -> NDArray[np.bool_]:
+def reject_hypotheses(p_values: Sequence[float], level: float) -> Mask:
     """Which hypotheses the procedure of Benjamini and Yekutieli (2001) rejects at this rate of false discoveries.
 
     >>> reject_hypotheses([0.001, 0.02, 0.5], 0.05)

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Floats, t_quantile
+from meta_eval.bootstrap import FEWEST_UNITS, Floats, Indices, t_quantile
 from meta_eval.grouping import Layout
 from meta_eval.intervals import Weighted, jackknife_interval, score_interval
 from meta_eval.planning import LARGEST, find_least, paired_power
@@ -125,7 +124,7 @@ def _centre(values: Floats, layout: Layout) -> Floats:
     return values - (np.bincount(layout.systems, values) / np.bincount(layout.systems))[layout.systems]
 
 
-def _vary(deviations: Floats, units: NDArray[np.intp], freedom: int) -> float:
+def _vary(deviations: Floats, units: Indices, freedom: int) -> float:
     """n times the variance of the mean of n deviations."""
     return float((np.bincount(units, deviations) ** 2).sum()) / freedom
 

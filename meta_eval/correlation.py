@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Floats, to_columns
+from meta_eval.bootstrap import Floats, Indices, Mask, to_columns
 
 Column = Floats  # of shape (n,)
 Weights = Floats  # of shape (resamples, n)
@@ -19,7 +19,7 @@ TINY = np.finfo(np.float64).tiny
 MOST_IN_PAIRS = 2_000  # examples up to which all pairs are compared; sorting is faster beyond
 
 
-def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
+def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], Mask]:
     """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
 
     The last column holds the ratings. Raises ValueError as `to_columns` does, and for ratings that are NaN.
@@ -130,13 +130,13 @@ def order_pairs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
     return above
 
 
-def varies(x: Column, weights: Weights) -> NDArray[np.bool_]:
+def varies(x: Column, weights: Weights) -> Mask:
     """Whether x has more than one value among the drawn examples of each resample, of shape (resamples,)."""
     counts, _ = _count_values(x, weights)
     return (counts > 0).sum(axis=-1) > 1
 
 
-def _count_values(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.intp]]:
+def _count_values(x: Column, weights: Weights) -> tuple[Floats, Indices]:
     """How often each distinct value of x was drawn, of shape (resamples, values), and the value's index of each pair.
 
     Values are in ascending order.

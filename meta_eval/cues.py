@@ -16,10 +16,19 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from core.example import UNSPACED, Example
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, explain_few, number_groups, t_interval
+from meta_eval.bootstrap import (
+    FEWEST_UNITS,
+    Estimate,
+    Floats,
+    Mask,
+    bootstrap,
+    explain_few,
+    number_groups,
+    t_interval,
+)
 from meta_eval.correlation import average_ranks
 from meta_eval.grouping import explain_undefined, lay_out
 from meta_eval.intervals import USUAL, Resampling
@@ -256,7 +265,7 @@ def explain_no_fit(cues: Floats) -> str | None:
     return None if len(cues) >= needed else f"{varied} cues need at least {needed} texts, but there are {len(cues)}"
 
 
-def _vary(cues: Floats) -> NDArray[np.bool_]:
+def _vary(cues: Floats) -> Mask:
     """Whether each cue differs between texts, of shape (cues,)."""
     return (cues != cues[:1]).any(axis=0)
 

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, explain_few, t_interval
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import score_interval
 from meta_eval.linearised import Linearised, linearise_mean
@@ -26,7 +25,7 @@ FEWEST_RATED = 5
 class DrawnTexts:
     """Texts that were drawn, in the order in which people see them."""
 
-    places: NDArray[np.intp]
+    places: Indices
     # the chance of each to be drawn, of shape (drawn,)
     probabilities: Floats
 
@@ -54,7 +53,7 @@ def draw_texts(n: int, total: int, strata: Sequence[str] | None, seed: int) -> D
     return DrawnTexts(np.array(places, dtype=np.intp)[shuffled], np.array(probabilities)[shuffled])
 
 
-def share_out(n: int, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+def share_out(n: int, sizes: Indices) -> Indices:
     """How many of n to take of each stratum: equally many, but no more than it has.
 
     >>> share_out(10, np.array([100, 3])), share_out(5, np.array([2, 2])), share_out(5, np.array([9, 9]))
@@ -110,7 +109,7 @@ def estimate_drawn(
     return PoweredEstimate(n, total - n, estimate, classical, worth)
 
 
-def _center(labels: Floats, probabilities: Floats, shares: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def _center(labels: Floats, probabilities: Floats, shares: Floats) -> tuple[Floats, Indices]:
     """The mean label of each text's stratum, and its number; texts drawn with one chance are one stratum."""
     _, strata = np.unique(np.round(probabilities, 9), return_inverse=True)
     means = np.bincount(strata, shares * labels) / np.bincount(strata, shares)

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, Mask
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import share_interval
 from meta_eval.linearised import (
@@ -147,7 +146,7 @@ def linearise_differences(
     return found
 
 
-def _take(values: Floats | None, kept: NDArray[np.bool_]) -> Floats | None:
+def _take(values: Floats | None, kept: Mask) -> Floats | None:
     return None if values is None else values[kept]
 
 
@@ -178,7 +177,7 @@ def _is_as_good(kappa: Linearised, layout: Layout, margin: float, level: float) 
     return -margin < interval.low and interval.high < margin
 
 
-def _spread(statistics: Mapping[str, Linearised], layout: Layout, places: NDArray[np.intp], inputs: int) -> Floats:
+def _spread(statistics: Mapping[str, Linearised], layout: Layout, places: Indices, inputs: int) -> Floats:
     """The statistics by input of all inputs, of which some have no text that all labelled."""
     whole = np.zeros((inputs, len(statistics)))
     whole[places] = spread_evenly([*statistics.values()], layout)

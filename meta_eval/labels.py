@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
 from meta_eval.chance import measure_label_chance
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import Resampling, Weighted, draw_grouped, share_interval
@@ -57,7 +56,7 @@ class LabelAgreement:
     # the mean label of the judge minus that of people; below 0 the judge is harsher
     harshness: Estimate
     # the texts by label of people and label of the judge, of shape (labels, labels)
-    confusion: NDArray[np.intp]
+    confusion: Indices
     shares: tuple[LabelShares, ...]
 
 
@@ -185,7 +184,7 @@ def agree_with_single(
     return found
 
 
-def _both(x: Floats, y: Floats) -> NDArray[np.bool_]:
+def _both(x: Floats, y: Floats) -> Mask:
     return ~np.isnan(x + y)
 
 
@@ -288,7 +287,7 @@ def weigh_mean(values: Floats, layout: Layout) -> Weighted:
     return mean
 
 
-def _share(values: Floats, layout: Layout, kept: NDArray[np.bool_]) -> Estimate:
+def _share(values: Floats, layout: Layout, kept: Mask) -> Estimate:
     if not kept.any():
         return Estimate.undefined("no text has such a label")
     return share_interval(values[kept], restrict(layout, kept))

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Mask, explain_few, t_interval
 from meta_eval.grouping import Layout
 
 NEAR = 1e-9  # an expected disagreement below this is none
@@ -95,7 +94,7 @@ def linearise_kappa(
     return Linearised(1 - observed / expected, -shares * changes)
 
 
-def linearise_length_effect(differences: Floats, is_long: NDArray[np.bool_]) -> Linearised:
+def linearise_length_effect(differences: Floats, is_long: Mask) -> Linearised:
     """The mean of differences of labels on long texts minus that on the others, all of shape (n,).
 
     `differences` are a judge's labels minus people's: above 0 the judge is milder where texts are long.
@@ -112,7 +111,7 @@ def linearise_length_effect(differences: Floats, is_long: NDArray[np.bool_]) -> 
     return Linearised(means[0] - means[1], parts)
 
 
-def find_long(lengths: Floats) -> NDArray[np.bool_]:
+def find_long(lengths: Floats) -> Mask:
     """Whether each length lies above the median."""
     return lengths > np.median(lengths)
 

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from meta_eval.bootstrap import Mask
 from meta_eval.correlation import Floats, average_ranks, keep_scored, limited_ratio, order_pairs
 from meta_eval.grouping import Grouping, Layout, explain_undefined, restrict
 from meta_eval.step_down import list_swaps, smallest_p, step_down
@@ -38,7 +39,7 @@ from meta_eval.step_down import list_swaps, smallest_p, step_down
 log = logging.getLogger(__name__)
 
 Statistic = Literal["pearson", "spearman", "kendall"]
-Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
+Swaps = Mask  # (permutations, n): whether the two scores of an output are swapped
 Compared = Callable[[Floats, Floats, slice], NDArray[np.float32]]  # of columns -> (n, columns)
 
 # Swaps held at once: few enough for the caches, but for pairs many enough that the n x n matrices are seldom rebuilt.

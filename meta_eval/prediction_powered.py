@@ -24,10 +24,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval, to_columns
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, explain_few, t_interval, to_columns
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import mean_over_inputs, score_interval, share_interval
 from meta_eval.preferences import Preferences
@@ -129,7 +129,7 @@ def _power_inputs(y: Floats, f: Floats, layout: Layout) -> PoweredEstimate:
     return PoweredEstimate(n, rest, estimate, classical, effective)
 
 
-def _vary_over_inputs(parts: Floats, inputs: NDArray[np.intp]) -> float:
+def _vary_over_inputs(parts: Floats, inputs: Indices) -> float:
     """The variance of a sum of parts, of shape (n,), whose sums over inputs are independent and have the mean 0."""
     sums = np.bincount(inputs, parts)
     count = len(np.unique(inputs))

@@ -9,11 +9,10 @@ from itertools import combinations
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.settings import Count, Fraction, checked_dataclass
 from meta_eval.agreement import CHEAP_CUES
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Mask
 from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, group, restrict
 from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped
@@ -48,7 +47,7 @@ class Ranking:
 
     aspect: str
     # a mask of these examples, of shape (n,)
-    kept: NDArray[np.bool_]
+    kept: Mask
     # of each ranked metric on them, in the statistic that is compared: with its interval, and on resamples
     agreement: Mapping[str, Estimate]
     draws: Mapping[str, Draws]
@@ -118,7 +117,7 @@ def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampl
     grouping, layout = comparison.one_grouping, scored.layout
     ratings, columns = scored.ratings(aspect), {name: scored.values(name, aspect) for name in scored.scores}
 
-    def take(name: str, kept: NDArray[np.bool_]) -> tuple[Floats, Floats, Layout]:
+    def take(name: str, kept: Mask) -> tuple[Floats, Floats, Layout]:
         return columns[name][kept], ratings[kept], restrict(layout, kept)
 
     left_out, usable, agreement, draws = {}, [], {}, {}

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Floats, Mask
 from meta_eval.chance import gather, permute_inputs
 from meta_eval.grouping import Layout
 
@@ -32,7 +31,7 @@ class SampleDifference:
     p_value: float
 
 
-def compare_verdicts(is_labelled: NDArray[np.bool_], verdicts: Floats, layout: Layout) -> SampleDifference | None:
+def compare_verdicts(is_labelled: Mask, verdicts: Floats, layout: Layout) -> SampleDifference | None:
     """The difference of a judge's verdicts, of shape (n,), between the labelled part and the rest; None if small."""
     known = ~np.isnan(verdicts)
     labelled = is_labelled & known
@@ -46,7 +45,7 @@ def compare_verdicts(is_labelled: NDArray[np.bool_], verdicts: Floats, layout: L
     return SampleDifference("verdicts", float(verdicts[labelled].mean()), float(verdicts[others].mean()), p_value)
 
 
-def compare_cells(is_labelled: NDArray[np.bool_], cells: Sequence[str], layout: Layout) -> SampleDifference | None:
+def compare_cells(is_labelled: Mask, cells: Sequence[str], layout: Layout) -> SampleDifference | None:
     """The cell, of one name for each example, whose labelled share differs most from that of the others; None if small.
 
     The statistic is Pearson's chi-squared.
@@ -68,7 +67,7 @@ def compare_cells(is_labelled: NDArray[np.bool_], cells: Sequence[str], layout: 
     )
 
 
-def _test(is_labelled: NDArray[np.bool_], layout: Layout, statistic: Callable[[Floats], Floats]) -> float:
+def _test(is_labelled: Mask, layout: Layout, statistic: Callable[[Floats], Floats]) -> float:
     """The one-sided p-value of a statistic of the mask, whose inputs, and texts within them, change places."""
     start = gather(layout.inputs)
     observed = float(statistic(is_labelled.astype(np.float64)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.scores import Scores
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Floats, Mask
 from meta_eval.cues import Cues, count_cues
 from meta_eval.grouping import Layout, lay_out
 
@@ -77,7 +77,7 @@ class ScoredSet:
         values = self.scores[metric].values
         return values[aspect] if aspect in values else next(iter(values.values()))
 
-    def scored(self, *metrics: str, aspect: str) -> NDArray[np.bool_]:
+    def scored(self, *metrics: str, aspect: str) -> Mask:
         """Whether all of these metrics score an example."""
         return np.asarray(~np.isnan([self.values(metric, aspect) for metric in metrics]).any(axis=0))
 

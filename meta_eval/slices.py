@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, explain_few
+from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, Indices, Mask, explain_few
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import USUAL, Resampling
 from meta_eval.labels import estimate_kappa
@@ -80,8 +79,8 @@ def measure_slices(
 
 
 def _test_slices(
-    numbers: NDArray[np.intp],
-    tested: NDArray[np.intp],
+    numbers: Indices,
+    tested: Indices,
     people: Floats,
     judge: Floats,
     labels: Floats,
@@ -91,7 +90,7 @@ def _test_slices(
     """Adjusted p-values of the tested slices, of shape (slices, statistics)."""
     cells = np.searchsorted(labels, people) * len(labels) + np.searchsorted(labels, judge)
 
-    def measure(orders: NDArray[np.intp]) -> Floats:
+    def measure(orders: Indices) -> Floats:
         """The statistics of slices in these orders, of shape (orders, slices x statistics)."""
         by_slice = [standardise_gaps(orders == number, cells, labels, layout) for number in tested]
         return np.abs(np.stack(by_slice, axis=1)).reshape(len(orders), -1)
@@ -105,7 +104,7 @@ def _test_slices(
     return step_down(measure(numbers[None])[0], np.concatenate(null)).reshape(len(tested), len(TESTED))
 
 
-def _exchange(numbers: NDArray[np.intp], layout: Layout, rng: np.random.Generator) -> NDArray[np.intp]:
+def _exchange(numbers: Indices, layout: Layout, rng: np.random.Generator) -> Indices:
     """The slices of texts after those of inputs change places; where an input has several, those within inputs do."""
     first = np.zeros(layout.input_count, dtype=np.intp)
     first[layout.inputs] = numbers
@@ -118,11 +117,11 @@ def _exchange(numbers: NDArray[np.intp], layout: Layout, rng: np.random.Generato
     return exchanged
 
 
-def _count_inputs(layout: Layout, kept: NDArray[np.bool_]) -> int:
+def _count_inputs(layout: Layout, kept: Mask) -> int:
     return len(np.unique(layout.inputs[kept]))
 
 
-def standardise_gaps(inside: NDArray[np.bool_], cells: NDArray[np.intp], labels: Floats, layout: Layout) -> Floats:
+def standardise_gaps(inside: Mask, cells: Indices, labels: Floats, layout: Layout) -> Floats:
     """Kappa and harshness of the texts inside minus those of the others, in standard errors, of shape (rows, 2).
 
     `inside` has the shape (rows, n), `cells` number the pairs of labels of people and judge, of shape (n,). NaN where a

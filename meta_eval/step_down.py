@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import BATCH, Floats
+from meta_eval.bootstrap import BATCH, Floats, Mask
 
 MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**14 that differ in size
 ROUNDING = 1e-9  # relative: statistics of the same sums in another order are equal
 
-Swaps = NDArray[np.bool_]  # (rows, n): whether each of n units is swapped
+Swaps = Mask  # (rows, n): whether each of n units is swapped
 
 
 def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Floats]) -> Floats:

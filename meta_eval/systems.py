@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats, estimate_from, refuse_large, resample
+from meta_eval.bootstrap import Estimate, Floats, Indices, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
 from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
@@ -77,7 +76,7 @@ class Grid:
     scores: Mapping[str, Floats]
     ratings: Mapping[str, Floats]
     # the index of the example of each system and input; -1 where there is none
-    places: NDArray[np.intp]
+    places: Indices
 
     @property
     def columns(self) -> dict[str, Floats]:

@@ -1,9 +1,9 @@
 """Wins and ties by differences: one that rounding makes is a tie wherever wins are counted."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Floats, Indices
 
 OF_SPREAD = 1e-9  # a smaller share of the larger differences is no difference
 OF_SIZE = 1e-13  # of the scores that are compared: what the order of a sum changes
@@ -62,7 +62,7 @@ def merge_ties(means: Floats, scores: Floats) -> Floats:
     return merged
 
 
-def _pick(rows: Floats, positions: NDArray[np.intp]) -> Floats:
+def _pick(rows: Floats, positions: Indices) -> Floats:
     """The values at these positions of the last axis, row by row."""
     return np.take_along_axis(rows, positions, axis=-1)
 
