@@ -275,9 +275,9 @@ def _list_slice_cells(found: SliceAgreement) -> Row:
 
 
 def _list_gate_cells(found: GateResult) -> Row:
-    outcome = "failed" if found.has_failed else "unknown" if math.isnan(found.found.low) else "kept"
+    outcome = "failed" if found.has_failed else "unknown" if math.isnan(found.estimate.low) else "kept"
     names = {"aspect": found.aspect, "judge": found.judge, "condition": str(found.condition), "outcome": outcome}
-    return {**names, "found": found.found, "could_show": found.could_show}
+    return {**names, "found": found.estimate, "could_show": found.could_show}
 
 
 def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:
