@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.example import Example
 from core.scores import Scores
-from meta_eval.bootstrap import Floats, Mask
+from meta_eval.bootstrap import Floats, Indices, Mask
 from meta_eval.cues import Cues, count_cues
 from meta_eval.grouping import Layout, lay_out
+
+Location = tuple[Path | str, int]  # a file and a line, or the name of a set and a position
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class ScoredSet:
     # whether this project generated the examples and their ratings
     synthetic: bool = False
     # the file and line of each example; of texts in memory empty, or the name of the set and the position
-    places: tuple[tuple[Path | str, int], ...] = ()
+    places: tuple[Location, ...] = ()
     # the ratings of each person, (raters, n), of an aspect that several people rated one by one; a missing one is NaN
     raters: Mapping[str, Floats] = field(default_factory=dict)
     # how the examples were read, in sentences: the tool, the numbers of words, joined rows
@@ -47,7 +48,7 @@ class ScoredSet:
     def __len__(self) -> int:
         return len(self.examples)
 
-    def locate(self, i: int) -> tuple[Path | str, int]:
+    def locate(self, i: int) -> Location:
         """The file and line of an example; in memory the name of the set and the position, counted from 1."""
         if self.places:
             return self.places[i]
@@ -137,15 +138,16 @@ class ScoredSet:
             indices = [i for i, name in enumerate(systems) if name == system]
             yield self.take(indices, system)
 
-    def take(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
+    def take(self, indices: Sequence[int] | Indices, name: str | None = None) -> Self:
         """The examples at these indices."""
+        kept = list(indices)
         return replace(
             self,
             name=name or self.name,
-            examples=tuple(self.examples[i] for i in indices),
-            scores={metric: scores.take(indices) for metric, scores in self.scores.items()},
-            places=tuple(self.locate(i) for i in indices),
-            raters={aspect: ratings[:, list(indices)] for aspect, ratings in self.raters.items()},
+            examples=tuple(self.examples[i] for i in kept),
+            scores={metric: scores.take(kept) for metric, scores in self.scores.items()},
+            places=tuple(self.locate(i) for i in kept),
+            raters={aspect: ratings[:, kept] for aspect, ratings in self.raters.items()},
         )
 
     def choose(self, metrics: Collection[str]) -> ScoredSet:

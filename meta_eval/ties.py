@@ -25,8 +25,8 @@ def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
     other = np.asarray(second, dtype=np.float64)
     gaps = one - other
     sizes = np.abs(gaps)
-    larger_score = np.fmax(np.abs(one), np.abs(other))
-    noise_of_scores = OF_SIZE * larger_score
+    larger_scores = np.fmax(np.abs(one), np.abs(other))
+    noise_of_scores = OF_SIZE * larger_scores
     is_counted = sizes > noise_of_scores
     counted = np.where(is_counted, sizes, np.nan)
     noise_of_row = OF_SPREAD * _find_quantile(counted, LARGER)
@@ -45,7 +45,8 @@ def merge_ties(means: Floats, scores: Floats) -> Floats:
     nonzero = np.where(scores == 0, np.nan, scores)
     sizes = np.abs(nonzero).ravel()
     large = float(_find_quantile(sizes, LARGER)[0])
-    noise = OF_SIZE * np.fmax(np.abs(ascending), large)
+    sizes_of_means = np.abs(ascending)
+    noise = OF_SIZE * np.fmax(sizes_of_means, large)
     steps = np.diff(ascending, axis=-1, prepend=-np.inf)
     positions = np.arange(means.shape[-1])
     # the position of each run's first value, which stands for the whole run
@@ -70,7 +71,8 @@ def _pick(rows: Floats, positions: Indices) -> Floats:
 def _find_quantile(values: Floats, share: float) -> Floats:
     """The lower quantile of the last axis, of shape (..., 1), without NaN; 0 where nothing else is there."""
     if not values.shape[-1]:
-        return np.zeros((*values.shape[:-1], 1))
+        rows = values.shape[:-1]
+        return np.zeros((*rows, 1))
     is_known = ~np.isnan(values)
     filled = np.where(is_known, values, np.inf)
     ascending = np.sort(filled, axis=-1)
@@ -78,7 +80,8 @@ def _find_quantile(values: Floats, share: float) -> Floats:
     last = np.maximum(count, 1) - 1
     position = (share * last).astype(np.intp)
     quantile = _pick(ascending, position)
-    return np.where(np.isfinite(quantile), quantile, 0.0)
+    is_finite = np.isfinite(quantile)
+    return np.where(is_finite, quantile, 0.0)
 
 
 def to_outcomes(gaps: ArrayLike) -> Floats:
@@ -87,5 +90,6 @@ def to_outcomes(gaps: ArrayLike) -> Floats:
     >>> to_outcomes([0.2, 0.0, -3.0, np.nan]).tolist()
     [1.0, 0.5, 0.0, nan]
     """
-    signs = np.sign(np.asarray(gaps, dtype=np.float64))
+    differences = np.asarray(gaps, dtype=np.float64)
+    signs = np.sign(differences)
     return (signs + 1) / 2
