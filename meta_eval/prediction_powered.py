@@ -102,9 +102,9 @@ def _power_examples(y: Floats, f: Floats) -> PoweredEstimate:
     unrated = len(f_unrated)
     if n < FEWEST_RATED:
         few = f"this needs at least {FEWEST_RATED} examples with a rating and a score, but has {n}"
-        return _undefined(n, unrated, few)
+        return no_estimate(n, unrated, few)
     if np.ptp(y) == 0:
-        return _undefined(n, unrated, _explain_constant(y), float(y[0]))
+        return no_estimate(n, unrated, _explain_constant(y), float(y[0]))
     variance_of_mean = float(y.var(ddof=1)) / n
     classical = t_interval(float(y.mean()), variance_of_mean, n - 1)
     if unrated < 2:
@@ -141,10 +141,10 @@ def _power_inputs(
     inputs = rated_layout.input_count
     if inputs < FEWEST_RATED:
         few = f"this needs at least {FEWEST_RATED} inputs with a rating and a score, but has {inputs}"
-        return _undefined(n, unrated, few)
+        return no_estimate(n, unrated, few)
     ratings = y[is_rated]
     if np.ptp(ratings) == 0:
-        return _undefined(n, unrated, _explain_constant(ratings), float(ratings[0]))
+        return no_estimate(n, unrated, _explain_constant(ratings), float(ratings[0]))
     mean = float(ratings.mean())
     classical = mean_over_inputs(ratings, rated_layout)
     if unrated < 2:
@@ -203,12 +203,12 @@ def powered_difference(
     fewest = min(a.rated, b.rated)
     if fewest < FEWEST_RATED:
         rule = f"a difference needs at least {FEWEST_RATED} examples of each system with a rating and a score"
-        return _undefined(n, unrated, f"{rule}, but one has {fewest}")
+        return no_estimate(n, unrated, f"{rule}, but one has {fewest}")
     gap = a.mean - b.mean
     u = a.ratings - b.ratings
     of_ratings = float((u**2).sum())
     if of_ratings == 0:
-        return _undefined(n, unrated, "the ratings do not vary: without variation there is no interval", gap)
+        return no_estimate(n, unrated, "the ratings do not vary: without variation there is no interval", gap)
     d = np.column_stack([a.shifts, -b.shifts])  # (inputs, systems)
     lambdas = np.linalg.lstsq(d, -u, rcond=None)[0]
     residual = float(((u + d @ lambdas) ** 2).sum())
@@ -294,7 +294,7 @@ def powered_rate(
     total = len(y)
     n = int(is_labelled.sum())
     if n < FEWEST_RATED:
-        return _undefined(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
+        return no_estimate(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
     labelled = restrict(layout, is_labelled)
     inputs = labelled.input_count
     f_labelled = f[is_labelled]
@@ -453,12 +453,13 @@ def _explain_constant(ratings: Floats) -> str:
     return f"all {len(ratings)} ratings are {ratings[0]:g}: without variation there is no interval"
 
 
-def _undefined(
+def no_estimate(
     rated: int,
     unrated: int,
     reason: str,
     value: float = math.nan,
 ) -> PoweredEstimate:
+    """What so many ratings say where there is no interval, and by default no value, with this reason."""
     none = Estimate.undefined(reason, value)
     return PoweredEstimate(
         rated=rated,
