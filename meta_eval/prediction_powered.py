@@ -343,7 +343,7 @@ def _fill_verdicts(f: Floats) -> Floats:
     return np.where(is_missing, neutral, f)
 
 
-def _square_sums(sums: Floats, inputs: int) -> float:
+def _square_sums(sums: np.ndarray, inputs: int) -> float:
     """The variance of a sum of independent sums over so many labelled inputs."""
     return float((sums**2).sum()) * inputs / (inputs - 1)
 

@@ -57,7 +57,7 @@ def measure_slices(
     present = restrict(layout, has_both)
     x = people[has_both]
     y = judge[has_both]
-    names_of_texts = [names[i] for i in np.flatnonzero(has_both)]
+    names_of_texts = [names[i] for i in np.flatnonzero(has_both).tolist()]
     slice_names = list(dict.fromkeys(names_of_texts))
     numbers = number_groups(len(x), names_of_texts, "slices")
     p_values = _test_slices(

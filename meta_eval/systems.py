@@ -122,7 +122,7 @@ def compare_pairs(
     """
     refuse_large("scores", values)
     kept, common_inputs = find_common(values, systems)
-    names = [systems[row] for row in np.flatnonzero(kept)]
+    names = [systems[row] for row in np.flatnonzero(kept).tolist()]
     scores = values[np.ix_(kept, common_inputs)]
     n = scores.shape[1]
     tested = [*combinations(names, 2)]
@@ -263,7 +263,7 @@ def rank_systems(
     nothing.
     """
     kept, common_inputs = find_common(values, systems)
-    names = [systems[row] for row in np.flatnonzero(kept)]
+    names = [systems[row] for row in np.flatnonzero(kept).tolist()]
     means: dict[str, Estimate] = {}
     if names:
         common = values[np.ix_(kept, common_inputs)]
