@@ -61,7 +61,7 @@ def agree(
     grouping: Grouping = "global",
     resampling: Resampling = USUAL,
 ) -> Agreement:
-    """The agreement of a metric with the ratings of an aspect; `measure_aspect` adds that beyond cheap cues.
+    """Measures how well a metric agrees with the ratings of an aspect; `measure_aspect` adds the agreement beyond cues.
 
     Examples without a rating do not count; those without a score are counted and left out.
 
@@ -105,7 +105,7 @@ def agree(
 
 
 def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
-    """The agreement of every metric with every rated aspect that it scores, over all examples.
+    """Measures how well every metric agrees with every rated aspect that it scores, over all examples.
 
     Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared with every
     rated aspect.
@@ -133,7 +133,7 @@ def measure_aspect(
     groupings: Sequence[Grouping] = ("global",),
     has_cues: bool = True,
 ) -> list[Agreement]:
-    """The agreement of every metric with one aspect, by grouping; over all examples also beyond cheap cues."""
+    """Measures how well every metric agrees with one aspect, by grouping; over all examples also beyond cheap cues."""
     rated = scored.rated(aspect)
     ratings = rated.ratings(aspect)
     beyond_cues: dict[str, Estimate] = {}
@@ -169,7 +169,7 @@ def _is_compared(scores: Scores, aspect: str) -> bool:
 
 
 def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
-    """The set with the scores `cheap_cues`: its ratings predicted by cheap cues alone, cross-fitted by input.
+    """Adds the scores `cheap_cues` to a set: its ratings predicted by cheap cues alone, cross-fitted by input.
 
     The set itself if it has too few rated examples for its cues, or if no cue differs between them.
     """

@@ -194,7 +194,9 @@ def resample(
     resamples: int,
     seed: int,
 ) -> Floats:
-    """A statistic of weights of shape (rows, units) on resamples, which are the first axis of what it returns.
+    """Draws resamples of units and computes a statistic of their weights, of shape (rows, units), on each.
+
+    Resamples are the first axis of what it returns.
 
     It is computed in batches that hold as many weights of n examples as `BATCH` allows.
     """

@@ -58,7 +58,7 @@ def draw_texts(
 
 
 def share_out(n: int, sizes: Indices) -> Indices:
-    """How many of n to take of each stratum: equally many, but no more than it has.
+    """Says how many of n texts to take from each stratum: equally many, but no more than it has.
 
     >>> share_out(10, np.array([100, 3])), share_out(5, np.array([2, 2])), share_out(5, np.array([9, 9]))
     (array([7, 3]), array([2, 2]), array([3, 2]))
@@ -84,7 +84,7 @@ def estimate_drawn(
     *,
     is_rate: bool,
 ) -> PoweredEstimate:
-    """The mean label of all texts from a drawn sample; all arrays have the shape (n,).
+    """Estimates the mean label of all texts from a drawn sample; all arrays have the shape (n,).
 
     `labels` are NaN where there is none, `verdicts` where the judge gave none, which then says nothing. A text with a
     label has a probability. `is_rate` is for labels 0 and 1, whose estimate lies in [0, 1] and has a score interval.
@@ -130,7 +130,7 @@ def estimate_drawn(
 
 
 def _fill_verdicts(verdicts: Floats) -> Floats:
-    """The verdicts, with their mean, which says nothing, in place of a missing one."""
+    """Puts the mean verdict, which says nothing about a text, in place of a missing one."""
     is_missing = np.isnan(verdicts)
     mean = 0.0 if is_missing.all() else float(np.nanmean(verdicts))
     return np.where(is_missing, mean, verdicts)
@@ -207,7 +207,7 @@ def bound_by_design(
     *,
     is_rate: bool = False,
 ) -> Estimate:
-    """A statistic of drawn texts, each counted by the inverse of its probability, with its interval.
+    """Gives a statistic of drawn texts, each counted by the inverse of its probability, its interval.
 
     Its variance is that of the draw within strata, and of the strata among all texts. `probabilities` have the shape
     (n,), and texts with the same one are a stratum.

@@ -76,7 +76,7 @@ def permutation_tests(
     permutations: int = 10_000,
     seed: int = 0,
 ) -> PermutationTests:
-    """The tests of `pairs` of metrics. Scores, by metric, and ratings have the shape (n,).
+    """Tests whether `pairs` of metrics agree equally well with ratings; scores and ratings have the shape (n,).
 
     Only examples that all metrics scored count. Where no more than `permutations` swaps of inputs exist, each is made
     once. The statistic of a pair is its difference in standard deviations of its swapped differences, so that all pairs
@@ -329,7 +329,7 @@ def _within(
     layout: Layout,
     grouping: Grouping,
 ) -> Floats:
-    """x, transformed where its correlation is computed."""
+    """Transforms x within each group of examples whose correlation is computed."""
     transformed = np.empty(len(x))
     for members in layout.groups(grouping):
         transformed[members] = transform(x[members])

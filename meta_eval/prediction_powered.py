@@ -76,7 +76,7 @@ def powered_mean(
     scores: ArrayLike,
     layout: Layout | None = None,
 ) -> PoweredEstimate:
-    """The mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
+    """Estimates the mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
     An example without a score is left out. Examples of one input of the `layout` may depend on each other: an input
     counts once, with all that is known of it. Raises ValueError for wrong shapes and infinities.
@@ -184,7 +184,7 @@ def powered_difference(
     scores_a: ArrayLike,
     scores_b: ArrayLike,
 ) -> PoweredEstimate:
-    """The mean rating of system a minus that of b on the same inputs; all arrays have the shape (inputs,).
+    """Estimates the mean rating of system a minus that of b on the same inputs; all arrays have the shape (inputs,).
 
     A rating is NaN where there is none; an output without a score is left out. Other inputs may be rated for a than for
     b. The difference is a sum over inputs, of what each adds to the means of ratings (u) and to the means of unrated
@@ -280,7 +280,7 @@ def powered_rate(
     verdicts: ArrayLike,
     layout: Layout,
 ) -> PoweredEstimate:
-    """The mean of all labels, of which some are known, with the verdicts of a judge on all examples.
+    """Estimates the mean of all labels, of which some are known, with the verdicts of a judge on all examples.
 
     Labels are 1, 0, or 0.5 for a tie, and NaN where there is none; verdicts lie between 0 and 1, and one that is NaN
     says nothing. Both have the shape (n,). Examples of one input may depend on each other: an input counts once, with
@@ -337,7 +337,7 @@ def powered_rate(
 
 
 def _fill_verdicts(f: Floats) -> Floats:
-    """The verdicts, with their mean, which says nothing, in place of a missing one."""
+    """Puts the mean verdict, which says nothing about an example, in place of a missing one."""
     is_missing = np.isnan(f)
     neutral = 0.5 if is_missing.all() else np.nanmean(f)
     return np.where(is_missing, neutral, f)
@@ -355,7 +355,7 @@ def _has_few_errors(labels: Floats, verdicts: Floats) -> bool:
 
 
 def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Estimate]:
-    """Bradley-Terry strengths from all pairs, of which some have outcomes and the others only verdicts of a judge.
+    """Fits Bradley-Terry strengths to all pairs, of which some have outcomes and the others only verdicts of a judge.
 
     The gradient of the likelihood sums, over all pairs, what verdicts predict of outcomes (.5 + lambda (f - .5)), and
     over those with outcomes N/n times the errors of this prediction; lambda minimises their squares. Intervals are

@@ -75,13 +75,13 @@ class Comparison:
 
     @property
     def one_grouping(self) -> Grouping:
-        """The grouping. Raises ValueError for all."""
+        """The grouping; raises ValueError if it is `all`."""
         if self.grouping == "all":
             raise ValueError("grouping=all is several comparisons: expand them first")
         return self.grouping
 
     def expand(self, layout: Layout) -> list[Self]:
-        """A comparison for each grouping."""
+        """One comparison for each grouping that is meant."""
         if self.grouping != "all":
             return [self]
         return [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
@@ -121,7 +121,7 @@ def rank_metrics(
     comparison: Comparison,
     resampling: Resampling,
 ) -> Ranking:
-    """The agreement of each metric with the ratings of the examples that all ranked metrics scored.
+    """Measures how each metric agrees with the ratings of the examples that all ranked metrics scored.
 
     A metric is left out if its correlation is undefined, or by `find_common`.
     """

@@ -326,7 +326,7 @@ def _keep_rated_units(
     layout: Layout | None,
     fewest: int = 1,
 ) -> tuple[Floats, Layout]:
-    """The units with so many ratings, of shape (raters, units), and their layout."""
+    """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"ratings must have shape (raters, units), but have shape {table.shape}")

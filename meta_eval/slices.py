@@ -1,6 +1,6 @@
 """Slices: how a judge agrees with people in each part of the texts, and whether a part differs from the rest.
 
-The tests hold each slice against all other texts. The statistic is the difference of kappa, or of harshness, in
+The tests compare each slice with all other texts. The statistic is the difference of kappa, or of harshness, in
 standard errors over inputs; its distribution is that of slices whose names change places between inputs, or within
 inputs that have texts in several slices. All slices and both statistics share the permutations, so that p-values are
 adjusted for all of them. Statistics in standard errors keep the level where slices differ in other ways, such as the
@@ -49,7 +49,7 @@ def measure_slices(
     *,
     resampling: Resampling = USUAL,
 ) -> list[SliceAgreement]:
-    """The agreement of a judge with people by slice; labels have the shape (n,), with NaN for no label.
+    """Measures how a judge agrees with people in each slice; labels have the shape (n,), with NaN for no label.
 
     Of more than two labels kappa is the weighted one. An input may have texts in several slices.
     """

@@ -86,7 +86,7 @@ class Grid:
 
 
 def lay_grid(scored: ScoredSet) -> Grid:
-    """Scores and ratings as matrices; every example names its system and its input.
+    """Arranges scores and ratings as matrices; every example names its system and its input.
 
     Inputs are in the order of their names: the same random swaps meet the same inputs in any order of rows.
     """
@@ -167,7 +167,7 @@ def leave_out_incomplete(
     compare: Callable[[Floats], Pairs],
     level: float = 0.05,
 ) -> tuple[Floats, dict[str, tuple[str, str]]]:
-    """The values without systems whose missing scores change the verdict on others, and a pair on which it changes.
+    """Leaves out systems whose missing scores change the verdict on others; names a pair on which it changes for each.
 
     A system that lacks scores takes inputs from all comparisons. It stays only if the others have the same verdicts on
     the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values; those
@@ -225,7 +225,7 @@ def add_beyond_cues(
     scores: Floats,
     cues: Cues,
 ) -> Pairs:
-    """The comparisons by scores in the form of the grid, with the part of each difference that cues do not explain.
+    """Adds to comparisons by `scores`, laid out as the grid, the part of each difference that cues do not explain.
 
     `cues` are those of the examples that the grid was laid from, as `add_normal_scores` gives them.
     """
