@@ -5,7 +5,7 @@ from typing import Any
 
 
 def find_object(name: str) -> Any:
-    """The object that `MODULE.NAME` names, also an attribute of one.
+    """Finds the object that `MODULE.NAME` names, or an attribute of such an object.
 
     As `pkgutil.resolve_name`, but where a module is there and cannot be imported, its ImportError is raised.
 
