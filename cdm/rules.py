@@ -52,9 +52,9 @@ def make_rule_negatives(
     seed: int,
     given: int = 0,
 ) -> Negatives:
-    """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
+    """Makes a negative of every dialogue that the rule can change; turns and words come from another of the dialogues.
 
-    The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).
+    The first `given` turns stay unchanged and are never inserted elsewhere (the concepts of a CommonGen sentence).
 
     Raises SettingError for an unknown rule.
     """

@@ -37,7 +37,7 @@ class Sampling:
 
 
 def warp_probabilities(log_probabilities: OverVocabulary, sampling: Sampling) -> OverVocabulary:
-    """Temperature, then top-k, then top-p, renormalised."""
+    """Applies temperature, then top-k, then top-p, and renormalises."""
     warpers = LogitsProcessorList([TemperatureLogitsWarper(float(sampling.temperature))])
     if sampling.top_k:
         warpers.append(TopKLogitsWarper(sampling.top_k))
@@ -65,11 +65,11 @@ def sample_segments(
     ranks: list[int] | None = None,
     token_budget: int = 16_384,
 ) -> list[list[int]]:
-    """One segment for every source from the degraded distribution, without the tokens that frame it.
+    """Draws one segment for every source from the degraded distribution, without the tokens that frame it.
 
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
-    token, and ends where the models close it or begin another turn (`Pair.ends`). One with as many tokens as `uniforms`
-    has columns is cut: it has not ended before the last of them. `ranks` receives, for every token drawn, ends
+    token, and ends where the models close it or begin another turn (`Pair.ends`). A segment with as many
+    tokens as `uniforms` has columns is cut: it has not ended. `ranks` receives, for every token drawn, ends
     included, how many of the tokens that may be drawn the amateur finds likelier; nothing where the amateur is not
     evaluated.
     """
