@@ -115,18 +115,18 @@ def draw_amr_gap(
     turns: Pieces,
     graphs: Graphs,
     rng: random.Random,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap | None:
     """Draws a span of at most `LONGEST_SEGMENT` tokens that the graph of a sentence relates; None if there is none.
 
-    The first `given` turns have no gap.
+    The first `prompt_turns` turns have no gap.
 
     >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
     >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0))
     Gap(turn=1, start=1, stop=4)
     """
     gaps: list[Gap] = []
-    for t, turn in list(enumerate(turns))[given:]:
+    for t, turn in list(enumerate(turns))[prompt_turns:]:
         ends = [0, *accumulate(len(letters(token)) for token in turn)]
         for start, stop in graphs.places(letters("".join(turn))):
             inside = [i for i in range(len(turn)) if ends[i] < stop and ends[i + 1] > start]

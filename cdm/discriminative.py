@@ -57,7 +57,7 @@ def find_steps(
     places: list[int] = []  # the turn of each task
     tasks: list[InfillingTask] = []
     for turns in tokenised.dialogues:
-        scored = [t for t in range(tokenised.given, len(turns)) if turns[t]]
+        scored = [t for t in range(tokenised.prompt_turns, len(turns)) if turns[t]]
         counts.append(len(scored))
         places += scored
         tasks += [tokenised.task(turns, Gap(t, 0, len(turns[t]))) for t in scored]
@@ -350,7 +350,7 @@ class DiscriminativeCDM(BaseMetric):
             "amateur": self.pair.amateur.identity,
             "expert": self.pair.expert.identity,
             "infilling": self.pair.infilling.family.name,
-            "windows": f"{self.pair.max_length}-{self.pair.given}",
+            "windows": f"{self.pair.max_length}-{self.pair.prompt_turns}",
             "spelling": self.pair.spelling,
             "pooling": self.pooling,
             "pooler": None if self.pooler is None else fingerprint(asdict(self.pooler)),

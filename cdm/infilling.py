@@ -39,7 +39,7 @@ class TokenisedDialogues:
     infilling: Infilling
     separator: tuple[int, ...]
     max_length: int  # source tokens that a model reads
-    given: int  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    prompt_turns: int  # the first turns, which have no gap (the concepts of a CommonGen sentence)
     tokens: Mapping[int, str]  # every token by its id, as the vocabulary writes it
 
     def to_pieces(self, turns: Turns) -> list[list[str]]:
@@ -82,7 +82,7 @@ class TokenisedDialogues:
                 first=rng.randint(1, room),
                 separator=between,
             )
-        return [part for part in parts if any(turns[max(part.start, self.given) : part.stop])]
+        return [part for part in parts if any(turns[max(part.start, self.prompt_turns) : part.stop])]
 
     def _part_task(
         self,
@@ -91,11 +91,11 @@ class TokenisedDialogues:
         rng: random.Random,
     ) -> InfillingTask:
         inside = turns[part.start : part.stop]
-        given = max(0, self.given - part.start)
+        prompt_turns = max(0, self.prompt_turns - part.start)
         if self.infilling.reads_after:
-            gap = training_gap(self.to_pieces(inside), rng, given)
+            gap = training_gap(self.to_pieces(inside), rng, prompt_turns)
         else:
-            last = max(t for t, turn in enumerate(inside) if turn and t >= given)
+            last = max(t for t, turn in enumerate(inside) if turn and t >= prompt_turns)
             gap = Gap(last, 0, len(inside[last]))
         task = self.task(inside, gap)
         outside = sum(len(turn) + len(self.separator) for t, turn in enumerate(turns) if t not in part)
@@ -164,7 +164,7 @@ def tokenise(
     lm: ConditionalLM,
     dialogues: Sequence[Sequence[str]],
     max_length: int,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> TokenisedDialogues:
     """Encodes every turn separately.
 
@@ -191,7 +191,7 @@ def tokenise(
         infilling=infilling,
         separator=find_separator(lm),
         max_length=max_length,
-        given=given,
+        prompt_turns=prompt_turns,
         tokens=pieces,
     )
 
@@ -215,7 +215,7 @@ class Gaps:
     """
 
     max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
-    given: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
     # of the text (`data.words.spell`)
     spelling: Spelling = "as_is"
     # gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees the
@@ -246,14 +246,14 @@ class Gaps:
                 f"{self.order} for a {type(lm.model).__name__}"
             )
         lm.tokenizer.model_max_length = self.max_length
-        lm.model.config.given_turns = self.given
+        lm.model.config.given_turns = self.prompt_turns
         lm.model.config.spelling = self.spelling
         lm.model.config.gap_order = self.order
         lm.model.config.turn_separator = self.separator
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
-        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.max_length, self.given)
+        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.max_length, self.prompt_turns)
         fills = tokenised.infilling
 
         def draw_tasks(seed: int) -> list[Task]:
@@ -280,12 +280,12 @@ class Untrained:
     separator: str = TEXT_SEPARATOR  # the text between turns
     order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
     max_length: Count = READ  # source tokens; longer dialogues are read in windows
-    given: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
 
     def apply(self, lm: ConditionalLM) -> None:
         """Writes these settings into the model, as `Gaps.build` does for a model that learns gaps."""
         lm.tokenizer.model_max_length = min(self.max_length, lm.max_length)
-        lm.model.config.given_turns = self.given
+        lm.model.config.given_turns = self.prompt_turns
         lm.model.config.spelling = "as_is"
         lm.model.config.gap_order = self.order
         lm.model.config.turn_separator = self.separator
@@ -321,7 +321,7 @@ class Pair:
     amateur: ConditionalLM
     expert: ConditionalLM
     max_length: int = 512
-    given: int = 0
+    prompt_turns: int = 0
     spelling: Spelling = "as_is"
 
     def __post_init__(self) -> None:
@@ -371,7 +371,7 @@ class Pair:
             first,
             second,
             max_length=first.tokenizer.model_max_length,
-            given=config.given_turns,
+            prompt_turns=config.given_turns,
             spelling=config.spelling,
         )
 
@@ -416,7 +416,7 @@ class Pair:
         return sorted((marks | empty) - set(self.ends))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
-        return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.given)
+        return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.prompt_turns)
 
     def decode(self, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
         """Decodes dialogues to text, with one space for any run of white space.

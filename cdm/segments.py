@@ -54,14 +54,15 @@ def draw_gap(
     turns: Pieces,
     rng: random.Random,
     utterance: bool,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap:
     """Draws a whole utterance, or a segment of at most `LONGEST_SEGMENT` tokens inside one.
 
-    A segment consists of whole words, unless a single word is longer. The first `given` turns have no gap. Raises
-    ValueError if no other turn has tokens.
+    A segment consists of whole words, unless a single word is longer. The first `prompt_turns` turns have no gap.
+
+    Raises ValueError if no other turn has tokens.
     """
-    filled = [i for i, turn in enumerate(turns) if turn and i >= given]
+    filled = [i for i, turn in enumerate(turns) if turn and i >= prompt_turns]
     if not filled:
         raise ValueError("a gap needs a dialogue with at least one token")
     turn = filled[rng.randrange(len(filled))]
@@ -84,16 +85,16 @@ def draw_gap(
 def draw_content_gap(
     turns: Pieces,
     rng: random.Random,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap | None:
     """Draws a content word with up to two words on each side; None without a content word.
 
-    The first `given` turns have no gap.
+    The first `prompt_turns` turns have no gap.
 
     >>> draw_content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
     Gap(turn=1, start=2, stop=5)
     """
-    words = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
+    words = {t: find_words(turn) for t, turn in enumerate(turns) if t >= prompt_turns}
     places: list[tuple[int, int]] = []  # the turn of a content word, and which of its words it is
     for t, spans in words.items():
         for k, (start, stop) in enumerate(spans):
@@ -190,12 +191,12 @@ def make_task(
 def training_gap(
     turns: Pieces,
     rng: random.Random,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap:
     """Draws a gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
     return draw_gap(
         turns,
         rng,
         utterance=rng.random() < 1 / 3,
-        given=given,
+        prompt_turns=prompt_turns,
     )

@@ -164,7 +164,7 @@ class TrainedPair:
             "amateur": self.amateur.identity,
             "expert": self.expert.identity,
             "max_length": self.pair.max_length,
-            "given": self.pair.given,
+            "prompt_turns": self.pair.prompt_turns,
             "spelling": self.pair.spelling,
             "infilling": self.pair.infilling,
             "dtype": self.pair.expert.dtype,
@@ -249,7 +249,7 @@ def get_negatives(
 
     def build(folder: Path) -> None:
         negatives = exchange() if plan.strategy == "exchange" else sample(folder)
-        refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.given)
+        refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
         if run.stages.first:
             text = json.dumps(asdict(negatives), ensure_ascii=False)
             (folder / "negatives.json").write_text(text + "\n", "utf-8")
@@ -286,15 +286,15 @@ def refuse_unchanged(
     setting: str,
     dialogues: Sequence[Sequence[str]],
     seed: int,
-    given: int,
+    prompt_turns: int,
 ) -> None:
     """Raises SettingError if no dialogue got a negative; it names the setting, and rules that do change the dialogues.
 
-    `given` is the number of leading turns that are never changed.
+    `prompt_turns` is the number of leading turns that are never changed.
     """
     if negatives.indices:
         return
-    usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, given).indices]
+    usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, prompt_turns).indices]
     raise SettingError(
         f"{setting}, but this changes none of the {len(dialogues)} dialogues; {', '.join(usable) or 'no rules'} do"
     )
@@ -311,8 +311,8 @@ def get_rule_negatives(
     chosen = spell(choose_dialogues(data, plan.negatives, run.seed), pair.spelling)
     by_rule: dict[str, Negatives] = {}
     for rule in plan.rules:
-        negatives = make_rule_negatives(chosen, rule, run.seed, pair.given)
-        refuse_unchanged(negatives, f"model.rules is {rule}", chosen, run.seed, pair.given)
+        negatives = make_rule_negatives(chosen, rule, run.seed, pair.prompt_turns)
+        refuse_unchanged(negatives, f"model.rules is {rule}", chosen, run.seed, pair.prompt_turns)
         by_rule[rule] = negatives
     return by_rule
 
@@ -361,8 +361,8 @@ def get_pooler(
 
     def build(folder: Path) -> None:
         whole = pair.decode(pair.tokenise(learned).dialogues)
-        negatives = make_rule_negatives(whole, plan.negatives, run.seed, pair.given)
-        refuse_unchanged(negatives, f"model.pooler.negatives is {plan.negatives}", learned, run.seed, pair.given)
+        negatives = make_rule_negatives(whole, plan.negatives, run.seed, pair.prompt_turns)
+        refuse_unchanged(negatives, f"model.pooler.negatives is {plan.negatives}", learned, run.seed, pair.prompt_turns)
         pooler = ClassifierPooler.fit(*find_both(negatives), plan.strength)
         machine = sample_negatives(pair, checking, "mixed-multi", EQUAL_MIX, run.seed)
         if machine.indices:

@@ -161,7 +161,7 @@ def list_figures(
 
 def are_concept_sentences(pair: Pair, negatives: Negatives) -> bool:
     """Whether every text is a sentence after its concepts, which the models are given."""
-    return pair.given == 1 and all(len(turns) == 2 for turns in negatives.positives)
+    return pair.prompt_turns == 1 and all(len(turns) == 2 for turns in negatives.positives)
 
 
 def list_baselines(plan: CdmPlan) -> list[str]:

@@ -174,7 +174,7 @@ def graphs(tmp_path: Path) -> Graphs:
 
 def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs, monkeypatch: pytest.MonkeyPatch):
     turns = [["I", "Ġknow", "ĠAn", "n", "."], ["Ġ", "▁no", "▁graph"]]
-    assert draw_amr_gap(turns, graphs, random.Random(0), given=1) is None
+    assert draw_amr_gap(turns, graphs, random.Random(0), prompt_turns=1) is None
     for longest, expected in ((2, {(0, 1, 2), (0, 0, 2), (0, 2, 4)}), (1, {(0, 1, 2)})):
         monkeypatch.setattr("cdm.amr.LONGEST_SEGMENT", longest)
         gaps = {draw_amr_gap(turns, graphs, random.Random(i)) for i in range(30)}
