@@ -116,12 +116,12 @@ def _list_types(value: Any) -> Iterator[Code]:
 def check_place(setting: str, folder: Path) -> None:
     """Raises SettingError if no folder can be made: below a file, behind a ring of links, under too long a name."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except FileNotFoundError:
         return
     except OSError as error:
         raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
-    if not S_ISDIR(found.st_mode):
+    if not S_ISDIR(status.st_mode):
         raise SettingError(f"{setting} must be a folder, but {folder} is none")
 
 

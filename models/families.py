@@ -214,19 +214,21 @@ def _find_encoder_decoder(config: Any, tokenizer: PreTrainedTokenizerBase, order
 def check_ids(config: Any, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raises InputError if the id of the mask, end or unknown token differs from that in pretraining."""
     size = config.vocab_size
-    wanted = PRETRAINED.get((config.model_type, size), {})
+    pretrained_ids = PRETRAINED.get((config.model_type, size), {})
     name = str(tokenizer.name_or_path)
     folder = find_folder(name) or Path(name)
-    file = next((folder / each for each in VOCABULARIES if (folder / each).is_file()), name)
-    faults = [
-        fault(file, 0, f"a {config.model_type} of {size} tokens learned {token} as the id {i}, but here it is {found}")
-        for token, i in wanted.items()
-        if (found := tokenizer.convert_tokens_to_ids(token)) != i
-    ]
-    faults += [
-        fault(file, 0, f"{token} has the id {i}, but the {config.model_type} has {size} tokens: it cannot fill gaps")
-        for token, i in wanted.items()
-        if i >= size
-    ]
+    vocabularies = [folder / file for file in VOCABULARIES if (folder / file).is_file()]
+    file = vocabularies[0] if vocabularies else name
+    kind = config.model_type
+    faults: list[str] = []
+    for token, expected in pretrained_ids.items():
+        actual = tokenizer.convert_tokens_to_ids(token)
+        if actual != expected:
+            what = f"a {kind} of {size} tokens learned {token} as the id {expected}, but here it is {actual}"
+            faults.append(fault(file, 0, what))
+    for token, expected in pretrained_ids.items():
+        if expected >= size:
+            what = f"{token} has the id {expected}, but the {kind} has {size} tokens: it cannot fill gaps"
+            faults.append(fault(file, 0, what))
     if faults:
         raise InputError(faults)
