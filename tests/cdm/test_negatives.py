@@ -209,7 +209,7 @@ def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pa
     sampling = Sampling(gamma=0.0, longest=9)
     found = sample_negatives(pair, [known, other, known, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert found.uncovered == 2
-    rule = "at least 50% of the dialogues, but 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
+    rule = "for 50% of the dialogues, but only 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
     with pytest.raises(SettingError, match=rule):
         sample_negatives(pair, [known, other, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert sample_negatives(pair, [other, known], "content-multi", sampling, seed=1).uncovered == 1
