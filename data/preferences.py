@@ -22,7 +22,7 @@ from data.numeric import parse_finite, parse_number, to_number
 from data.rater_rows import USUAL_RATERS
 from data.records import Name, Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored
-from data.table_files import DELIMITERS
+from data.table_files import TABLES
 from meta_eval.preferences import Preferences
 
 A = ("a", "model_a", "model_1", "left", "first")
@@ -155,7 +155,7 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
     check_names(names, FIELDS, "data.columns of judgements")
     rows = read_objects(file, faults)
-    if file.form in DELIMITERS:
+    if file.form in TABLES:
         rows = ((line, _drop_empty(row)) for line, row in rows)
     elif file.form in TYPED:
         rows = ((line, _name_numbers(row)) for line, row in rows)
