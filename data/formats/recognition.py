@@ -12,9 +12,12 @@ from data.formats import (
     arena,
     chosen_rejected,
     deepeval,
+    every_eval_ever,
     inspect_logs,
+    label_studio,
     lm_eval,
     mt_bench,
+    potato,
     promptfoo,
     ragas,
     wmt,
@@ -29,6 +32,9 @@ log = logging.getLogger(__name__)
 # a tool and what it writes, what every row has, and the reader; the first that fits reads the file
 ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
     ("lm-eval samples", lm_eval.SAMPLES, lm_eval.read),
+    ("Every Eval Ever samples", every_eval_ever.SAMPLES, every_eval_ever.read),
+    ("Label Studio tasks", label_studio.TASKS, label_studio.read),
+    ("Potato annotations", potato.LINES, potato.read),
     ("alpaca_eval annotations", alpaca_eval.ANNOTATIONS, alpaca_eval.read_annotations),
     ("alpaca_eval outputs", alpaca_eval.OUTPUTS, alpaca_eval.read_outputs),
     ("MT-Bench pairs", mt_bench.PAIRS, mt_bench.read_pairs),
@@ -47,6 +53,7 @@ ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
 # of a tool that tells, which scores of a file are better if they are lower
 LOWER: Mapping[str, Callable[[Iterable[str], Path], list[str]]] = {
     "lm-eval samples": lm_eval.find_lower,
+    "Every Eval Ever samples": every_eval_ever.find_lower,
     "ragas results": ragas.find_lower,
 }
 # what a JSON object has, and the reader
