@@ -249,6 +249,7 @@ def _join_records(
     lengths_a = _numbers(record.length_a for record in records)
     lengths_b = _numbers(record.length_b for record in records)
     lengths = np.stack([lengths_a, lengths_b], axis=1)
+    ids = tuple(str(record.id) for record in records)
     return Preferences(
         name=name,
         inputs=tuple(str(record.group or record.id) for record in records),
@@ -258,6 +259,7 @@ def _join_records(
         raters=tuple(record.rater for record in records),
         judges={judge: _read_judge(judge, records, reader) for judge in judges},
         lengths=None if np.isnan(lengths).any() else lengths,
+        ids=ids if all(record.id for record in records) else (),
     )
 
 

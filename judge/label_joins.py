@@ -91,7 +91,7 @@ def _choose_places(
     by_id = sum(name in ids for name in names)
     by_group = sum(name in groups for name in names)
     if not max(by_id, by_group):
-        shown = f"{_show(names)} there and {_show([*(ids or groups)])} in {verdicts.name}"
+        shown = f"{show_names(names)} there and {show_names([*(ids or groups)])} in {verdicts.name}"
         raise InputError([fault(given.name, 0, f"labels need ids of {verdicts.name}, but none is in both: {shown}")])
     is_of_inputs = given.key in INPUT_KEYS
     return groups if by_group > by_id or (by_group == by_id and is_of_inputs) else ids
@@ -137,14 +137,20 @@ def _describe_join(
     joined: set[int],
 ) -> str:
     lost = [name for name in names if name not in places]
-    matched = len(names) - len(lost)
-    said = f"{given.name}: {matched} of {len(names)} labels joined by id to {len(joined)} of {len(verdicts)} verdicts"
-    if len(joined) > matched:
-        said += ", which repeat their input"
-    return f"{said}; without a verdict: {_show(lost)}" if lost else said
+    to = f"{len(joined)} of {len(verdicts)} verdicts"
+    if len(joined) > len(names) - len(lost):
+        to += ", which repeat their input"
+    return describe_matches(given.name, len(names), lost, to)
 
 
-def _show(names: Sequence[str]) -> str:
+def describe_matches(name: str, count: int, lost: Sequence[str], to: str, *, by: str = "id") -> str:
+    """How many labels of a file were joined to verdicts, and which were not."""
+    said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
+    return f"{said}; without a verdict: {show_names(lost)}" if lost else said
+
+
+def show_names(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
     shown = [printable(name) for name in names]
     return f"{', '.join(shown[:SHOWN])} and {len(shown) - SHOWN} more" if shown[SHOWN:] else ", ".join(shown)
 
