@@ -20,7 +20,7 @@ from data.roles import Roles, find_key, find_roles, gather_judges, holds_texts
 from data.scored import ScoredFile, add_outputs, read_scored
 from judge.inputs import GIVEN, RULE, Columns, Frame, GivenScores, Source, read
 from judge.label_joins import GivenLabels, add_epochs, choose_people, join_labels, name_source
-from judge.label_sheets import ITEM, LABEL, PROBABILITY, Design, read_design
+from judge.label_sheets import ITEM, LABEL, PROBABILITY, Design, is_sheet, read_design
 from judge.label_sheets import SHOWN as SHEET_TEXTS
 from judge.tables import join_names
 from meta_eval.scored_set import ScoredSet
@@ -163,6 +163,8 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
         return read_scored(file)  # which names the faults
     of_texts = [key for key, name in fields.items() if name in TEXT_FIELDS and _holds_texts(rows, key)]
     roles = _find_table_roles(file, rows, fields, of_texts, asked, needs=[] if of_texts else lacking)
+    if roles.judges and not roles.people and "people" in lacking:
+        _find_table_roles(file, rows, fields, of_texts, asked, needs=["people"])  # which says what is missing
     if not roles.people and not roles.judges:
         return _choose_raters(read_scored(replace(file, needs_text=bool(of_texts))), raters)
     if roles.rater is not None and roles.key is None and not of_texts:
@@ -271,10 +273,10 @@ def read_labels(source: Labels, levels: GivenLevels | None = None, folders: Sequ
     if by_input:
         rows = [{"id": row.get(GROUP), **_leave_out(row, [GROUP])} for row in rows]
     probabilities: dict[str, float] = {}
-    if all(row.get(ITEM) for row in rows) and not any("id" in row for row in rows):
+    if is_sheet(row.get(ITEM) for row in rows):
         design = _find_design(name, rows, [*_list_folders(*_list_sources(source)), *folders])
         probabilities = dict(design.probabilities)
-        rows = [{"id": design.ids[str(row[ITEM])], **_leave_out(row, [ITEM, *SHEET_TEXTS])} for row in rows]
+        rows = [{**_leave_out(row, [ITEM, *SHEET_TEXTS]), "id": design.ids[str(row[ITEM])]} for row in rows]
     labels = [_leave_out(row, [PROBABILITY]) for row in rows]
     roles = _find_label_roles(labels, levels, name)
     probabilities |= _read_probabilities(rows, str(roles.key))

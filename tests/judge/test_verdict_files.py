@@ -327,3 +327,10 @@ def test_a_log_in_which_nobody_is_a_person_lists_its_scorers(tmp_path: Path) -> 
         judge.agree(path)
     with pytest.raises(SettingError, match="judges"):
         read_verdicts(path, people="human", judges="grade")
+
+
+def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) -> None:
+    rows = [{"id": row["id"], "answer": f"An answer of {row['id']}.", "verdict": row["judge"]} for row in ROWS]
+    path = write_csv(tmp_path / "v.csv", rows)
+    with pytest.raises(SettingError, match=r"holds labels of people\. The columns are .*`judge agree .*--labels FILE`"):
+        judge.agree(path)
