@@ -64,7 +64,11 @@ class Trial:
 
 
 def guided_text(
-    run: Run, data: Corpus, plan: SteeringPlan, steering: SteeringSettings, sampling: SamplingSettings
+    run: Run,
+    data: Corpus,
+    plan: SteeringPlan,
+    steering: SteeringSettings,
+    sampling: SamplingSettings,
 ) -> Outcome:
     """A generator steered to each label, at every strength and k; `data` are labelled texts."""
     labels = choose_labels(data, steering)

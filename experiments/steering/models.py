@@ -116,7 +116,10 @@ def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts
 
 
 def train_label_judges(
-    run: Run, plan: DiscriminatorPlan, labels: Sequence[str], texts: Sequence[Example]
+    run: Run,
+    plan: DiscriminatorPlan,
+    labels: Sequence[str],
+    texts: Sequence[Example],
 ) -> dict[str, Trained]:
     """The judge of each label, the label against the others; with two labels only that of the second.
 

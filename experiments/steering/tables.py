@@ -58,7 +58,11 @@ def join_labels(by_label: Sequence[SteeredTexts], name: str) -> NDArray[Any]:
 
 
 def steering_row(
-    setting: SteeredSetting, label: str, by_label: Sequence[SteeredTexts], rule: str, seed: int
+    setting: SteeredSetting,
+    label: str,
+    by_label: Sequence[SteeredTexts],
+    rule: str,
+    seed: int,
 ) -> dict[str, Any]:
     """The row of the texts of some labels together; `seed` is that of the bootstrap.
 

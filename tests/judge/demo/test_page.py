@@ -18,6 +18,7 @@ from models.causal import CausalLM
 
 pytest.importorskip("gradio")
 pages = pytest.importorskip("judge.demo.page")
+judge_tab = pytest.importorskip("judge.demo.judge_tab")
 pytestmark = [  # gradio's, which leaves event loops open
     pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 ]
@@ -55,8 +56,10 @@ def test_a_folder_without_models_judges_by_counting_and_refuses_to_compare_nothi
 
 
 def test_every_button_of_an_example_has_its_own_words() -> None:
-    found = [(name, example) for name in pages.SOURCES for example in read_scored(EXAMPLES / f"{name}.jsonl").examples]
-    named = [pages.name_example(name, example) for name, example in found]
+    found = [
+        (name, example) for name in judge_tab.SOURCES for example in read_scored(EXAMPLES / f"{name}.jsonl").examples
+    ]
+    named = [judge_tab.name_example(name, example) for name, example in found]
     assert len(set(named)) == len(named)
     assert "dialogues cat-5: hello tom, do you have t…" in named
 
