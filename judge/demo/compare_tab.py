@@ -33,7 +33,7 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     )
     metric = gr.Dropdown(list(models.metrics), value=FIRST, label="metric")
     button = gr.Button("Compare", variant="primary")
-    shown = gr.HTML(elem_classes="result", padding=False)
+    shown = gr.HTML(elem_classes="result")
 
     def on_compare(files: list[str] | None, metric: str) -> str:
         def show() -> str:

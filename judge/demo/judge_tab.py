@@ -50,7 +50,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
     if len(models.metrics) <= WITHOUT_MODELS:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
     score = gr.Button("Score", variant="primary")
-    shown = gr.HTML(elem_classes="result", padding=False)
+    shown = gr.HTML(elem_classes="result")
 
     def on_score(
         text: str,

@@ -25,7 +25,7 @@ def build_page(models: DemoModels, settings: DemoSettings) -> Any:
     """The page, a `gradio.Blocks` that is not served yet."""
     with gr.Blocks(title="Judging generated text", analytics_enabled=False) as page:
         gr.Markdown("# Judging generated text")
-        gr.HTML(f"<p>{INTRODUCTION}{warn_of_models(models)}</p>", padding=False)
+        gr.HTML(f"<p>{INTRODUCTION}{warn_of_models(models)}</p>")
         for name, build_tab in TABS.items():
             with gr.Tab(name):
                 build_tab(models, settings)

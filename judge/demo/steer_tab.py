@@ -1,6 +1,6 @@
 """The Steer tab: a prompt continued with and without guidance, and the candidates of each token."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Literal
@@ -61,7 +61,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
     with gr.Row():
         views = {side: view_side(opening, side) for side in SIDES}
     gr.Markdown(CLICK)
-    shown = gr.HTML(elem_classes="result", padding=False)
+    shown = gr.HTML(elem_classes="result")
     state = gr.State(opening)
 
     inputs = [prompt, label, strength, k, tokens, seed]
@@ -154,7 +154,25 @@ def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int,
 def shade_side(text: SteeredText, side: Side) -> list[Shaded]:
     """The prompt and the tokens of a side with their shades."""
     tokens = text.guided if side == "guided" else text.unguided
-    return [(text.prompt, None), *map(shade, tokens)]
+    return move_spaces([(text.prompt, None), *map(shade, tokens)])
+
+
+def move_spaces(pieces: Sequence[Shaded]) -> list[Shaded]:
+    """The pieces with the space that begins each one at the end of the piece before it.
+
+    A space that begins a piece would indent a line, because the page breaks lines between pieces.
+
+    >>> move_spaces([("The food", None), (" was", "likelier"), (" hot", None)])
+    [('The food ', None), ('was ', 'likelier'), ('hot', None)]
+    """
+    moved: list[Shaded] = []
+    for text, shade_of_text in pieces:
+        if moved and text.startswith(" "):
+            before, shade_before = moved[-1]
+            moved[-1] = (f"{before} ", shade_before)
+            text = text[1:]
+        moved.append((text, shade_of_text))
+    return moved
 
 
 def shade(token: WrittenToken) -> Shaded:
