@@ -19,6 +19,7 @@ SEVERE = 0.5  # standard deviations between the means of two raters
 OTHER_SCALE = 3.0  # times the spread of another rater
 UNEVEN = 0.1  # of the shares of two systems that a rater rated
 SKEWED = 0.25  # skewness over the root of n: t intervals cover .92 or less (log-normal differences)
+CONFOUNDED = "a difference of the two cannot be told from one of their raters"
 WITHIN = {"per_system": "within systems", "per_input": "within inputs", "system_means": "between means of systems"}
 
 
@@ -79,18 +80,11 @@ def _note_confounded(
     systems = list(dict.fromkeys(names.tolist()))
     if len(systems) < 2:
         return
-    shares = np.array([known[:, names == system].mean(axis=1) for system in systems])
-    apart_by_rater = [
-        f"{a} and {b}"
-        for (a, of_a), (b, of_b) in combinations(zip(systems, shares > 0, strict=True), 2)
-        if of_a.any() and of_b.any() and not (of_a & of_b).any()
-    ]
-    if apart_by_rater:
-        yield (
-            f"no rater of {aspect} rated texts of both {join_names(apart_by_rater[:3])}: a difference of the two "
-            "cannot be told from one of their raters"
-        )
+    confounded = [f"{a} and {b}" for a, b in find_confounded(scored, aspect)]
+    if confounded:
+        yield f"no rater of {aspect} rated texts of both {join_names(confounded[:3])}: {CONFOUNDED}"
         return
+    shares = np.array([known[:, names == system].mean(axis=1) for system in systems])
     if gap <= SEVERE * usual / 2:
         return
     apart = np.ptp(shares, axis=0)
@@ -103,6 +97,20 @@ def _note_confounded(
             f"{format_number(float(shares[:, rater].min()))} of {least}, and means of raters differ by "
             f"{format_number(gap)}: a difference of systems may be one of raters"
         )
+
+
+def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
+    """The pairs of systems that people rated for an aspect, but no rater rated texts of both: their raters differ.
+
+    Ratings whose raters are not named confound nothing that a file shows.
+    """
+    if aspect not in scored.raters or scored.systems is None:
+        return []
+    is_rated = ~np.isnan(scored.raters[aspect])
+    names = np.array(scored.systems)
+    raters_by_system = {system: is_rated[:, names == system].any(axis=1) for system in dict.fromkeys(names.tolist())}
+    rated = [system for system, raters in raters_by_system.items() if raters.any()]
+    return [(a, b) for a, b in combinations(rated, 2) if not (raters_by_system[a] & raters_by_system[b]).any()]
 
 
 def note_groupings(rows: Sequence[Agreement]) -> list[str]:

@@ -151,9 +151,12 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
         return "no two systems have scores for enough inputs in common"
     best, *others = compared
     against = {other: pairs[best, other] if (best, other) in pairs else pairs[other, best] for other in others}
-    if any(math.isnan(each.p_value) for each in against.values()):
-        return f"nothing is tested: {next(iter(against.values())).reason}"
     p_values = {other: each.p_value for other, each in against.items()}
+    untested = [other for other in others if math.isnan(p_values[other])]
+    why = "; ".join(dict.fromkeys(against[other].reason or "" for other in untested))
+    if untested == others:
+        return f"{best} is not tested against {join_names(others)}: {why}"
+    others = [other for other in others if other not in untested]
     beaten = [other for other in others if p_values[other] < level]
     counted = [other for other in beaten if _is_counted(against[other])]
     alike = [other for other in others if other not in beaten and against[other].ties == against[other].n]
@@ -172,6 +175,7 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, 
         (f"{best} equals ", [other for other in equal if other not in beaten], f" {within}"),
         (f"the tests do not separate {best} from ", unsure, f" (p {at_least}{least})"),
         ("", [each.system for each in ranked if not each.n], " cannot be compared"),
+        (f"{best} is not tested against ", untested, f" ({why})"),
     )
     return ", and ".join(f"{before}{join_names(names)}{after}" for before, names, after in said if names)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations, product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from core.settings import Count, Fraction, Positive, check
 from data.rating_words import GivenLevels
 from data.records import require_none
 from data.scored import place_outputs
-from judge.cautions import note_raters, note_tails
+from judge.cautions import CONFOUNDED, find_confounded, note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
 from judge.correcting import note_sample
 from judge.inputs import Columns, GivenScores, References, Source, read
@@ -27,7 +28,7 @@ from judge.labelling import check_samples
 from judge.metrics import Metrics, plan_metrics
 from judge.tables import join_names, note_resolution
 from judge.verbs.score import add_scores, collect_notes, open_stages
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
@@ -37,6 +38,7 @@ from meta_eval.systems import (
     HUMAN,
     Grid,
     Pairs,
+    SystemComparison,
     SystemMean,
     add_beyond_cues,
     compare_pairs,
@@ -107,14 +109,16 @@ def compare(
     margins = check_margins(margin, [*grid.columns])
     partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
     features = add_normal_scores(scored.cues) if cues else None
+    confounded = {f"{HUMAN}{aspect}": find_confounded(scored, aspect) for aspect in grid.ratings}
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     missing: list[str] = []
     compared: dict[str, Floats] = {}
     for name, values in grid.columns.items():
         compare_values = partial(
-            compare_pairs,
+            compare_unconfounded,
             grid.systems,
+            confounded=confounded.get(name, ()),
             resampling=resampling,
             permutations=permutations,
             margin=margins.get(name),
@@ -128,6 +132,9 @@ def compare(
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
     powered = dict(chain.from_iterable(estimate_powered(grid, *each) for each in product(partly, grid.scores)))
+    for aspect, name in product(partly, grid.scores):
+        for a, b in confounded[f"{HUMAN}{aspect}"]:
+            powered[aspect, name, a, b] = withhold_powered(powered[aspect, name, a, b])
     line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
     line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
     line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
@@ -161,6 +168,23 @@ def compare(
         limits=limits,
         inputs=len(grid.inputs),
     )
+
+
+def compare_unconfounded(
+    systems: Sequence[str], values: Floats, confounded: Collection[tuple[str, str]] = (), **settings: Any
+) -> Pairs:
+    """`compare_pairs`, without tests and intervals of the pairs that had other raters."""
+    found = dict(compare_pairs(systems, values, **settings))
+    for pair in confounded:
+        found[pair] = withhold(found[pair], f"no rater rated both: {CONFOUNDED}")
+    return found
+
+
+def withhold(found: SystemComparison, reason: str) -> SystemComparison:
+    """The comparison without its test and intervals, for this reason."""
+    difference = Estimate.undefined(reason, found.difference.value)
+    win_rate = Estimate.undefined(reason, found.win_rate.value)
+    return replace(found, difference=difference, win_rate=win_rate, p_value=math.nan, is_equal=None, reason=reason)
 
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
@@ -239,6 +263,13 @@ def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple
         yield (aspect, name, a), powered_mean(y, f)
     for (a, y_a, f_a), (b, y_b, f_b) in combinations(own, 2):
         yield (aspect, name, a, b), powered_difference(y_a, y_b, f_a, f_b)
+
+
+def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
+    """The difference of two systems that had other raters, without its intervals."""
+    estimate = Estimate.undefined(CONFOUNDED, found.estimate.value)
+    classical = Estimate.undefined(CONFOUNDED, found.classical.value)
+    return replace(found, estimate=estimate, classical=classical)
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
