@@ -121,7 +121,8 @@ def _read_rows(
     faults: list[str] = []
     first = [row for _, row in islice(read_objects(file, faults), PEEK)]
     header = [*dict.fromkeys(name for row in first for name in row)]
-    fields = {name for _, name in name_fields(tuple(header), file.columns).fields}
+    naming = name_fields(tuple(header), file.columns)
+    fields = {name for _, name in naming.fields}
     has_texts = bool(fields & {*TEXT_FIELDS})
     has_ratings = any(name == "ratings" or name.startswith(RATING) for name in fields)
     has_scores = any(name == "scores" or name.startswith(SCORE) for name in fields)
@@ -133,7 +134,8 @@ def _read_rows(
     if faults or not rows:
         return read_scored(file), [*people]  # which names the faults
     of_texts = _find_text_columns(rows, header, file)
-    others = [*of_texts]
+    of_ratings = [key for key, name in naming.fields if name.startswith(RATING) and key not in people]
+    others = [*of_texts, *of_ratings]
     if of_texts and "judges" not in needs and WANTED not in people:
         others.append(WANTED)
     lacking = [role for role, is_there in (("people", has_ratings), ("judges", has_scores)) if not is_there]
@@ -146,6 +148,8 @@ def _read_rows(
         needs=[] if of_texts else [role for role in needs if role in lacking],
         command=f"judge agree {file.path}",
     )
+    if has_ratings and not columns_of_people:
+        roles = replace(roles, people={})  # the file says itself what people said
     if not roles.people and not roles.judges:
         return read_scored(replace(file, needs_text=bool(of_texts))), [*people]
     if roles.rater is not None and roles.key is None and not of_texts:
