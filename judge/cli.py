@@ -551,6 +551,7 @@ def write_flags(text: str) -> str:
     '--incomplete drop leaves such inputs out'
     """
     text = re.sub(r"(?<![\w.-])data\.(columns[\w.]*)=([\w.]+)", r"--\1 \2", text)
+    text = re.sub(r"(?<![\w.-])data\.(columns\.\w+)", r"--\1", text)
     text = re.sub(r"(?<![\w.-])data\.path=(\w+)", r"\1", text)
     text = re.sub(r"(?<![\w.-])data\.(text|references|source|systems|outputs)(?:=(\w+))?", _as_flag, text)
     text = re.sub(r"(?<![\w.-])(data\.(?:root|download)|network)=(\w+)", _as_flag, text)
