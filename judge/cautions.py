@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from judge.tables import format_cell, format_number, join_names
+from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement
 from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judge.tables import Result, Row, Table, bound_answer, format_number, join_names, pick, tabulate
+from judge.tables import Result, Row, Table, pick, tabulate
+from judge.wording import bound_answer, format_number, join_names
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED

@@ -15,7 +15,8 @@ from core.settings import checked_dataclass
 from data.rating_words import GivenLevels, freeze_levels, number_levels
 from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import note_sample
-from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
+from judge.tables import Row, Table, pick, tabulate
+from judge.wording import format_cell, shorten
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest, compare_with_people
 from meta_eval.bootstrap import FEWEST_UNITS, Floats
 from meta_eval.designs import are_unequal, bound_by_design, estimate_drawn

@@ -18,9 +18,9 @@ from judge.demo.judging import check_length, judge_by, list_fitting, make_exampl
 from judge.demo.serving import guard, refuse_unknown_function
 from judge.demo.settings import DemoModels, DemoSettings
 from judge.demo.views import show_candidates, show_judgements
-from judge.tables import shorten
 from judge.verbs.compare import compare
 from judge.verbs.steer import SteeredText, write_steps
+from judge.wording import shorten
 from models.causal import CausalLM
 from oumg.generation import WrittenToken
 

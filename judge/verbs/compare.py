@@ -26,8 +26,8 @@ from judge.correcting import note_sample
 from judge.inputs import Columns, GivenScores, References, Source, read
 from judge.labelling import check_samples
 from judge.metrics import Metrics, plan_metrics
-from judge.tables import join_names, note_resolution
 from judge.verbs.score import add_scores, collect_notes, open_stages
+from judge.wording import join_names, note_resolution
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
@@ -227,9 +227,10 @@ def note_silence(grid: Grid, scored: ScoredSet, unranked: Mapping[str, Sequence[
         if is_silent.any():
             said = f"{system} is silent on {is_silent.sum()} of {len(grid.inputs)} inputs"
             names = unranked.get(system, [])
-            verb = "have" if names[1:] else "has"
-            unscored = f"; {join_names(names)} {verb} no score for a silent answer and cannot rank it"
-            yield f"{said}{unscored}" if names else said
+            if names:
+                verb = "have" if names[1:] else "has"
+                said += f"; {join_names(names)} {verb} no score for a silent answer and cannot rank it"
+            yield said
 
 
 def note_missing(

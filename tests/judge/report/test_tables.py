@@ -8,7 +8,8 @@ from rich.console import Console
 
 from judge import terminal
 from judge.agreement_tables import tabulate_agreement
-from judge.tables import Table, format_cell, tabulate
+from judge.tables import Table, tabulate
+from judge.wording import format_cell
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.cues import ARE_CUES
