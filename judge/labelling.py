@@ -321,8 +321,9 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
     """The aspects whose ratings are labels, with the labels that metrics with one aspect give.
 
     A metric that scores a rated aspect by name has this one. It is a judge with a threshold, or if its scores are whole
-    numbers and at least half labels, or lie between the first and the last label. Shares, such as ROUGE's, are no labels
-    of a scale from 0 to more than 1. Raises SettingError for unknown names and for ratings that are no declared label.
+    numbers and at least half labels, or lie between the first and the last label. Shares, such as ROUGE's, are no
+    labels of a scale from 0 to more than 1. Raises SettingError for unknown names and for ratings that are no declared
+    label.
     """
     by_aspect = isinstance(labelling.levels, Mapping)
     declared = {name: sorted(number_levels(scale).values()) for name, scale in freeze_levels(labelling.levels) if name}
@@ -353,7 +354,7 @@ def _are_on_scale(scores: Floats, labels: Floats) -> bool:
     """Whether scores can be labels: between the first and the last one, and no shares where the last is above 1."""
     if not len(scores) or scores.min() < labels[0] or scores.max() > labels[-1]:
         return False
-    are_shares = 0 <= scores.min() and scores.max() <= 1 and bool((scores % 1).any())
+    are_shares = scores.min() >= 0 and scores.max() <= 1 and bool((scores % 1).any())
     return not are_shares or labels[-1] <= 1
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,9 +107,8 @@ def compare(
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
         raise SettingError("scores may not have a name of ratings, such as human quality")
     margins = check_margins(margin, [*grid.columns])
-    partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
-    features = add_normal_scores(scored.cues) if cues else None
     confounded = {f"{HUMAN}{aspect}": find_confounded(scored, aspect) for aspect in grid.ratings}
+    features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
     missing: list[str] = []
@@ -131,20 +130,7 @@ def compare(
         compared[name] = values
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
-    powered = dict(chain.from_iterable(estimate_powered(grid, *each) for each in product(partly, grid.scores)))
-    for aspect, name in product(partly, grid.scores):
-        for a, b in confounded[f"{HUMAN}{aspect}"]:
-            powered[aspect, name, a, b] = withhold_powered(powered[aspect, name, a, b])
-    line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
-    line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
-    line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
-    rated = [
-        f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
-        for aspect in partly
-    ]
-    for aspect in partly:
-        for (_, name), several in check_samples(scored, aspect, [*scored.scores]).items():
-            rated += [f"{aspect}: {note_sample(name, 'texts', each)}" for each in several]
+    powered = estimate_all_powered(grid, confounded)
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
     limits = (
@@ -155,11 +141,21 @@ def compare(
         *missing,
         *note_raters(scored),
         *note_tails(grid, compared),
-        *rated,
+        *note_partly_rated(grid, scored),
         *few,
     )
+    own = (
+        "compare",
+        f"systems={','.join(grid.systems)}",
+        f"inputs={len(grid.inputs)}",
+        f"level={level:g}",
+        resampling.signature,
+        f"permutations={permutations}",
+        f"cues={f'linear v{VERSION}' if cues else 'none'}",
+        *(f"margin {name}={value:g}" for name, value in margins.items()),
+    )
     return SystemsCompared(
-        signature="|".join([line, *scored.signatures]),
+        signature="|".join([*own, *scored.signatures]),
         means=means,
         pairs=pairs,
         powered=powered,
@@ -189,7 +185,9 @@ def withhold(found: SystemComparison, reason: str) -> SystemComparison:
 
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
     """The margin of each metric; raises SettingError for one that is not above 0 or that belongs to no metric."""
-    given = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(names, margin)
+    if margin is None:
+        return {}
+    given = margin if isinstance(margin, Mapping) else dict.fromkeys(names, margin)
     check_names(given, names, "margin")
     check(Positive, **{f"margin of {name}": value for name, value in given.items()})
     return {**given}
@@ -257,13 +255,42 @@ def note_missing(
         yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
 
 
+def list_partly_rated(grid: Grid) -> list[str]:
+    """The aspects for which some output has no rating."""
+    return [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
+
+
+def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
+    """What human means from few ratings rest on, and where the rated outputs are visibly no random sample."""
+    partly = list_partly_rated(grid)
+    for aspect in partly:
+        yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
+    for aspect in partly:
+        for (_, name), tests in check_samples(scored, aspect, [*scored.scores]).items():
+            for test in tests:
+                yield f"{aspect}: {note_sample(name, 'texts', test)}"
+
+
+def estimate_all_powered(
+    grid: Grid, confounded: Mapping[str, Collection[tuple[str, str]]]
+) -> dict[tuple[str, ...], PoweredEstimate]:
+    """Human means and differences of aspects that are rated in part, by aspect, metric and one system or two."""
+    powered: dict[tuple[str, ...], PoweredEstimate] = {}
+    for aspect, name in product(list_partly_rated(grid), grid.scores):
+        powered |= dict(estimate_powered(grid, aspect, name))
+        for a, b in confounded[f"{HUMAN}{aspect}"]:
+            powered[aspect, name, a, b] = withhold_powered(powered[aspect, name, a, b])
+    return powered
+
+
 def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:
     """The mean rating of each system from its rated part and all its scores, and the difference of each pair."""
-    own = [*zip(grid.systems, grid.ratings[aspect], grid.scores[name], strict=True)]
-    for a, y, f in own:
-        yield (aspect, name, a), powered_mean(y, f)
-    for (a, y_a, f_a), (b, y_b, f_b) in combinations(own, 2):
-        yield (aspect, name, a, b), powered_difference(y_a, y_b, f_a, f_b)
+    ratings = dict(zip(grid.systems, grid.ratings[aspect], strict=True))
+    scores = dict(zip(grid.systems, grid.scores[name], strict=True))
+    for a in grid.systems:
+        yield (aspect, name, a), powered_mean(ratings[a], scores[a])
+    for a, b in combinations(grid.systems, 2):
+        yield (aspect, name, a, b), powered_difference(ratings[a], ratings[b], scores[a], scores[b])
 
 
 def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
@@ -275,27 +302,32 @@ def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
     """By input, the systems that have no output for it. Every example names its system and its input."""
-    systems, groups = (list(dict.fromkeys(names or ())) for names in (outputs.systems, outputs.groups))
-    missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs)))).T
-    return {
-        group: [system for system, is_missing in zip(systems, own, strict=True) if is_missing]
-        for group, own in zip(groups, missing, strict=True)
-        if own.any()
-    }
+    systems = list(dict.fromkeys(outputs.systems or ()))
+    groups = list(dict.fromkeys(outputs.groups or ()))
+    is_missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs))))
+    lacking: dict[str, list[str]] = {}
+    for group, of_systems in zip(groups, is_missing.T, strict=True):
+        if of_systems.any():
+            lacking[group] = [systems[i] for i in np.flatnonzero(of_systems)]
+    return lacking
 
 
 def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
     """The outputs for inputs that every system answers, and a note on the others. Raises InputError if none."""
-    lacking, inputs = find_lacking(outputs), outputs.layout.input_count
+    lacking = find_lacking(outputs)
+    inputs = outputs.layout.input_count
     if not lacking:
         return outputs, ()
     if len(lacking) == inputs:
         raise InputError([fault(outputs.locate(0)[0], 0, f"no input of {inputs} has an output of every system")])
     counts = Counter(name for names in lacking.values() for name in names)
     lacks = ", ".join(f"{name} lacks {number}" for name, number in counts.items())
-    said = f"{len(lacking)} of {inputs} inputs are left out, because some system has no output for them ({lacks})"
-    said += ": a system that left out hard ones gains"
-    return outputs.take([i for i, each in enumerate(outputs.examples) if each.group not in lacking]), (said,)
+    note = (
+        f"{len(lacking)} of {inputs} inputs are left out, because some system has no output for them ({lacks}): a "
+        "system that left out hard ones gains"
+    )
+    kept = [i for i, example in enumerate(outputs.examples) if example.group not in lacking]
+    return outputs.take(kept), (note,)
 
 
 def check_comparable(scored: ScoredSet, incomplete: Incomplete) -> None:
@@ -305,22 +337,34 @@ def check_comparable(scored: ScoredSet, incomplete: Incomplete) -> None:
     check(Incomplete, incomplete=incomplete)
     places = place_outputs(scored)
     systems = list(dict.fromkeys(system for system, _ in places))
+    first_answer = {group: i for (_, group), i in reversed(places.items())}
     faults: list[str] = []
     if len(systems) < 2:
-        found = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
-        faults.append(fault(scored.locate(0)[0], 0, found))
-    answered = {group: i for (_, group), i in reversed(places.items())}
+        problem = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
+        faults.append(fault(scored.locate(0)[0], 0, problem))
     if incomplete == "drop":
         drop_lacking(scored)
-    for group, names in find_lacking(scored).items() if incomplete == "refuse" else ():
-        rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {names[0]}"
-        faults.append(fault(*scored.locate(answered[group]), f"{rule}: incomplete=drop leaves such inputs out"))
-    for i, example in enumerate(scored.examples):
-        earlier = answered[str(example.group)]
-        for name in ("context", "prefix", "label", "references"):
-            here, there = getattr(example, name), getattr(scored.examples[earlier], name)
-            if here != there:
-                found = f"{format_value(here)} here and {format_value(there)} in line {scored.locate(earlier)[1]}"
-                rule = f"all systems must answer the same input, but {name} of {format_value(example.group)}"
-                faults.append(fault(*scored.locate(i), f"{rule} is {found}"))
+    else:
+        faults += _list_lacking(scored, first_answer)
+    faults += _list_unequal(scored, first_answer)
     require_none((), faults)
+
+
+def _list_lacking(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterator[str]:
+    """A fault for each input that some system did not answer."""
+    for group, names in find_lacking(scored).items():
+        rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {names[0]}"
+        yield fault(*scored.locate(first_answer[group]), f"{rule}: incomplete=drop leaves such inputs out")
+
+
+def _list_unequal(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterator[str]:
+    """A fault for each field of an input that is not the same beside another output."""
+    for i, example in enumerate(scored.examples):
+        earlier = first_answer[str(example.group)]
+        for name in ("context", "prefix", "label", "references"):
+            here = getattr(example, name)
+            there = getattr(scored.examples[earlier], name)
+            if here != there:
+                rule = f"all systems must answer the same input, but {name} of {format_value(example.group)}"
+                lines = f"{format_value(here)} here and {format_value(there)} in line {scored.locate(earlier)[1]}"
+                yield fault(*scored.locate(i), f"{rule} is {lines}")
