@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -190,13 +190,19 @@ def group_faults(faults: Sequence[str]) -> list[str]:
 
 
 def format_value(value: object) -> str:
-    """Formats a value for a message: as JSON, on one line, shortened.
+    """Formats a value for a message: as JSON, on one line, shortened; of a long object the names of its values.
 
-    >>> format_value(None), format_value("a\\nb")
-    ('null', '"a\\\\nb"')
+    >>> format_value(None), format_value("a\\nb"), format_value({"id": "x" * 99, "text": "Hi"})
+    ('null', '"a\\\\nb"', 'an object with id and text')
     """
     text = printable(json.dumps(value, ensure_ascii=False, default=str))
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    if isinstance(value, Mapping):
+        names = [printable(str(name)) for name in value]
+        listed = " and ".join([", ".join(names[:-1]), names[-1]]) if names[1:] else names[0]
+        return f"an object with {listed}" if len(listed) <= SHOWN_CHARACTERS else f"an object of {len(names)} values"
+    return f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:

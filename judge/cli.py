@@ -547,11 +547,16 @@ def write_flags(text: str) -> str:
 
     >>> write_flags("data.columns.system=COLUMN names it; data.root=FOLDER and data.download=true")
     '--columns.system COLUMN names it; --data.root FOLDER and --data.download'
+    >>> write_flags("incomplete=drop leaves such inputs out")
+    '--incomplete drop leaves such inputs out'
     """
     text = re.sub(r"(?<![\w.-])data\.(columns[\w.]*)=([\w.]+)", r"--\1 \2", text)
+    text = re.sub(r"(?<![\w.-])data\.(columns\.\w+)", r"--\1", text)
     text = re.sub(r"(?<![\w.-])data\.path=(\w+)", r"\1", text)
     text = re.sub(r"(?<![\w.-])data\.(text|references|source|systems|outputs)(?:=(\w+))?", _as_flag, text)
     text = re.sub(r"(?<![\w.-])(data\.(?:root|download)|network)=(\w+)", _as_flag, text)
+    text = re.sub(r"(?<![\w.-])(people|incomplete)=(\w+)", _as_flag, text)
+    text = text.replace("levels=WORST,...,BEST", "--levels WORST ... BEST")
     return re.sub(
         r"(?<![\w.-])([a-z_]+(?:\.[a-z_]+)*)=(-|FILE|NAME|FOLDER|VALUE|bleu,rouge_l|llm_judge)", r"--\1 \2", text
     )

@@ -15,7 +15,7 @@ from core.scores import Scores
 from data.cells import name_of, to_value
 from data.numeric import is_missing
 from data.records import name_people
-from judge.tables import join_names
+from judge.wording import join_names
 from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 

@@ -254,6 +254,8 @@ def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[st
     check_names(settings, sorted({key for key in config if not key.startswith("_")} | named), name)
     found = {**config, **settings}
     for key, default in config.items():
+        if isinstance(default, list) and isinstance(found[key], str | float | int):
+            found[key] = [found[key]]  # one word of a command line
         if isinstance(default, Mapping) and "_target_" in default and isinstance(found[key], Mapping):
             found[key] = complete_settings(f"{name}.{key}", default, settings.get(key, {}))
     if missing := [key for key, value in found.items() if value == REQUIRED]:
