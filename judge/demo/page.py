@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 from gradio import themes
+from starlette.middleware import Middleware
 
 from core.errors import InputError, SettingError
 from core.example import Example
@@ -15,8 +16,8 @@ from data.scored import read_scored
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
 from judge.demo.judging import check_length, judge_by, list_fitting, make_example, read_outputs
-from judge.demo.serving import guard, refuse_unknown_function
-from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.serving import KEPT_FOR, LARGEST_FILE, SWEPT_EVERY, LimitedBodies, refuse_unknown_function
+from judge.demo.settings import HOST, DemoModels, DemoSettings
 from judge.demo.views import show_candidates, show_judgements
 from judge.tables import shorten
 from judge.verbs.compare import compare
@@ -66,7 +67,8 @@ def answer(show: Callable[[], str]) -> str:
 
 def build_page(models: DemoModels, settings: DemoSettings) -> Any:
     """The page, a `gradio.Blocks` that is not served yet."""
-    with gr.Blocks(title="Judging generated text", analytics_enabled=False) as page:
+    kept = SWEPT_EVERY, KEPT_FOR
+    with gr.Blocks(title="Judging generated text", analytics_enabled=False, delete_cache=kept) as page:
         gr.Markdown("# Judging generated text")
         warning = f" Each model here is a <strong>{escape('; '.join(models.notes))}</strong>." if models.notes else ""
         gr.HTML(f"<p>{INTRODUCTION}{warning}</p>")
@@ -78,8 +80,8 @@ def build_page(models: DemoModels, settings: DemoSettings) -> Any:
 
 def serve_page(page: Any, settings: DemoSettings) -> str:
     """Serves the page in threads of its own; returns its address."""
-    app, address, _ = page.launch(
-        server_name=settings.host,
+    _, address, _ = page.launch(
+        server_name=HOST,
         server_port=settings.port,
         share=False,
         prevent_thread_lock=True,
@@ -87,14 +89,16 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
         ssr_mode=False,
         enable_monitoring=False,
         footer_links=[],
-        max_file_size="5mb",
+        max_file_size=LARGEST_FILE,
         theme=themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]).set(
             block_info_text_color="*neutral_500"  # the default is too pale on white
         ),
         css_paths=STYLE,
-        app_kwargs={"exception_handlers": {KeyError: refuse_unknown_function}},
+        app_kwargs={
+            "exception_handlers": {KeyError: refuse_unknown_function},
+            "middleware": [Middleware(LimitedBodies)],
+        },
     )
-    app.middleware_stack = guard(app.middleware_stack, settings.trusted_hosts)  # around gradio's own, which is laxer
     return address
 
 
