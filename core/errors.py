@@ -113,13 +113,21 @@ def fault(
     return printable(f"{path}:{line}: {what}" if line else f"{path}: {what}")
 
 
-def suggest_similar(name: str, allowed: Collection[str]) -> str:
+def suggest_similar(
+    name: str,
+    allowed: Collection[str],
+    place: str = "",
+) -> str:
     """The allowed names that begin with the name, else up to three that are spelled alike, as the end of a sentence.
+
+    `place` stands before each of them.
 
     >>> suggest_similar("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
     ' (did you mean cdm_generative or cdm_discriminative?)'
     >>> suggest_similar("blue", ["bleu", "cdm_generative"]), suggest_similar("xyz", ["bleu"])
     (' (did you mean bleu?)', '')
+    >>> suggest_similar("orde", ["order"], "--metric.")
+    ' (did you mean --metric.order?)'
     """
     similar = [candidate for candidate in allowed if name and candidate.startswith(name)]
     if not similar:
@@ -129,19 +137,22 @@ def suggest_similar(name: str, allowed: Collection[str]) -> str:
             n=3,
             cutoff=0.5,
         )
-    return f" (did you mean {' or '.join(similar)}?)" if similar else ""
+    shown = [f"{place}{candidate}" for candidate in similar]
+    return f" (did you mean {' or '.join(shown)}?)" if shown else ""
 
 
 def check_names(
     given: Iterable[str],
     allowed: Collection[str],
     of: str,
+    place: str = "",
 ) -> None:
-    """Raises SettingError for the first given name that is no setting `of` this."""
+    """Raises SettingError for the first given name that is no setting `of` this; `place` stands before the name."""
     for name in given:
         if name not in allowed:
+            similar = suggest_similar(name, allowed, place)
             shown = ", ".join(allowed) or "none"
-            raise SettingError(f"{name} is not a setting of {of}{suggest_similar(name, allowed)}; allowed: {shown}")
+            raise SettingError(f"{place}{name} is not a setting of {of}{similar}; allowed: {shown}")
 
 
 @contextmanager

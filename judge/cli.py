@@ -255,8 +255,8 @@ def set_defaults(given: Given) -> None:
 def call_verb(name: str, own: Mapping[str, Flag], given: Given) -> Any:
     """The result of the verb's function with what the command says. Raises SettingError and InputError."""
     from core.progress import shown
-    from judge.metrics import importable
     from judge.terminal import show_steps
+    from judge.yaml_objects import importable
 
     trusted = importable.set(frozenset(given.get("allow")))
     try:

@@ -278,7 +278,7 @@ def find_flag(name: str, flags: Mapping[str, Flag], called: str) -> Flag:
     """The flag of a name; `flag.key` is one of any type. Raises SettingError."""
     first, _, key = name.partition(".")
     if first not in flags:
-        similar = suggest_similar(first, flags)
+        similar = suggest_similar(first, flags, "--")
         raise SettingError(f"--{printable(name)} is no flag of {called}{similar}")
     if not key:
         return flags[first]
