@@ -26,7 +26,7 @@ DIFFERENCE_CAPTION = (
     "Each job minus the first one ({first}) on the same texts. Intervals: 95 %, paired bootstrap over inputs, not "
     "adjusted for the number of differences."
 )
-FOLDERS = ("outputs", "stages_dir")  # settings of this machine
+FOLDERS = ("hydra.run.dir", "hydra.sweep.dir", "outputs", "stages_dir")  # settings of this machine
 CHANCE = 0.05  # share of intervals without 0 where no job differs
 
 
