@@ -38,6 +38,7 @@ Weighted = Callable[[Floats], Floats]  # weights of inputs, of shape (resamples,
 UNDEFINED = "not defined on these examples"
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
 BISECTIONS = 60  # halve [-1, 1] down to the precision of a float
+FEWEST_SYSTEMS = 10  # for intervals of correlations between their means
 FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how alike outputs for one input are
 
 
@@ -143,6 +144,8 @@ def estimate_grouped(
     """The value of a grouped statistic in [-1, 1] with its interval, from `draws` where they are known.
 
     The mean of a statistic within systems or inputs has a jackknife interval, every other statistic percentiles.
+    Between the means of fewer than `FEWEST_SYSTEMS` systems there is no interval: Spearman's rho of 4 systems has few
+    values, and percentiles cover .78.
     """
     if grouping in ("per_system", "per_input"):
         estimate = jackknife_interval(statistic, layout)
@@ -153,6 +156,10 @@ def estimate_grouped(
         )
     if draws is None:
         draws = draw_grouped(statistic, layout, resampling)
+    systems = layout.system_count
+    if grouping == "system_means" and systems < FEWEST_SYSTEMS:
+        rule = f"an interval between means needs at least {FEWEST_SYSTEMS} systems"
+        return Estimate.undefined(f"{rule}, but there are {systems}", draws.estimate.value)
     return draws.estimate
 
 
