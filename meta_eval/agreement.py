@@ -14,7 +14,7 @@ from meta_eval.chance import measure_correlation_chance, widen_interval
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.cues import ARE_CUES, FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Grouping, restrict
-from meta_eval.intervals import USUAL, Resampling, grouped_estimate
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
@@ -59,7 +59,7 @@ def agree(
     aspect: str,
     *,
     grouping: Grouping = "global",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> Agreement:
     """Measures how well a metric agrees with the ratings of an aspect; `measure_aspect` adds the agreement beyond cues.
 
@@ -128,7 +128,7 @@ def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
 def measure_aspect(
     scored: ScoredSet,
     aspect: str,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     groupings: Sequence[Grouping] = ("global",),
     has_cues: bool = True,

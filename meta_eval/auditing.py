@@ -17,7 +17,7 @@ from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Layout, explain_undefined, lay_out, restrict
-from meta_eval.intervals import USUAL, Resampling, grouped_estimate, jackknife_interval, share_interval
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate, jackknife_interval, share_interval
 from meta_eval.step_down import randomisation_p
 from meta_eval.ties import subtract, to_outcomes
 
@@ -80,7 +80,7 @@ def audit_cues(
     cues: Cues,
     *,
     layout: Layout | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> CueAudit:
     """Measures how much cheap cues explain of the ranks of `scores`, of shape (n,), cross-fitted by input.
 
@@ -158,7 +158,7 @@ def audit_damage(
     damaged: ArrayLike,
     *,
     layout: Layout | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> DamageAudit:
     """Measures how scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 

@@ -32,7 +32,7 @@ from meta_eval.bootstrap import (
 )
 from meta_eval.correlation import average_ranks
 from meta_eval.grouping import explain_undefined, lay_out
-from meta_eval.intervals import USUAL, Resampling
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 
 ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
 NOTHING_LEFT = "cheap cues alone determine the scores or the ratings, so nothing is left beyond them"
@@ -236,7 +236,7 @@ def agreement_beyond_cues(
     ratings: ArrayLike,
     cues: Cues,
     groups: Sequence[Hashable] | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> dict[str, Estimate]:
     """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
 

@@ -52,14 +52,14 @@ class Ranking:
     draws: Mapping[str, Draws]
     # why each other metric is not ranked
     left_out: Mapping[str, str]
-    comparison: Comparison
+    comparison: RankingSettings
     # the pairs of ranked metrics, and of each of them and `cheap_cues`
     pairs: tuple[MetricPair, ...] = ()
     against_cues: tuple[MetricPair, ...] = ()
 
 
 @checked_dataclass
-class Comparison:
+class RankingSettings:
     """How metrics are compared."""
 
     # the correlation with the ratings
@@ -103,7 +103,7 @@ def measure(
     x: Floats,
     y: Floats,
     layout: Layout,
-    comparison: Comparison,
+    comparison: RankingSettings,
     resampling: Resampling,
 ) -> tuple[Estimate, Draws]:
     """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN: its estimate and its draws."""
@@ -118,7 +118,7 @@ def measure(
 def rank_metrics(
     scored: ScoredSet,
     aspect: str,
-    comparison: Comparison,
+    comparison: RankingSettings,
     resampling: Resampling,
 ) -> Ranking:
     """Measures how each metric agrees with the ratings of the examples that all ranked metrics scored.

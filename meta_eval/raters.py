@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import USUAL, Draws, Resampling, Weighted, draw_grouped
+from meta_eval.intervals import USUAL_RESAMPLING, Draws, Resampling, Weighted, draw_grouped
 
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
@@ -64,7 +64,7 @@ def name_scale(ratings: Floats) -> Scale:
 def krippendorff_alpha(
     ratings: ArrayLike,
     scale: Scale,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -173,7 +173,7 @@ def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
 def correlate_raters(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -188,7 +188,7 @@ def correlate_raters(
 def find_ceiling(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -204,7 +204,7 @@ def correct_agreement(
     scores: ArrayLike,
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Corrected:

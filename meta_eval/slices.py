@@ -15,7 +15,7 @@ import numpy as np
 
 from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, Indices, Mask, explain_few, number_groups
 from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import USUAL, Resampling
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 from meta_eval.labels import estimate_kappa
 from meta_eval.linearised import NEAR, linearise_mean, measure_distances
 from meta_eval.step_down import step_down
@@ -47,7 +47,7 @@ def measure_slices(
     labels: Floats,
     layout: Layout,
     *,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> list[SliceAgreement]:
     """Measures how a judge agrees with people in each slice; labels have the shape (n,), with NaN for no label.
 

@@ -20,7 +20,14 @@ import numpy as np
 from meta_eval.bootstrap import Estimate, Floats, Indices, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
-from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
+from meta_eval.intervals import (
+    FEWEST_UNITS,
+    USUAL_RESAMPLING,
+    Resampling,
+    is_within_margin,
+    mean_interval,
+    share_interval,
+)
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
 from meta_eval.ties import subtract, to_outcomes
@@ -109,7 +116,7 @@ def lay_grid(scored: ScoredSet) -> Grid:
 def compare_pairs(
     systems: Sequence[str],
     values: Floats,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     permutations: int = 10_000,
     margin: float | None = None,
     level: float = 0.05,
@@ -255,7 +262,7 @@ def rank_systems(
     values: Floats,
     pairs: Pairs,
     level: float = 0.05,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> list[SystemMean]:
     """The mean of each system with its cluster by the p-values of `pairs`, best first, then those left out.
 
