@@ -205,10 +205,10 @@ def resample(
     blocks = []
     for start in range(0, resamples, batch):
         rows = min(batch, resamples - start)
-        drawn = rng.integers(0, units, (rows, units))
+        numbers = rng.integers(0, units, (rows, units))
         # one bincount for all rows: each row's units have numbers of their own
         first_numbers = units * np.arange(rows)
-        numbers = drawn + first_numbers[:, None]
+        numbers += first_numbers[:, None]
         counts = np.bincount(numbers.ravel(), minlength=rows * units)
         weights = counts.reshape(rows, units).astype(np.float64)
         blocks.append(statistic(weights))

@@ -41,8 +41,8 @@ def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
         drawn = min(rows, permutations - start)
         numbers = np.tile(np.arange(input_count), (drawn, 1))
         places_of_inputs = rng.permuted(numbers, axis=1)
-        order_within = rng.random((drawn, len(inputs)))
-        keys = places_of_inputs[:, inputs] + order_within
+        keys = rng.random((drawn, len(inputs)))  # the order of texts within an input
+        keys += places_of_inputs[:, inputs]
         yield keys.argsort(axis=1)
 
 

@@ -164,9 +164,11 @@ def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
     size = counts.sum(axis=1)[:, None]
     distances = []
     for coordinate in coordinates:
-        squares = counts @ (coordinate**2).T
-        sums = counts @ coordinate.T
-        distances.append(size * squares - sums**2)
+        # in place, because these arrays are large
+        of_coordinate = counts @ (coordinate**2).T
+        of_coordinate *= size
+        of_coordinate -= (counts @ coordinate.T) ** 2
+        distances.append(of_coordinate)
     return np.sum(distances, axis=0)
 
 

@@ -333,8 +333,10 @@ def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
         resamples=resampling.resamples,
         seed=resampling.seed,
     )
-    estimates = [mean_interval(row) for row in values]
-    for row in np.flatnonzero(varies):
-        mean = float(values[row].mean())
-        estimates[row] = estimate_from(mean, drawn_means[:, row], n)
+    estimates = []
+    for i, row in enumerate(values):
+        if varies[i]:
+            estimates.append(estimate_from(float(row.mean()), drawn_means[:, i], n))
+        else:
+            estimates.append(mean_interval(row))
     return estimates
