@@ -301,21 +301,14 @@ def powered_rate(
     y = y[is_labelled]
     mean = float(y.mean())
     classical = share_interval(y, labelled)
-    centred = f_labelled - f_labelled.mean()
-    spread = float(f_labelled.var())
-    weight = 0.0
-    if spread > 0 and n < total:
-        weight = float((y * centred).mean()) / spread
+    weight = _fit_slope(y, f_labelled) if n < total else 0.0
     parts = weight * (f - f.mean()) / total
-    residuals = y - mean - weight * centred
+    residuals = y - mean - weight * (f_labelled - f_labelled.mean())
     parts[is_labelled] += residuals / n * math.sqrt(n / (n - 2))  # two figures are fitted
     variance = _square_sums(np.bincount(layout.inputs, parts), inputs)
     if _has_few_errors(y, f_labelled):
         variance += UNSEEN / n**2
-    variance_of_label = float(y.var())
-    worth = math.inf
-    if variance_of_label > 0 and variance > 0:
-        worth = variance_of_label / variance
+    worth = float(y.var()) / variance if variance > 0 else math.inf
     if weight == 0 or not 0 < worth < math.inf:  # the judge adds nothing, or all labels are equal
         return _without_help(classical, n, total - n)
     value = mean + weight * float(f.mean() - f_labelled.mean())
@@ -334,6 +327,15 @@ def powered_rate(
         classical=classical,
         effective_n=n * of_labels / variance,
     )
+
+
+def _fit_slope(y: Floats, f: Floats) -> float:
+    """The slope of y on f, cov(y, f) / var(f), of shape (n,); 0 for verdicts that do not vary."""
+    centred = f - f.mean()
+    spread = float(f.var())
+    if not spread > 0:
+        return 0.0
+    return float((y * centred).mean()) / spread
 
 
 def _fill_verdicts(f: Floats) -> Floats:
