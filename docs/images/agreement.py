@@ -92,14 +92,20 @@ def measure(rated: ScoredSet, runs: Sequence[Path]) -> list[Line]:
     lines = []
     for aspect in together.aspects:
         rows = measure_aspect(together, aspect)
-        for row in sorted(rows, key=lambda row: order.index(row.metric)):
-            names = [name for name in single_runs if name.rpartition(", ")[0] == row.metric]
+        rows.sort(key=lambda row: order.index(row.metric))
+        for row in rows:
+            names = [name for name in single_runs if name.startswith(f"{row.metric}, ")]
             seeds = [agree(alone, name, aspect) for name in names]
             lines.append(Line(row, seeds))
     return lines
 
 
-def draw_line(panel: Axes, place: int, line: Line, key: str) -> None:
+def draw_line(
+    panel: Axes,
+    place: int,
+    line: Line,
+    key: str,
+) -> None:
     """Draws and prints one figure of a line: the interval, the value, and a stroke for each run by itself."""
     row = line.agreement
     estimate = getattr(row, key)
@@ -126,7 +132,8 @@ def name_line(line: Line) -> str:
 
 def draw(lines: Sequence[Line], path: Path) -> None:
     """Draws all lines, in one panel by agreement and in one by what cheap cues leave."""
-    figure = Figure(figsize=(9, 0.8 + 0.32 * len(lines)), layout="constrained")
+    height = 0.8 + 0.32 * len(lines)
+    figure = Figure(figsize=(9, height), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for place, line in enumerate(lines):
         for panel, key in zip(panels, PANELS, strict=True):
@@ -155,4 +162,5 @@ def main(folder: str, runs: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], [Path(run) for run in sys.argv[2:]])
+    _, folder_of_sets, *folders_of_runs = sys.argv
+    main(folder_of_sets, [Path(run) for run in folders_of_runs])
