@@ -29,7 +29,8 @@ def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
     noise_of_scores = OF_SIZE * larger_scores
     is_counted = sizes > noise_of_scores
     counted = np.where(is_counted, sizes, np.nan)
-    noise_of_row = OF_SPREAD * _find_quantile(counted, LARGER)
+    large_gaps = _find_quantile(counted, LARGER)
+    noise_of_row = OF_SPREAD * large_gaps
     noise = np.maximum(noise_of_scores, noise_of_row)
     return np.where(sizes <= noise, 0.0, gaps)
 
