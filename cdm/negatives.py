@@ -5,11 +5,13 @@ do not tell them apart.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
@@ -54,9 +56,14 @@ class Negatives:
     @classmethod
     def of(cls, positives: Sequence[Dialogue], negatives: Mapping[int, Dialogue], **counted: Any) -> "Negatives":
         """Those of the dialogues that have one, by index."""
-        at = tuple(sorted(negatives))
-        both = tuple(positives[i] for i in at), tuple(negatives[i] for i in at)
-        return cls(*both, at, len(positives) - len(at), **counted)
+        indices = tuple(sorted(negatives))
+        return cls(
+            positives=tuple(positives[i] for i in indices),
+            negatives=tuple(negatives[i] for i in indices),
+            indices=indices,
+            failures=len(positives) - len(indices),
+            **counted,
+        )
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,18 @@ class Drawn:
     dropped: int
     tokens: int  # drawn tokens that the amateur ranked
     implausible: int  # how many of them are not among its likeliest
+
+
+@dataclass
+class _Progress:
+    """What some dialogues have become so far, by index, and what is counted of their redrawn segments."""
+
+    current: dict[int, Turns]
+    rngs: Mapping[int, random.Random]
+    changed: set[int] = field(default_factory=set)
+    unclosed: int = 0
+    dropped: int = 0
+    ranks: list[int] = field(default_factory=list)  # of every drawn token by the amateur
 
 
 @dataclass(frozen=True)
@@ -103,53 +122,81 @@ class NegativeSampler:
             _check_graphs(len(dialogues) - uncovered, len(dialogues))
         lengths = [len(turn) for turns in tokenised.dialogues for turn in turns]
         longest = sampling.longest or 1 + max(lengths, default=0)
-        return cls(pair, tokenised, positives, strategy, sampling, seed, graphs, uncovered, longest)
+        return cls(
+            pair,
+            tokenised,
+            positives,
+            strategy=strategy,
+            sampling=sampling,
+            seed=seed,
+            graphs=graphs,
+            uncovered=uncovered,
+            longest=longest,
+        )
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Drawn:
         """The negatives of the dialogues with these indices."""
-        pair = self.pair
-        current: dict[int, Turns] = {i: self.tokenised.dialogues[i] for i in indices}
-        rngs = {i: random.Random(f"{self.seed}/{i}") for i in indices}
-        plans = {i: manipulations(self.strategy, rngs[i]) for i in indices}
-        unclosed = 0
-        dropped = 0
+        progress = _Progress(
+            current={i: self.tokenised.dialogues[i] for i in indices},
+            rngs={i: random.Random(f"{self.seed}/{i}") for i in indices},
+        )
+        plans = {i: manipulations(self.strategy, progress.rngs[i]) for i in indices}
+        rounds = max(map(len, plans.values()), default=0)
+        for number in range(rounds):
+            places = {i: plan[number] for i, plan in plans.items() if number < len(plan)}
+            last = {i for i in places if number == len(plans[i]) - 1}
+            for treated in self._manipulate(progress, places, number):
+                advance(len(last & treated))
+        return self._collect(progress)
+
+    def _manipulate(self, progress: _Progress, places: Mapping[int, Place], number: int) -> Iterator[set[int]]:
+        """Redraws a segment of each dialogue in its place, and gives the dialogues with which an attempt has ended.
+
+        Those that no attempt could change come last.
+        """
+        waiting = dict(places)
+        for attempt in range(ATTEMPTS):
+            changed = self._attempt(progress, waiting, (number, attempt))
+            yield changed
+            waiting = {i: place for i, place in waiting.items() if i not in changed}
+            if not waiting:
+                return
+        yield set(waiting)
+
+    def _attempt(self, progress: _Progress, places: Mapping[int, Place], draw: tuple[int, int]) -> set[int]:
+        """Redraws a segment of each dialogue once; the dialogues that are changed. `draw` as in `_draw_segments`."""
+        current = progress.current
+        gaps = {i: self._find_gap(current[i], place, progress.rngs[i]) for i, place in places.items()}
+        tasks = {i: self.tokenised.task(current[i], gap) for i, gap in gaps.items()}
+        segments = self._draw_segments(tasks, draw, progress.ranks)
+        redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
+        before = self.pair.decode([current[i] for i in places])
+        after = self.pair.decode([redrawn[i] for i in places])
+        _, attempt = draw
+        may_be_cut = attempt == ATTEMPTS - 1
         changed: set[int] = set()
-        ranks: list[int] = []  # of every drawn token by the amateur
-        for round_ in range(max(map(len, plans.values()), default=0)):
-            waiting = [i for i in indices if round_ < len(plans[i])]
-            ending = {i for i in waiting if round_ == len(plans[i]) - 1}  # with their last manipulation
-            for attempt in range(ATTEMPTS):
-                gaps = {i: self._find_gap(current[i], plans[i][round_], rngs[i]) for i in waiting}
-                tasks = {i: self.tokenised.task(current[i], gap) for i, gap in gaps.items()}
-                segments = self._draw_segments(tasks, (round_, attempt), ranks)
-                redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
-                before = pair.decode([current[i] for i in waiting])
-                after = pair.decode([redrawn[i] for i in waiting])
-                is_last = attempt == ATTEMPTS - 1
-                done = [
-                    i
-                    for i, old, new in zip(waiting, before, after, strict=True)
-                    if old != new != self.positives[i] and all(new) and (len(segments[i]) < self.longest or is_last)
-                ]
-                for i in done:
-                    current[i] = redrawn[i]
-                    unclosed += len(segments[i]) == self.longest
-                    dropped += tasks[i].dropped
-                changed.update(done)
-                advance(len(ending.intersection(done)))
-                waiting = [i for i in waiting if i not in done]
-                if not waiting:
-                    break
-            advance(len(ending.intersection(waiting)))  # these failed in every attempt
-        drawn = sorted(changed)
-        likeliest = round(PLAUSIBLE * pair.vocabulary)
+        for i, old, new in zip(places, before, after, strict=True):
+            is_cut = len(segments[i]) == self.longest
+            differs = old != new != self.positives[i]
+            if not differs or not all(new) or (is_cut and not may_be_cut):
+                continue
+            current[i] = redrawn[i]
+            progress.unclosed += is_cut
+            progress.dropped += tasks[i].dropped
+            changed.add(i)
+        progress.changed |= changed
+        return changed
+
+    def _collect(self, progress: _Progress) -> Drawn:
+        indices = sorted(progress.changed)
+        likeliest = round(PLAUSIBLE * self.pair.vocabulary)
         return Drawn(
-            indices=drawn,
-            negatives=pair.decode([current[i] for i in drawn]),
-            unclosed=unclosed,
-            dropped=dropped,
-            tokens=len(ranks),
-            implausible=sum(rank >= likeliest for rank in ranks),
+            indices=indices,
+            negatives=self.pair.decode([progress.current[i] for i in indices]),
+            unclosed=progress.unclosed,
+            dropped=progress.dropped,
+            tokens=len(progress.ranks),
+            implausible=sum(rank >= likeliest for rank in progress.ranks),
         )
 
     def _find_gap(self, turns: Turns, place: Place, rng: random.Random) -> Gap:
@@ -160,23 +207,27 @@ class NegativeSampler:
     ) -> dict[int, Sequence[int]]:
         """A segment for each task; `draw` is the round and the attempt, on which the random numbers depend, too."""
         candidates = self.sampling.candidates
-        shape = candidates, self.longest
-        uniforms = [np.random.default_rng((self.seed, i, *draw)).random(shape) for i in tasks]
-        sources = [task.source for task in tasks.values() for _ in range(candidates)]
+        uniforms: list[NDArray[np.float64]] = []
+        sources: list[Sequence[int]] = []
+        for i, task in tasks.items():
+            uniforms.append(np.random.default_rng((self.seed, i, *draw)).random((candidates, self.longest)))
+            sources += [task.source] * candidates
         drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
-        return {
-            i: choose_segment([next(drawn) for _ in range(candidates)], task.segment, self.longest)
-            for i, task in tasks.items()
-        }
+        chosen: dict[int, Sequence[int]] = {}
+        for i, task in tasks.items():
+            chosen[i] = choose_segment(list(islice(drawn, candidates)), task.segment, self.longest)
+        return chosen
 
     def join(self, parts: Sequence[Drawn]) -> Negatives:
         """The negatives of all dialogues, from those of their parts."""
-        pairs = [pair for part in parts for pair in zip(part.indices, part.negatives, strict=True)]
+        negatives: dict[int, Dialogue] = {}
+        for part in parts:
+            negatives.update(zip(part.indices, map(tuple, part.negatives), strict=True))
         tokens = sum(part.tokens for part in parts)
         implausible = sum(part.implausible for part in parts)
         return Negatives.of(
             self.positives,
-            {i: tuple(negative) for i, negative in pairs},
+            negatives,
             uncovered=self.uncovered,
             unclosed=sum(part.unclosed for part in parts),
             dropped=sum(part.dropped for part in parts),
@@ -202,18 +253,18 @@ def sample_negatives(
 
     Raises SettingError for `amr-multi` where fewer than half of the dialogues have a graph with a place.
     """
-    sampler = NegativeSampler.prepare(pair, dialogues, strategy, sampling, seed, graphs)
+    sampler = NegativeSampler.prepare(pair, dialogues, strategy, sampling, seed=seed, graphs=graphs)
     return sampler.join([sampler.draw(range(len(dialogues)), advance)])
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
     """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative are a pair."""
     pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
-    return [
-        LabelledText(segments, label, group=str(i), pair=other)
-        for i, positive, negative in pairs
-        for segments, label, other in ((positive, 1, negative), (negative, 0, positive))
-    ]
+    texts: list[LabelledText] = []
+    for i, positive, negative in pairs:
+        texts.append(LabelledText(positive, 1, group=str(i), pair=negative))
+        texts.append(LabelledText(negative, 0, group=str(i), pair=positive))
+    return texts
 
 
 def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: Graphs | None) -> int:
@@ -249,10 +300,15 @@ def find_gap(
 
     Where a model does not read what follows, the gap goes on to the end of its turn.
     """
-    pieces, given = tokenised.to_pieces(turns), tokenised.given
-    found = find_place(pieces, place, rng, graphs, given) if place in PLACED else None
-    gap = found or draw_gap(pieces, rng, place == "utterance", given)
-    return gap if tokenised.infilling.reads_after else replace(gap, stop=len(turns[gap.turn]))
+    pieces = tokenised.to_pieces(turns)
+    gap: Gap | None = None
+    if place in PLACED:
+        gap = find_place(pieces, place, rng, graphs, tokenised.given)
+    if gap is None:
+        gap = draw_gap(pieces, rng, place == "utterance", tokenised.given)
+    if tokenised.infilling.reads_after:
+        return gap
+    return replace(gap, stop=len(turns[gap.turn]))
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

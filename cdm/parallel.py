@@ -52,7 +52,7 @@ class MomentumModule(PairModule):
         """The steps of each dialogue as JSON values (`Steps`)."""
         dialogues = [self.tokenised.dialogues[i] for i in part.indices]
         steps = find_steps(self.pair, replace(self.tokenised, dialogues=dialogues), self.token_budget)
-        return [{name: np.asarray(value).tolist() for name, value in vars(step).items()} for step in steps]
+        return list(map(_to_values, steps))
 
 
 def sample_negatives_on_all(
@@ -65,7 +65,8 @@ def sample_negatives_on_all(
     """The negatives of all dialogues, by every process; see `predict` for the folder, the trainer and the size."""
     module = NegativesModule(sampler, advance)
     models = (module.amateur, module.expert)
-    parts = predict(module, models, len(sampler.positives), folder, make_trainer, size)
+    count = len(sampler.positives)
+    parts = predict(module, models, count, folder=folder, make_trainer=make_trainer, size=size)
     return sampler.join([Drawn(**part) for part in parts])
 
 
@@ -80,8 +81,13 @@ def find_steps_on_all(
     """`find_steps` of all dialogues, by every process; see `predict` for the folder, the trainer and the size."""
     module = MomentumModule(pair, tokenised, token_budget)
     models = (module.amateur, module.expert)
-    parts = predict(module, models, len(tokenised.dialogues), folder, make_trainer, size)
+    count = len(tokenised.dialogues)
+    parts = predict(module, models, count, folder=folder, make_trainer=make_trainer, size=size)
     return [_to_steps(step) for part in parts for step in part]
+
+
+def _to_values(steps: Steps) -> dict[str, Any]:
+    return {name: np.asarray(value).tolist() for name, value in vars(steps).items()}
 
 
 def _to_steps(values: dict[str, Any]) -> Steps:

@@ -10,7 +10,7 @@ import logging
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -69,6 +69,11 @@ def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> 
     rise = (progress + lead) / warm_up if warm_up else 1.0
     fall = (1 - progress) / (1 - warm_up) if warm_up < 1 else 1.0
     return max(0.0, min(rise, fall, 1.0))
+
+
+def as_list(value: Any) -> list[Any]:
+    """Several optimizers or schedulers are a list, as Lightning gives them; a single one is not."""
+    return value if isinstance(value, list) else [value]
 
 
 class TrainingModule(pl.LightningModule):
@@ -131,22 +136,24 @@ class TrainingModule(pl.LightningModule):
         torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
     def training_step(self, batch: Batch, _: int) -> None:
-        optimizers, schedulers = self.optimizers(), self.lr_schedulers()
-        several = optimizers if isinstance(optimizers, list) else [optimizers]
+        optimizers = as_list(self.optimizers())
         loss = self._add_gradients(batch)
         if loss is not None:
-            for optimizer in several:
+            for optimizer in optimizers:
                 optimizer.step()
             self.log("train/loss", loss, prog_bar=True, batch_size=len(batch["labels"]), sync_dist=True)
-        for optimizer in several:
+        for optimizer in optimizers:
             optimizer.zero_grad()
-        for scheduler in schedulers if isinstance(schedulers, list) else [schedulers]:
-            scheduler.step()  # pyright: ignore[reportCallIssue, reportOptionalMemberAccess, reportAttributeAccessIssue]
+        for scheduler in as_list(self.lr_schedulers()):
+            scheduler.step()
 
     def _add_gradients(self, batch: Batch) -> Tensor | None:
         """Adds the gradients of a batch, part by part; returns its loss. None if not even one row fits into memory."""
-        rows, width = len(batch["labels"]), self.width(batch)
-        most = rows if self.token_budget is None else max(1, min(rows, self.token_budget // width))
+        rows = len(batch["labels"])
+        width = self.width(batch)
+        most = rows
+        if self.token_budget is not None:
+            most = max(1, min(rows, self.token_budget // width))
         if self.trainer.world_size > 1:  # the other processes wait for the gradients of this one
             return self._add_parts(batch, most)
 
@@ -165,17 +172,24 @@ class TrainingModule(pl.LightningModule):
             return None
 
     def _add_parts(self, batch: Batch, size: int) -> Tensor:
-        rows, divisor = len(batch["labels"]), self.divisor(batch)
+        rows = len(batch["labels"])
+        divisor = self.divisor(batch)
         total = torch.zeros((), device=self.device)
         for start in range(0, rows, size):
-            wrapped = self.trainer.strategy.model
             is_last = start + size >= rows
-            with wrapped.no_sync() if isinstance(wrapped, DistributedDataParallel) and not is_last else nullcontext():
+            with self._sharing_gradients(is_last):
                 summed = self.loss(take_rows(batch, slice(start, start + size)))
                 loss = summed * self.trainer.world_size / divisor  # gradients are averaged over processes
                 self.manual_backward(loss)
             total += loss.detach()
         return total
+
+    def _sharing_gradients(self, is_last: bool) -> AbstractContextManager[None]:
+        """Several processes share the gradients of a batch once, with its last part."""
+        wrapped = self.trainer.strategy.model
+        if isinstance(wrapped, DistributedDataParallel) and not is_last:
+            return wrapped.no_sync()
+        return nullcontext()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Clips all gradients before the first optimizer steps; those of float16 are unscaled by now."""
@@ -404,5 +418,8 @@ def fit(
 
 def find_checkpoint(checkpoints: Path) -> Path | None:
     """The checkpoint to continue from: the last one, if it and those of the best epochs are whole."""
-    last, others = checkpoints / "last.ckpt", sorted(checkpoints.glob("epoch_*.ckpt"))
-    return last if others and all(map(is_whole, (last, *others))) else None
+    last = checkpoints / "last.ckpt"
+    best = sorted(checkpoints.glob("epoch_*.ckpt"))
+    if best and all(map(is_whole, (last, *best))):
+        return last
+    return None

@@ -178,7 +178,17 @@ def encode_infills(
     for before, after, written in zip(befores, afters, _segments(tokenizer, infilling, gaps), strict=True):
         target = (*written.ids, *closing)
         stop = written.stop + len(closing)
-        infills.append(Infill(infilling, before, after, target, written.start, stop, len(infilling.opening)))
+        infills.append(
+            Infill(
+                infilling,
+                before,
+                after,
+                target=target,
+                start=written.start,
+                stop=stop,
+                frame=len(infilling.opening),
+            )
+        )
     return infills
 
 
