@@ -175,7 +175,8 @@ def guided_poetry(
     )
     unguided = write("unguided", human, top_k(guidance.k))
     # Guided poems have draws of their own, except with alpha 0.
-    guided = write("guided", human, Decoder(make, {"guide": guide.identity, **strength}), draws=int(guidance.alpha > 0))
+    decoder = Decoder(make, {"guide": guide.identity, **strength})
+    guided = write("guided", human, decoder, draws=int(guidance.alpha > 0))
     origins = {"human": human, "unguided": unguided, "guided": guided}
     contest = replace(
         pair_poems(plan, origins, ("guided", "unguided")),
