@@ -48,6 +48,10 @@ PAIRS = [  # a metric and the one that it is compared with, where a set has both
     ("generative_contrast", "expert_likelihood"),
     ("generative_contrast_mpnet", "generative_amateur_mpnet"),
     ("generative_contrast_mpnet", "deam_like_mpnet"),
+    ("generative_contrast_mpnet", "mesgar_mpnet"),
+    ("generative_contrast_mpnet", "vakulenko_mpnet"),
+    ("generative_contrast_mpnet", "turn_cosine_mpnet"),
+    ("generative_contrast_mpnet", "expert_likelihood"),
     ("generative_contrast_mpnet", "generative_contrast"),
 ]
 DRAWN = {  # metric: its name in the picture, and its colour
