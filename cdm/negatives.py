@@ -5,13 +5,12 @@ do not tell them apart.
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdm.amr import Graphs, draw_amr_gap
 from cdm.infilling import Pair, TokenisedDialogues
@@ -40,7 +39,7 @@ Dialogue = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Negatives:
-    """Positives and their negatives, in the order of the dialogues that could be manipulated."""
+    """Dialogues that could be manipulated (positives) and their negatives, in one order."""
 
     positives: tuple[Dialogue, ...]  # the dialogues as the pair's tokenizer writes them
     negatives: tuple[Dialogue, ...]  # the same dialogues with redrawn segments
@@ -55,20 +54,15 @@ class Negatives:
 
     @classmethod
     def of(cls, positives: Sequence[Dialogue], negatives: Mapping[int, Dialogue], **counted: Any) -> "Negatives":
-        """Those of the dialogues that have one, by index."""
-        indices = tuple(sorted(negatives))
-        return cls(
-            positives=tuple(positives[i] for i in indices),
-            negatives=tuple(negatives[i] for i in indices),
-            indices=indices,
-            failures=len(positives) - len(indices),
-            **counted,
-        )
+        """Builds Negatives from a mapping of dialogue index to negative; dialogues without one count as failures."""
+        at = tuple(sorted(negatives))
+        both = tuple(positives[i] for i in at), tuple(negatives[i] for i in at)
+        return cls(*both, at, len(positives) - len(at), **counted)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The negatives of some dialogues, with JSON values."""
+    """The negatives of some dialogues as JSON values."""
 
     indices: Sequence[int]  # of the dialogues that got a negative
     negatives: Sequence[Dialogue]
@@ -78,21 +72,9 @@ class Drawn:
     implausible: int  # how many of them are not among its likeliest
 
 
-@dataclass
-class _Progress:
-    """What some dialogues have become so far, by index, and what is counted of their redrawn segments."""
-
-    current: dict[int, Turns]
-    rngs: Mapping[int, random.Random]
-    changed: set[int] = field(default_factory=set)
-    unclosed: int = 0
-    dropped: int = 0
-    ranks: list[int] = field(default_factory=list)  # of every drawn token by the amateur
-
-
 @dataclass(frozen=True)
 class NegativeSampler:
-    """Draws the negatives of any of the dialogues. Each depends on its dialogue, its index, the seed and `longest`."""
+    """Draws the negatives of dialogues. Each depends only on its dialogue, its index, the seed and `longest`."""
 
     pair: Pair
     tokenised: TokenisedDialogues
@@ -123,9 +105,9 @@ class NegativeSampler:
         lengths = [len(turn) for turns in tokenised.dialogues for turn in turns]
         longest = sampling.longest or 1 + max(lengths, default=0)
         return cls(
-            pair,
-            tokenised,
-            positives,
+            pair=pair,
+            tokenised=tokenised,
+            positives=positives,
             strategy=strategy,
             sampling=sampling,
             seed=seed,
@@ -135,68 +117,50 @@ class NegativeSampler:
         )
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Drawn:
-        """The negatives of the dialogues with these indices."""
-        progress = _Progress(
-            current={i: self.tokenised.dialogues[i] for i in indices},
-            rngs={i: random.Random(f"{self.seed}/{i}") for i in indices},
-        )
-        plans = {i: manipulations(self.strategy, progress.rngs[i]) for i in indices}
-        rounds = max(map(len, plans.values()), default=0)
-        for number in range(rounds):
-            places = {i: plan[number] for i, plan in plans.items() if number < len(plan)}
-            last = {i for i in places if number == len(plans[i]) - 1}
-            for treated in self._manipulate(progress, places, number):
-                advance(len(last & treated))
-        return self._collect(progress)
-
-    def _manipulate(self, progress: _Progress, places: Mapping[int, Place], number: int) -> Iterator[set[int]]:
-        """Redraws a segment of each dialogue in its place, and gives the dialogues with which an attempt has ended.
-
-        Those that no attempt could change come last.
-        """
-        waiting = dict(places)
-        for attempt in range(ATTEMPTS):
-            changed = self._attempt(progress, waiting, (number, attempt))
-            yield changed
-            waiting = {i: place for i, place in waiting.items() if i not in changed}
-            if not waiting:
-                return
-        yield set(waiting)
-
-    def _attempt(self, progress: _Progress, places: Mapping[int, Place], draw: tuple[int, int]) -> set[int]:
-        """Redraws a segment of each dialogue once; the dialogues that are changed. `draw` as in `_draw_segments`."""
-        current = progress.current
-        gaps = {i: self._find_gap(current[i], place, progress.rngs[i]) for i, place in places.items()}
-        tasks = {i: self.tokenised.task(current[i], gap) for i, gap in gaps.items()}
-        segments = self._draw_segments(tasks, draw, progress.ranks)
-        redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
-        before = self.pair.decode([current[i] for i in places])
-        after = self.pair.decode([redrawn[i] for i in places])
-        _, attempt = draw
-        may_be_cut = attempt == ATTEMPTS - 1
+        """Draws the negatives of the dialogues with these indices."""
+        pair = self.pair
+        current: dict[int, Turns] = {i: self.tokenised.dialogues[i] for i in indices}
+        rngs = {i: random.Random(f"{self.seed}/{i}") for i in indices}
+        plans = {i: manipulations(self.strategy, rngs[i]) for i in indices}
+        unclosed = 0
+        dropped = 0
         changed: set[int] = set()
-        for i, old, new in zip(places, before, after, strict=True):
-            is_cut = len(segments[i]) == self.longest
-            differs = old != new != self.positives[i]
-            if not differs or not all(new) or (is_cut and not may_be_cut):
-                continue
-            current[i] = redrawn[i]
-            progress.unclosed += is_cut
-            progress.dropped += tasks[i].dropped
-            changed.add(i)
-        progress.changed |= changed
-        return changed
-
-    def _collect(self, progress: _Progress) -> Drawn:
-        indices = sorted(progress.changed)
-        likeliest = round(PLAUSIBLE * self.pair.vocabulary)
+        ranks: list[int] = []  # of every drawn token by the amateur
+        for round_ in range(max(map(len, plans.values()), default=0)):
+            waiting = [i for i in indices if round_ < len(plans[i])]
+            ending = {i for i in waiting if round_ == len(plans[i]) - 1}  # with their last manipulation
+            for attempt in range(ATTEMPTS):
+                gaps = {i: self._find_gap(current[i], plans[i][round_], rngs[i]) for i in waiting}
+                tasks = {i: self.tokenised.task(current[i], gap) for i, gap in gaps.items()}
+                segments = self._draw_segments(tasks, (round_, attempt), ranks)
+                redrawn = {i: fill(current[i], gaps[i], segment) for i, segment in segments.items()}
+                before = pair.decode([current[i] for i in waiting])
+                after = pair.decode([redrawn[i] for i in waiting])
+                is_last = attempt == ATTEMPTS - 1
+                done = [
+                    i
+                    for i, old, new in zip(waiting, before, after, strict=True)
+                    if old != new != self.positives[i] and all(new) and (len(segments[i]) < self.longest or is_last)
+                ]
+                for i in done:
+                    current[i] = redrawn[i]
+                    unclosed += len(segments[i]) == self.longest
+                    dropped += tasks[i].dropped
+                changed.update(done)
+                advance(len(ending.intersection(done)))
+                waiting = [i for i in waiting if i not in done]
+                if not waiting:
+                    break
+            advance(len(ending.intersection(waiting)))  # these failed in every attempt
+        drawn = sorted(changed)
+        likeliest = round(PLAUSIBLE * pair.vocabulary)
         return Drawn(
-            indices=indices,
-            negatives=self.pair.decode([progress.current[i] for i in indices]),
-            unclosed=progress.unclosed,
-            dropped=progress.dropped,
-            tokens=len(progress.ranks),
-            implausible=sum(rank >= likeliest for rank in progress.ranks),
+            indices=drawn,
+            negatives=pair.decode([current[i] for i in drawn]),
+            unclosed=unclosed,
+            dropped=dropped,
+            tokens=len(ranks),
+            implausible=sum(rank >= likeliest for rank in ranks),
         )
 
     def _find_gap(self, turns: Turns, place: Place, rng: random.Random) -> Gap:
@@ -206,28 +170,24 @@ class NegativeSampler:
         self, tasks: Mapping[int, InfillingTask], draw: tuple[int, int], ranks: list[int]
     ) -> dict[int, Sequence[int]]:
         """A segment for each task; `draw` is the round and the attempt, on which the random numbers depend, too."""
-        candidates = self.sampling.candidates
-        uniforms: list[NDArray[np.float64]] = []
-        sources: list[Sequence[int]] = []
-        for i, task in tasks.items():
-            uniforms.append(np.random.default_rng((self.seed, i, *draw)).random((candidates, self.longest)))
-            sources += [task.source] * candidates
+        count = self.sampling.candidates
+        uniforms = [np.random.default_rng((self.seed, i, *draw)).random((count, self.longest)) for i in tasks]
+        sources = [task.source for task in tasks.values() for _ in range(count)]
         drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
-        chosen: dict[int, Sequence[int]] = {}
+        segments: dict[int, Sequence[int]] = {}
         for i, task in tasks.items():
-            chosen[i] = choose_segment(list(islice(drawn, candidates)), task.segment, self.longest)
-        return chosen
+            candidates = list(islice(drawn, count))
+            segments[i] = choose_segment(candidates, task.segment, self.longest)
+        return segments
 
     def join(self, parts: Sequence[Drawn]) -> Negatives:
-        """The negatives of all dialogues, from those of their parts."""
-        negatives: dict[int, Dialogue] = {}
-        for part in parts:
-            negatives.update(zip(part.indices, map(tuple, part.negatives), strict=True))
+        """Joins the negatives of parts into those of all dialogues."""
+        pairs = [pair for part in parts for pair in zip(part.indices, part.negatives, strict=True)]
         tokens = sum(part.tokens for part in parts)
         implausible = sum(part.implausible for part in parts)
         return Negatives.of(
             self.positives,
-            negatives,
+            {i: tuple(negative) for i, negative in pairs},
             uncovered=self.uncovered,
             unclosed=sum(part.unclosed for part in parts),
             dropped=sum(part.dropped for part in parts),
@@ -244,21 +204,28 @@ def sample_negatives(
     advance: Callable[[int], None] = lambda rows: None,
     graphs: Graphs | None = None,
 ) -> Negatives:
-    """A negative for every dialogue: `strategy` says how often and how much of it is drawn again.
+    """Makes a negative of every dialogue: `strategy` says how many segments are redrawn and how long they are.
 
-    A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
-    at another place, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
-    manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. `advance` gets the number
+    A segment that equals the removed one, leaves an empty turn or does not end within the longest length is redrawn at
+    another position, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
+    manipulation that fails in all attempts leaves the dialogue unchanged. `advance` gets the number
     of dialogues done. `graphs` are those of `amr-multi`. `cdm.parallel` draws on every device of a trainer.
 
-    Raises SettingError for `amr-multi` where fewer than half of the dialogues have a graph with a place.
+    Raises SettingError for `amr-multi` if fewer than half of the dialogues have a graph with related tokens.
     """
-    sampler = NegativeSampler.prepare(pair, dialogues, strategy, sampling, seed=seed, graphs=graphs)
+    sampler = NegativeSampler.prepare(
+        pair,
+        dialogues,
+        strategy,
+        sampling,
+        seed=seed,
+        graphs=graphs,
+    )
     return sampler.join([sampler.draw(range(len(dialogues)), advance)])
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
-    """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative are a pair."""
+    """Training texts of a discriminator: positives (label 1) and negatives (label 0), grouped in pairs."""
     pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
     texts: list[LabelledText] = []
     for i, positive, negative in pairs:
@@ -268,53 +235,54 @@ def to_labelled(negatives: Negatives) -> list[LabelledText]:
 
 
 def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: Graphs | None) -> int:
-    """How many dialogues have no content word (`content-multi`) or no graph with a place (`amr-multi`)."""
+    """How many dialogues have no content word (`content-multi`) or no graph with related tokens (`amr-multi`)."""
     place = strategy.partition("-")[0]
     if place not in PLACED:
         return 0
     rng = random.Random(0)  # whether there is a place does not depend on the draw
     pieces = [tokenised.to_pieces(turns) for turns in tokenised.dialogues]
-    return sum(find_place(turns, place, rng, graphs, tokenised.given) is None for turns in pieces)
+    return sum(find_place(turns, place, rng, graphs, tokenised.prompt_turns) is None for turns in pieces)
 
 
 def _check_graphs(covered: int, dialogues: int) -> None:
     if covered < LEAST_COVERED * dialogues or not covered:
         raise SettingError(
-            f"strategy amr-multi needs AMR graphs with places of at least {LEAST_COVERED:.0%} of the dialogues, but "
-            f"{covered} of {dialogues} have one: write their sentences with +exp=cdm_sentences, parse all of them with "
-            "an AMR parser that aligns (such as amrlib), or use content-multi"
+            f"strategy amr-multi needs AMR graphs with related tokens for {LEAST_COVERED:.0%} of the dialogues, but "
+            f"only {covered} of {dialogues} have one: write their sentences with +exp=cdm_sentences, parse all of them "
+            "with an AMR parser that aligns (such as amrlib), or use content-multi"
         )
 
 
-def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | None, given: int) -> Gap | None:
-    """A random gap at a content word (`content`) or where a graph names one (`amr`); None where there is none."""
+def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | None, prompt_turns: int) -> Gap | None:
+    """Draws a gap at a content word (`content`) or at tokens that a graph relates (`amr`); None if there is none."""
     if place == "content":
-        return draw_content_gap(turns, rng, given)
-    return None if graphs is None else draw_amr_gap(turns, graphs, rng, given)
+        return draw_content_gap(turns, rng, prompt_turns)
+    return None if graphs is None else draw_amr_gap(turns, graphs, rng, prompt_turns)
 
 
 def find_gap(
     tokenised: TokenisedDialogues, turns: Turns, place: Place, rng: random.Random, graphs: Graphs | None
 ) -> Gap:
-    """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment.
+    """Draws a gap of the given kind; a dialogue without content words, or without graphs, gets a random segment.
 
-    Where a model does not read what follows, the gap goes on to the end of its turn.
+    For a model that does not read what follows, the gap extends to the end of its turn.
     """
     pieces = tokenised.to_pieces(turns)
-    gap: Gap | None = None
+    prompt_turns = tokenised.prompt_turns
+    gap = None
     if place in PLACED:
-        gap = find_place(pieces, place, rng, graphs, tokenised.given)
+        gap = find_place(pieces, place, rng, graphs, prompt_turns)
     if gap is None:
-        gap = draw_gap(pieces, rng, place == "utterance", tokenised.given)
-    if tokenised.infilling.reads_after:
-        return gap
-    return replace(gap, stop=len(turns[gap.turn]))
+        gap = draw_gap(pieces, rng, place == "utterance", prompt_turns)
+    if not tokenised.infilling.reads_after:
+        gap = replace(gap, stop=len(turns[gap.turn]))
+    return gap
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
-    """Of the segments that ended before `longest` and are not the removed one, that of the nearest length.
+    """Chooses the segment nearest in length to the removed one, of those that ended before `longest` and differ.
 
-    Where there is none, the first candidate.
+    If there is none, it is the first candidate.
 
     >>> choose_segment([[5], [6, 7, 8, 9], [4, 4, 4]], removed=[4, 4, 4], longest=9)
     [6, 7, 8, 9]
