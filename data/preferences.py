@@ -23,7 +23,7 @@ from data.numeric import parse_finite, parse_number, to_number
 from data.rater_rows import USUAL_RATERS
 from data.records import Name, Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored
-from data.table_files import DELIMITERS
+from data.table_files import TABLES
 from meta_eval.preferences import Preferences
 
 A = ("a", "model_a", "model_1", "left", "first")
@@ -156,7 +156,7 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
     check_names(names, FIELDS, "data.columns of judgements")
     rows = read_objects(file, faults)
-    if file.form in DELIMITERS:
+    if file.form in TABLES:
         rows = ((line, _drop_empty(row)) for line, row in rows)
     elif file.form in TYPED:
         rows = ((line, _name_numbers(row)) for line, row in rows)
@@ -274,6 +274,7 @@ def _join_records(
     lengths_a = _numbers(record.length_a for record in records)
     lengths_b = _numbers(record.length_b for record in records)
     lengths = np.stack([lengths_a, lengths_b], axis=1)
+    ids = tuple(str(record.id) for record in records)
     return Preferences(
         name=name,
         inputs=tuple(str(record.group or record.id) for record in records),
@@ -283,6 +284,7 @@ def _join_records(
         raters=tuple(record.rater for record in records),
         judges={judge: _read_judge(judge, records, reader) for judge in judges},
         lengths=None if np.isnan(lengths).any() else lengths,
+        ids=ids if all(record.id for record in records) else (),
     )
 
 

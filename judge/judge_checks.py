@@ -307,10 +307,10 @@ def _list_gate_cells(result: GateResult) -> Row:
     outcome = "kept"
     if result.has_failed:
         outcome = "failed"
-    elif math.isnan(result.found.low):
+    elif math.isnan(result.estimate.low):
         outcome = "unknown"
     names = {"aspect": result.aspect, "judge": result.judge, "condition": str(result.condition)}
-    return {**names, "outcome": outcome, "found": result.found, "could_show": result.could_show}
+    return {**names, "outcome": outcome, "found": result.estimate, "could_show": result.could_show}
 
 
 def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:

@@ -14,6 +14,7 @@ from core.errors import InputError, SettingError, check_names, fault
 from core.example import Example, hint_column
 from core.scores import Scores
 from core.signature import join_settings
+from data.roles import can_be_labels
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, GivenScores, Source
@@ -279,7 +280,12 @@ def hint_ratings(examples: Sequence[Example]) -> str:
     """How to name what people said, as the end of a message: the labels that texts have, else columns of the file."""
     if any(example.label is not None for example in examples):
         return "; labels are what a text was asked for: people=label takes them for what people say"
-    return hint_column("ratings.ASPECT", examples)
+    values: dict[str, list[Any]] = {}
+    for example in examples:
+        for name, value in example.extra.items():
+            values.setdefault(name, []).append(value)
+    likely = [name for name in values if can_be_labels(values[name])]
+    return hint_column("ratings.ASPECT", likely or values)
 
 
 def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
