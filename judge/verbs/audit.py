@@ -159,8 +159,9 @@ def score_perturbed(
     metric: Metric, perturbed: Mapping[str, Sequence[Sequence[Example]]], signature: str, stages: Stages | None
 ) -> dict[str, list[dict[str, list[float]]]]:
     """The scores by aspect of the texts of each damage or edit at each strength; kept in `stages`."""
+    score_level = partial(score_accepted, metric)
     if stages is None:
-        return {name: [score_accepted(metric, texts) for texts in levels] for name, levels in perturbed.items()}
+        return {name: [*map(score_level, levels)] for name, levels in perturbed.items()}
     texts = [_list_read(level) for levels in perturbed.values() for level in levels]
     depends = {"signature": signature, "texts": fingerprint(texts)}
     cache = stages.open_cache("audit", depends, code=[score_accepted, *list_code(metric)])
@@ -169,7 +170,7 @@ def score_perturbed(
         for name, levels in perturbed.items():
             found[name] = []
             for i, level in enumerate(levels):
-                found[name].append(cache.get(f"{name} {i}", partial(score_accepted, metric, level)))
+                found[name].append(cache.get(f"{name} {i}", partial(score_level, level)))
                 advance(1)
     return found
 
