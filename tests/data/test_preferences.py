@@ -121,6 +121,12 @@ def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> N
     assert nameless.outcomes.tolist() == [1, 1]  # of two people, as far as the file says
 
 
+def test_texts_in_place_of_judgements_name_the_setting_that_judges_them(tmp_path: Path) -> None:
+    texts = write(tmp_path / "x.jsonl", {"id": "1", "text": "a", "system": "x", "group": "q"})
+    with pytest.raises(InputError, match="found texts: .* or judge=llm_judge to judge the texts"):
+        read_preferences(texts)
+
+
 def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:
     rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}") for i in range(80)]
     found = judge.plan(read_preferences_of(rows), within=0.05)
