@@ -31,8 +31,8 @@ from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.labels import LabelAgreement
 from meta_eval.ranking import (
-    Comparison,
     Ranking,
+    RankingSettings,
     compare_metrics,
     compare_with_cues,
     list_groupings,
@@ -158,7 +158,7 @@ def agree(
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
         stages: a folder that keeps the scores of the metrics.
-        settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
+        settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
 
     Raises SettingError for wrong settings and where there is no score, InputError as `check_rated`.
@@ -238,15 +238,19 @@ def agree(
     )
 
 
-def _read_settings(settings: Mapping[str, Any]) -> tuple[Comparison, Resampling, Labelling]:
+def _read_settings(settings: Mapping[str, Any]) -> tuple[RankingSettings, Resampling, Labelling]:
     """The settings of the comparison, of intervals and of labels; raises SettingError for other names."""
-    kinds = (Comparison, Resampling, Labelling)
+    kinds = (RankingSettings, Resampling, Labelling)
     kind_by_name = {field.name: kind for kind in kinds for field in fields(kind)}
     check_names(settings, kind_by_name, "agree")
     by_kind: dict[type, dict[str, Any]] = {kind: {} for kind in kinds}
     for name, value in settings.items():
         by_kind[kind_by_name[name]][name] = value
-    return Comparison(**by_kind[Comparison]), Resampling(**by_kind[Resampling]), Labelling(**by_kind[Labelling])
+    return (
+        RankingSettings(**by_kind[RankingSettings]),
+        Resampling(**by_kind[Resampling]),
+        Labelling(**by_kind[Labelling]),
+    )
 
 
 def order_by_name(scored: ScoredSet) -> list[int]:
@@ -437,7 +441,7 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
 
 
 def rater_tables(
-    scored: ScoredSet, metrics: ScoredSet, comparison: Comparison, resampling: Resampling
+    scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings, resampling: Resampling
 ) -> tuple[Table, ...]:
     """The agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"
