@@ -68,8 +68,9 @@ def collect_reasons(row: Mapping[str, Any]) -> str:
     >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
     'too few'
     """
-    reasons = (cell.reason for cell in row.values() if isinstance(cell, Estimate))
-    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    estimates = [cell for cell in row.values() if isinstance(cell, Estimate)]
+    reasons = [estimate.reason for estimate in estimates if estimate.reason]
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -109,7 +110,8 @@ def bound_answer(answer: str) -> list[str]:
     first = shorten(mark.join(middle[:kept]), room - 1)
     more = len(middle) - kept
     left = [f"and {more} more"] if more else []
-    return [answer, mark.join([first, *left, *last])]
+    headline = mark.join([first, *left, *last])
+    return [answer, headline]
 
 
 def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
