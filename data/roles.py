@@ -204,7 +204,12 @@ def _check_given(header: Sequence[str], given: Sequence[str]) -> None:
         raise SettingError(f"a column is of people or of a judge, but {twice[0]} is given twice")
 
 
-def _find_rater(names: Sequence[str], labels: Sequence[str], *, is_repeated: bool) -> str | None:
+def _find_rater(
+    names: Sequence[str],
+    labels: Sequence[str],
+    *,
+    is_repeated: bool,
+) -> str | None:
     """The column that names who rated: a usual name, whose values are names, or numbers where ids are repeated."""
     for name in names:
         is_usual = name in USUAL_RATERS or name.lower() in ("person", "coder", "reviewer")
@@ -213,7 +218,12 @@ def _find_rater(names: Sequence[str], labels: Sequence[str], *, is_repeated: boo
     return None
 
 
-def _choose(names: Sequence[str], sure: frozenset[str], perhaps: frozenset[str], other: frozenset[str]) -> list[str]:
+def _choose(
+    names: Sequence[str],
+    sure: frozenset[str],
+    perhaps: frozenset[str],
+    other: frozenset[str],
+) -> list[str]:
     """The columns whose names say that they are of these, else those whose names may say so."""
     words = {name: {*split_name(name), "".join(split_name(name))} for name in names}
     surely = [name for name in names if words[name] & sure and not words[name] & other]
@@ -226,7 +236,11 @@ def _is_discrete(values: Iterable[Any]) -> bool:
     return 2 <= len(known) <= MOST_WORDS
 
 
-def _find_problem(of_people: Sequence[str], of_judges: Sequence[str], needs: Collection[str]) -> str:
+def _find_problem(
+    of_people: Sequence[str],
+    of_judges: Sequence[str],
+    needs: Collection[str],
+) -> str:
     lacks_people = "people" in needs and not of_people
     lacks_judges = "judges" in needs and not of_judges
     if lacks_people and lacks_judges:
@@ -236,7 +250,11 @@ def _find_problem(of_people: Sequence[str], of_judges: Sequence[str], needs: Col
     return "no column says by its name that it holds verdicts of a judge" if lacks_judges else ""
 
 
-def _find_clash(of_people: Sequence[str], of_judges: Sequence[str], people: Sequence[str]) -> str:
+def _find_clash(
+    of_people: Sequence[str],
+    of_judges: Sequence[str],
+    people: Sequence[str],
+) -> str:
     """The problem of several columns of people that are neither raters nor aspects."""
     if people or len(of_people) < 2 or name_aspects(of_people, of_judges):
         return ""
@@ -244,7 +262,11 @@ def _find_clash(of_people: Sequence[str], of_judges: Sequence[str], people: Sequ
 
 
 def _propose(
-    command: str, header: Sequence[str], rest: Sequence[str], of_people: Sequence[str], of_judges: Sequence[str]
+    command: str,
+    header: Sequence[str],
+    rest: Sequence[str],
+    of_people: Sequence[str],
+    of_judges: Sequence[str],
 ) -> str:
     """The columns, and the commands that would work."""
     candidates = [*dict.fromkeys([*of_people, *of_judges, *rest])]

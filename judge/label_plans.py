@@ -119,7 +119,11 @@ def assume(given: PlanSettings) -> Iterator[Quantity]:
         yield Quantity("difference", ASSUMED, vary_rates(given.rate, each, told), given.correlation, each, outputs=2)
 
 
-def vary_rates(rate: float, difference: float, told: float) -> Variation | str:
+def vary_rates(
+    rate: float,
+    difference: float,
+    told: float,
+) -> Variation | str:
     """How the difference of two independent rates varies, of which one is `rate` and the other lies so far off.
 
     `told` is the share of each variance that verdicts tell. Of the rate above and the one below, the one that varies
@@ -152,7 +156,10 @@ def measure_pairs(given: Preferences, differences: Sequence[float]) -> Iterator[
 
 
 def measure_texts(
-    scored: ScoredSet, aspect: str, systems: Sequence[str], differences: Sequence[float]
+    scored: ScoredSet,
+    aspect: str,
+    systems: Sequence[str],
+    differences: Sequence[float],
 ) -> Iterator[Quantity]:
     """The kappas of each judge with people, or of people among themselves, the mean, and differences of two systems."""
     rated = scored.split_aspects().rated(aspect)
@@ -189,13 +196,25 @@ def _measure_kappas(found: LabelledAspect | None, name: str) -> Iterator[Quantit
         yield _measure_kappa(kind, name, table[:, both], found.labels, layout, int(both.sum()))
 
 
-def _measure_kappa(kind: str, name: str, table: Floats, labels: Floats, layout: Layout, n: int) -> Quantity:
+def _measure_kappa(
+    kind: str,
+    name: str,
+    table: Floats,
+    labels: Floats,
+    layout: Layout,
+    n: int,
+) -> Quantity:
     pairs = [*combinations(table, 2)]
     kappa = weigh_kappa(pairs, labels, layout, is_weighted=kind != "kappa")
     return Quantity(kind, name, vary_statistic(kappa, layout, n))
 
 
-def _correlate(name: str, y: Floats, f: Floats, layout: Layout) -> Estimate | float:
+def _correlate(
+    name: str,
+    y: Floats,
+    f: Floats,
+    layout: Layout,
+) -> Estimate | float:
     return grouped_estimate(pearson, f, y, layout) if name else math.nan
 
 

@@ -108,7 +108,12 @@ def names_ids(verdicts: ScoredFile) -> bool:
 # ---- verdicts -------------------------------------------------------------------------------------------------------
 
 
-def _read_whole(source: Any, columns: Columns | None, scores: GivenScores | None, asked: Asked) -> ScoredSet:
+def _read_whole(
+    source: Any,
+    columns: Columns | None,
+    scores: GivenScores | None,
+    asked: Asked,
+) -> ScoredSet:
     """A source that is no table of ours, as `judge.read` has it, with the asked people and judges."""
     if isinstance(source, InputFile):
         columns = None  # the input knows them
@@ -133,7 +138,11 @@ def describe_scorers(texts: ScoredSet, source: Any) -> str:
     )
 
 
-def _open_rows(source: Any, columns: Columns | None, levels: GivenLevels | None) -> InputFile | None:
+def _open_rows(
+    source: Any,
+    columns: Columns | None,
+    levels: GivenLevels | None,
+) -> InputFile | None:
     """A source of rows as an input; None for texts, Examples and outputs by system, which have no columns."""
     if isinstance(source, str | Path | InputFile):
         return InputFile.of(source, columns=columns, levels=levels)
@@ -215,7 +224,13 @@ def _holds_texts(rows: Rows, key: str) -> bool:
     return holds_texts(row.get(key) for row in rows)
 
 
-def _apply(file: InputFile, rows: Rows, roles: Roles, *, has_texts: bool) -> ScoredFile:
+def _apply(
+    file: InputFile,
+    rows: Rows,
+    roles: Roles,
+    *,
+    has_texts: bool,
+) -> ScoredFile:
     """The examples of rows whose columns have these roles."""
     note = f"{file.path.name}: {roles.describe()}"
     if roles.named_by is not None:
@@ -254,7 +269,11 @@ def have_texts(scored: ScoredSet) -> bool:
 # ---- labels in a file of their own ----------------------------------------------------------------------------------
 
 
-def read_labels(source: Labels, levels: GivenLevels | None = None, folders: Sequence[Path] = ()) -> GivenLabels:
+def read_labels(
+    source: Labels,
+    levels: GivenLevels | None = None,
+    folders: Sequence[Path] = (),
+) -> GivenLabels:
     """Labels of people in a file, rows or a DataFrame of their own: an id, and one column or row for each person.
 
     Several files are read as one, with an annotator for each where no column names any. A file of an annotation tool
@@ -282,7 +301,14 @@ def read_labels(source: Labels, levels: GivenLevels | None = None, folders: Sequ
     probabilities |= _read_probabilities(rows, str(roles.key))
     columns = tuple((key, tuple(keys)) for key, keys in roles.columns.items())
     records = [_read_cells(row, roles) for row in labels]
-    labelled = read_scored(replace(opened[0].file, records=records, columns=columns, needs_text=False))
+    labelled = read_scored(
+        replace(
+            opened[0].file,
+            records=records,
+            columns=columns,
+            needs_text=False,
+        )
+    )
     note = f"{name}: {roles.describe()}"
     return GivenLabels(name, _keep_rated(name, labelled, [note]), probabilities, key=GROUP if by_input else roles.key)
 
@@ -344,7 +370,14 @@ def _gather_labels(name: str, opened: Sequence[OpenedLabels]) -> GivenLabels:
                 rows += [{"id": example.id, RATER: who or part.name, aspect: number} for who, number in people.items()]
     aspects = dict.fromkeys(aspect for part in parts for aspect in part.aspects)
     columns = tuple((f"{RATINGS}{aspect}", (aspect,)) for aspect in aspects)
-    joined = read_scored(InputFile(LABELS, columns=columns, needs_text=False, records=_join_aspects(rows)))
+    joined = read_scored(
+        InputFile(
+            LABELS,
+            columns=columns,
+            needs_text=False,
+            records=_join_aspects(rows),
+        )
+    )
     notes = [note for part in parts for note in part.notes]
     return GivenLabels(name, _keep_rated(name, joined, notes), {})
 
@@ -357,7 +390,11 @@ def _join_aspects(rows: Rows) -> Rows:
     return [*joined.values()]
 
 
-def _keep_rated(name: str, labelled: ScoredSet, notes: Sequence[str]) -> ScoredSet:
+def _keep_rated(
+    name: str,
+    labelled: ScoredSet,
+    notes: Sequence[str],
+) -> ScoredSet:
     """The rows that have a label; raises InputError where none has."""
     rated = [i for i, example in enumerate(labelled.examples) if example.ratings]
     if not rated:
@@ -380,7 +417,11 @@ def _join_rows(opened: Sequence[OpenedLabels]) -> Rows:
     return rows
 
 
-def _find_design(name: str, rows: Rows, folders: Sequence[Path]) -> Design:
+def _find_design(
+    name: str,
+    rows: Rows,
+    folders: Sequence[Path],
+) -> Design:
     """The design of the sheet with these rows; raises InputError for a sheet without labels."""
     if all(is_missing(row.get(LABEL)) for row in rows):
         raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
@@ -391,7 +432,11 @@ def _leave_out(row: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]
     return {key: cell for key, cell in row.items() if key not in names}
 
 
-def _find_label_roles(rows: Rows, levels: GivenLevels | None, name: str) -> Roles:
+def _find_label_roles(
+    rows: Rows,
+    levels: GivenLevels | None,
+    name: str,
+) -> Roles:
     """The roles of the columns of labels: where one column alone can be a label, its name does not matter."""
     header = _list_header(rows)
     roles = find_roles(rows, levels=levels, needs=())
@@ -403,9 +448,18 @@ def _find_label_roles(rows: Rows, levels: GivenLevels | None, name: str) -> Role
     if len(spare) != 1:
         rule = f"one column of {name} must hold labels by its name, such as human or label"
         raise SettingError(f"{rule}, found {', '.join(header)}")
-    chosen = find_roles(rows, people=spare, levels=levels, needs=())
+    chosen = find_roles(
+        rows,
+        people=spare,
+        levels=levels,
+        needs=(),
+    )
     return replace(chosen, judges={}, named_by=None)
 
 
-def _is_label(rows: Rows, key: str, levels: GivenLevels | None) -> bool:
+def _is_label(
+    rows: Rows,
+    key: str,
+    levels: GivenLevels | None,
+) -> bool:
     return not _holds_texts(rows, key) or levels not in (None, "auto")
