@@ -322,7 +322,7 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def name_source(
     source: object,
-    default: Path,
+    default: Path | str,
     *,
     whole: bool = False,
 ) -> str:

@@ -292,13 +292,9 @@ def _list_cells(
     """The row of a quantity, with the columns of judges where there are any."""
     quantity = planned.quantity
     best = planned.best
-    if quantity.difference is None:
-        wanted = f"{goal.within:g}"
-    else:
-        wanted = f"{quantity.difference:g}, power {goal.power:g}"
     cells = {
         "quantity": quantity.name,
-        "wanted": wanted,
+        "wanted": _show_wanted(quantity, goal),
         "value": quantity.variation.value if isinstance(quantity.variation, Variation) else math.nan,
         "labels": best.labels,
         "cost": best.cost,
@@ -313,6 +309,13 @@ def _list_cells(
         }
     ordered = {name: cells[name] for name in COLUMNS if name in cells}
     return {**ordered, "reason": best.reason or ""}
+
+
+def _show_wanted(quantity: Quantity, goal: PlanSettings) -> str:
+    """Half of the width of an interval, or the difference to detect."""
+    if quantity.difference is None:
+        return f"{goal.within:g}"
+    return f"{quantity.difference:g}, power {goal.power:g}"
 
 
 def _find_budget(quantity: Quantity, goal: PlanSettings) -> PlannedQuantity:
