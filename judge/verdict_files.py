@@ -69,6 +69,8 @@ def read_verdicts(
     if table is None or table.tool_file is not None:
         verdicts = _read_whole(source, columns, scores, asked)
         has_ids = table is None or not are_line_numbers(verdicts)
+        if table is not None and "people" in lacking and verdicts.scores and not verdicts.aspects:
+            raise SettingError(describe_scorers(verdicts, source))
     else:
         verdicts = _read_table(table, asked)
         has_ids = names_ids(verdicts)
@@ -113,8 +115,6 @@ def _read_whole(
     if asked.judges:
         check_names(asked.judges, texts.scores, "judges")
         texts = texts.choose(asked.judges)
-    if "people" in asked.needs and texts.scores and not texts.aspects:
-        raise SettingError(describe_scorers(texts, source))
     return texts
 
 
