@@ -1,5 +1,6 @@
 """Preferences in files: which of two systems' outputs for an input is preferred, one judgement per line."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -202,7 +203,9 @@ def check_preferences(
     renamed = _rename_rows(rows, columns, seen)
     first = list(islice(renamed, 1))
     _check_first(path, [row for _, row in first], list(seen))
-    located = check_records(path, chain(first, renamed), PreferenceRecord, faults)
+    copies: list[int] = []
+    distinct = _leave_out_copies(chain(first, renamed), copies)
+    located = check_records(path, distinct, PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
     faults += _check_one_hot(path, columns, seen)
     reader = WinnerReader.of(record for _, record in located)
@@ -219,11 +222,33 @@ def check_preferences(
         what = f"found none in {without} rows" if without else "but has only a header"
         faults.append(fault(path, 0, f"the file needs at least one judgement, {what}"))
     require_none((), faults)
-    preferences = _join_records(path.name, records, reader)
-    if not without:
-        return preferences
-    left_out = "1 row" if without == 1 else f"{without} rows"
-    return replace(preferences, notes=(f"{path.name}: {left_out} without a winner left out",))
+    notes = []
+    if without:
+        notes.append(f"{path.name}: {_count_rows(without)} without a winner left out")
+    if copies:
+        notes.append(f"{path.name}: {_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
+    return replace(_join_records(path.name, records, reader), notes=tuple(notes))
+
+
+def _count_rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number} rows"
+
+
+def _leave_out_copies(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], copies: list[int]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows without exact copies of earlier ones that name a rater, whose lines are added to `copies`.
+
+    Equal rows without a rater may be judgements of several people.
+    """
+    known: set[str] = set()
+    for line, row in rows:
+        content = json.dumps(row, sort_keys=True, default=str)
+        if row.get("rater") and content in known:
+            copies.append(line)
+            continue
+        known.add(content)
+        yield line, row
 
 
 def _check_one_hot(

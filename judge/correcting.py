@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from judge.tables import Row, Table, format_cell, format_number, pick, tabulate
+from judge.tables import Row, Table, pick, tabulate
+from judge.wording import format_cell, format_number
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import share_interval

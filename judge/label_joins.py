@@ -17,7 +17,7 @@ from data.cells import name_of, to_value
 from data.numeric import is_missing
 from data.records import name_people
 from data.roles import LABEL
-from judge.tables import join_names
+from judge.wording import join_names
 from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 

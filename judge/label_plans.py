@@ -326,7 +326,7 @@ def _find_budget(quantity: Quantity, goal: PlanSettings) -> PlannedQuantity:
         variation = f"within must be below {most:g} for it"
     if isinstance(variation, str):
         return _refuse(quantity, variation)
-    if variation.alone <= 0:
+    if variation.variance <= 0:
         return _refuse(quantity, "the pilot's labels are too few, or do not vary")
     if quantity.difference is None:
         is_enough = is_within(variation, goal.within or 0.0)

@@ -23,7 +23,7 @@ from core.example import Example
 from data.numeric import parse_finite
 from data.table_files import read_rows
 from data.text_files import open_atomically
-from judge.tables import csv_field
+from judge.wording import csv_field
 
 TEMPLATE = Path(__file__).parent / "report" / "label_sheet.html.jinja"
 ITEM = "item"  # names a row of a sheet

@@ -15,7 +15,8 @@ from core.settings import checked_dataclass
 from data.rating_words import GivenLevels, freeze_levels, number_levels
 from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import note_sample
-from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
+from judge.tables import Row, Table, pick, tabulate
+from judge.wording import format_cell, shorten
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest, compare_with_people
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.designs import are_unequal, bound_by_design, estimate_drawn
@@ -391,8 +392,9 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
     """The aspects whose ratings are labels, with the labels that metrics with one aspect give.
 
     A metric that scores a rated aspect by name has this one. It is a judge with a threshold, or if its scores are whole
-    numbers and at least half labels, or lie between the first and the last label. Raises SettingError for unknown names
-    and for ratings that are no declared label.
+    numbers and at least half labels, or lie between the first and the last label. Shares, such as ROUGE's, are no
+    labels of a scale from 0 to more than 1. Raises SettingError for unknown names and for ratings that are no declared
+    label.
     """
     by_aspect = isinstance(labelling.levels, Mapping)
     scales = {name: scale for name, scale in freeze_levels(labelling.levels) if name}
@@ -428,7 +430,7 @@ def _find_labelled(
         threshold = thresholds.get(name)
         if threshold is not None and len(labels) != 2:
             raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
-        if threshold is not None or _lie_between(scores, labels):
+        if threshold is not None or _are_on_scale(scores[~np.isnan(scores)], labels):
             judged[name], sureness[name] = assign_labels(scores, labels, threshold)
     return LabelledAspect(
         aspect=aspect,
@@ -440,10 +442,12 @@ def _find_labelled(
     )
 
 
-def _lie_between(scores: Floats, labels: Floats) -> bool:
-    """Whether there are scores, and all lie between the first and the last label."""
-    given = scores[~np.isnan(scores)]
-    return bool(len(given) and labels[0] <= given.min() and given.max() <= labels[-1])
+def _are_on_scale(scores: Floats, labels: Floats) -> bool:
+    """Whether scores can be labels: between the first and the last one, and no shares where the last is above 1."""
+    if not len(scores) or scores.min() < labels[0] or scores.max() > labels[-1]:
+        return False
+    are_shares = scores.min() >= 0 and scores.max() <= 1 and bool((scores % 1).any())
+    return not are_shares or labels[-1] <= 1
 
 
 def _check_labels(

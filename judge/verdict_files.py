@@ -17,7 +17,7 @@ from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
 from judge.label_joins import choose_people, join_labels, name_source
 from judge.table_rows import Rows, holds_texts_in, leave_out, open_rows, read_cells
-from judge.tables import join_names
+from judge.wording import join_names
 from meta_eval.scored_set import ScoredSet
 
 Names: TypeAlias = str | Sequence[str]
@@ -147,6 +147,8 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
     roles = _find_table_roles(file, rows, fields, of_texts, asked, needs=[] if of_texts else lacking)
     if roles.judges and not roles.people and "people" in lacking:
         _find_table_roles(file, rows, fields, of_texts, asked, needs=["people"])  # which says what is missing
+    if _gives(fields.values(), "ratings", RATING) and not any(name in header for name in asked.people):
+        roles = replace(roles, people={})  # the file says itself what people said
     if not roles.people and not roles.judges:
         return _choose_raters(read_scored(replace(file, needs_text=bool(of_texts))), raters)
     if roles.rater is not None and roles.key is None and not of_texts:
@@ -162,10 +164,16 @@ def _choose_raters(texts: ScoredFile, raters: Sequence[str]) -> ScoredFile:
 
 def _find_lacking(names: Collection[str], needs: Collection[str]) -> list[str]:
     """What is needed and given by no column of a field."""
-    has_ratings = any(name == "ratings" or name.startswith(RATING) for name in names)
-    has_scores = any(name == "scores" or name.startswith(SCORE) for name in names)
-    is_there = {"people": has_ratings, "judges": has_scores}
+    is_there = {
+        "people": _gives(names, "ratings", RATING),
+        "judges": _gives(names, "scores", SCORE),
+    }
     return [role for role in needs if not is_there[role]]
+
+
+def _gives(names: Collection[str], field: str, prefix: str) -> bool:
+    """Whether a column gives this field, whole or one name of it (`ratings`, `rating:NAME`)."""
+    return any(name == field or name.startswith(prefix) for name in names)
 
 
 def _find_table_roles(

@@ -23,8 +23,8 @@ from judge.inputs import Columns, Frame, GivenScores, Source, read
 from judge.metrics import MetricPlan, Metrics, load_planned, plan_metric, plan_metrics
 from judge.pair_labels import add_labels, read_pair_labels
 from judge.preferences import ALL, PreferenceStudy
-from judge.tables import note_resolution
 from judge.verbs.score import add_scores, open_stages
+from judge.wording import note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Floats
 from meta_eval.grouping import restrict

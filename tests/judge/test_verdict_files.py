@@ -96,6 +96,26 @@ def test_columns_beside_a_text(tmp_path: Path) -> None:
     assert (found.aspects, [*found.scores]) == (("human",), ["judge"])
 
 
+def test_columns_that_are_ratings_keep_their_aspect(tmp_path: Path) -> None:
+    """`rating:ASPECT:RATER` says what a column is; a column beside it is guessed to be a judge's, never people's."""
+    rows = [{"rating:q:r1": row["human"], "rating:q:r2": row["human"], "label": 1, **row} for row in ROWS]
+    rows = [{name: cell for name, cell in row.items() if name != "human"} for row in rows]
+    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    assert found.aspects == ("q",)
+    assert "judge" in found.scores
+    np.testing.assert_array_equal(found.raters["q"], [HUMAN, HUMAN])
+
+
+def test_a_wanted_label_is_no_rating_unless_people_names_it(tmp_path: Path) -> None:
+    """A metric that scores texts may read the label that was asked for: it never counts as people's without a word."""
+    rows = [{"id": str(i), "text": f"Answer {'x ' * (i % 7)}", "label": HUMAN[i]} for i in range(len(HUMAN))]
+    path = write_csv(tmp_path / "v.csv", rows)
+    with pytest.raises(InputError, match="people=label takes them for what people say"):
+        judge.agree(path, "word_count")
+    study = judge.agree(path, "word_count", people="label", cues=False, **FEW)
+    assert study.scored.aspects == ("label",)
+
+
 def test_columns_of_ones_own_choice(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "v.csv", [{"id": row["id"], "a": row["judge"], "b": row["human"]} for row in ROWS])
     with pytest.raises(SettingError, match=r"say which: `judge agree .*v.csv --people a --judges b`"):
