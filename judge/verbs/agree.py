@@ -19,11 +19,12 @@ from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, GivenScores, Source
 from judge.judge_checks import CheckSettings, JudgeChecks, answer_judges, check_judges
+from judge.label_files import Labels
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.metrics import Metrics, plan_metrics
 from judge.tables import Result, Row, Table, pick, tabulate
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
-from judge.verdict_files import Labels, Names, have_texts, read_verdicts
+from judge.verdict_files import Names, have_texts, read_verdicts
 from judge.wording import bound_answer, format_cell, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.chance import widen_interval

@@ -11,8 +11,9 @@ from sklearn.metrics import cohen_kappa_score
 
 import judge
 from core.errors import InputError, SettingError
+from judge.label_files import read_labels
 from judge.verbs.agree import MetricStudy
-from judge.verdict_files import read_labels, read_verdicts
+from judge.verdict_files import read_verdicts
 
 RNG = np.random.default_rng(0)
 HUMAN = (RNG.random(80) < 0.6).astype(int)
