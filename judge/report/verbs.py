@@ -26,7 +26,7 @@ def check_report(given: Words) -> None:
 def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Words, seconds: float) -> Path:
     """Writes the report of a result; returns the path of its page."""
     folder = Path(os.path.realpath(given.get("report")))
-    settings = {each: value for each, value in given.settings.items() if each not in ("report", "config")}
+    settings = {name: value for name, value in given.settings.items() if name not in ("report", "config")}
     config = yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True)
     about = {
         "experiment": name,
@@ -56,4 +56,6 @@ def plain(node: Any) -> Any:
     """The settings of flags as YAML holds them."""
     if isinstance(node, dict):
         return {str(key or "name"): plain(value) for key, value in node.items()}
-    return [plain(each) for each in node] if isinstance(node, list | tuple) else node
+    if isinstance(node, list | tuple):
+        return [plain(item) for item in node]
+    return node
