@@ -22,7 +22,7 @@ from discriminators.segments import Segments
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
-from judge.tables import format_cell
+from judge.wording import format_cell
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import JudgedPairs, OutputPair, PairedOutputs, judge_pairs, label_pairs
 from oumg.relative import SCORES, RelativeScores, relative_scores

@@ -107,7 +107,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
     Writes the table, in several forms, where jobs have different settings.
     """
     from judge.report.joint import join_jobs  # draws with matplotlib, which a start without a run does not need
-    from judge.tables import literal
+    from judge.wording import literal
 
     out = terminal.console()
     width = terminal.table_width(out)

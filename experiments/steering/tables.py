@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from data.files import write_examples
-from judge.tables import format_cell
+from judge.wording import format_cell
 from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
 

@@ -11,7 +11,7 @@ from data.scored import read_scored
 from judge.demo.judging import judge_by, list_fitting, make_example
 from judge.demo.settings import DemoModels, DemoSettings
 from judge.demo.views import NO_MODELS, answer, show_judgements
-from judge.tables import shorten
+from judge.wording import shorten
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SOURCES = ("texts", "dialogues", "summaries")  # files of examples

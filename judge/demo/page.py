@@ -6,11 +6,12 @@ from typing import Any
 
 import gradio as gr
 from gradio import themes
+from starlette.middleware import Middleware
 
 from judge.demo.compare_tab import build_compare_tab
 from judge.demo.judge_tab import build_judge_tab
-from judge.demo.serving import guard, refuse_unknown_function
-from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.serving import KEPT_FOR, LARGEST_FILE, SWEPT_EVERY, LimitedBodies, refuse_unknown_function
+from judge.demo.settings import HOST, DemoModels, DemoSettings
 from judge.demo.steer_tab import build_steer_tab
 
 STYLE = Path(__file__).with_name("page.css")
@@ -23,7 +24,8 @@ TABS = {"Steer": build_steer_tab, "Judge": build_judge_tab, "Compare": build_com
 
 def build_page(models: DemoModels, settings: DemoSettings) -> Any:
     """The page, a `gradio.Blocks` that is not served yet."""
-    with gr.Blocks(title="Judging generated text", analytics_enabled=False) as page:
+    kept = SWEPT_EVERY, KEPT_FOR
+    with gr.Blocks(title="Judging generated text", analytics_enabled=False, delete_cache=kept) as page:
         gr.Markdown("# Judging generated text")
         gr.HTML(f"<p>{INTRODUCTION}{warn_of_models(models)}</p>")
         for name, build_tab in TABS.items():
@@ -41,8 +43,8 @@ def warn_of_models(models: DemoModels) -> str:
 
 def serve_page(page: Any, settings: DemoSettings) -> str:
     """Serves the page in threads of its own; returns its address."""
-    app, address, _ = page.launch(
-        server_name=settings.host,
+    _, address, _ = page.launch(
+        server_name=HOST,
         server_port=settings.port,
         share=False,
         prevent_thread_lock=True,
@@ -50,12 +52,14 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
         ssr_mode=False,
         enable_monitoring=False,
         footer_links=[],
-        max_file_size="5mb",
+        max_file_size=LARGEST_FILE,
         theme=themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]).set(
             block_info_text_color="*neutral_500"  # the default is too pale on white
         ),
         css_paths=STYLE,
-        app_kwargs={"exception_handlers": {KeyError: refuse_unknown_function}},
+        app_kwargs={
+            "exception_handlers": {KeyError: refuse_unknown_function},
+            "middleware": [Middleware(LimitedBodies)],
+        },
     )
-    app.middleware_stack = guard(app.middleware_stack, settings.trusted_hosts)  # around gradio's own, which is laxer
     return address

@@ -15,7 +15,8 @@ from rich.cells import cell_len
 from judge.report.jobs import Job, Place, ScoredTexts, name_settings, shorten_names, varied_settings
 from judge.report.plots import plot_settings, save_figure
 from judge.report.results import name_files
-from judge.tables import GAP, PAPER, Row, Table, format_cell
+from judge.tables import GAP, PAPER, Row, Table
+from judge.wording import format_cell
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.intervals import difference
@@ -25,7 +26,7 @@ DIFFERENCE_CAPTION = (
     "Each job minus the first one ({first}) on the same texts. Intervals: 95 %, paired bootstrap over inputs, not "
     "adjusted for the number of differences."
 )
-FOLDERS = ("outputs", "stages_dir")  # settings of this machine
+FOLDERS = ("hydra.run.dir", "hydra.sweep.dir", "outputs", "stages_dir")  # settings of this machine
 CHANCE = 0.05  # share of intervals without 0 where no job differs
 
 
