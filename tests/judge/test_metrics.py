@@ -62,7 +62,11 @@ def returns(value: Any) -> MetricFunction:
     [
         ("blue", {}, "did you mean bleu"),
         ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: order"),
-        ("mars", {"augmentation": {"lk": 2}}, "augmentation.lk is not a setting of mars (did you mean augmentation.kl?)"),
+        (
+            "mars",
+            {"augmentation": {"lk": 2}},
+            "augmentation.lk is not a setting of mars (did you mean augmentation.kl?)",
+        ),
         ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),
         (Bleu(), {"order": 2}, "takes no settings, but got order"),
