@@ -82,7 +82,7 @@ class DiscrepancyPlan(LanguageModelPlan):
         return {"against": self.against, "every_epoch": self.against is None}
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class CdmPlan:
     """The models of CDM and what they learn from."""
 
@@ -109,8 +109,6 @@ class CdmPlan:
     def __post_init__(self) -> None:
         if self.baseline is not None:
             check(Several[one_of(tuple(self.discriminators))], baseline=self.baseline)
-        check(one_of(("loss", "discrepancy")), keep=self.keep)
-        check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":
             if isinstance(self.amateur, Pretrained) or isinstance(self.expert, Pretrained):
                 raise SettingError("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")

@@ -21,7 +21,7 @@ from judge.demo.settings import HOST, DemoModels, DemoSettings
 from judge.demo.views import show_candidates, show_judgements
 from judge.tables import shorten
 from judge.verbs.compare import compare
-from judge.verbs.steer import SteeredText, write_steps
+from judge.verbs.steer import SteeredText, Steering, write_steps
 from models.causal import CausalLM
 from oumg.generation import WrittenToken
 
@@ -144,8 +144,8 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
             check_length(prompt, settings.characters, "prompt")
             if label not in models.guides:
                 raise SettingError(f"label must be one of {', '.join(labels)}, but is {label!r}")
-            asked = (lm, models.guides[label], prompt, float(strength), int(k), int(tokens), int(seed))
-            for found in write_steps(*asked, rule="normalised"):
+            how = Steering(float(strength), k=int(k), new_tokens=int(tokens), seed=int(seed))
+            for found in write_steps(lm, models.guides[label], prompt, how):
                 yield (*(shade_side(found, side) for side in SIDES), found, "")
         except (InputError, SettingError) as fault:
             yield [], [], SteeredText(""), show_fault(fault)
@@ -166,7 +166,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
 
 def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int, k: int) -> SteeredText:
     """What the page shows before anybody clicks: the first prompt, continued with the settings of the page."""
-    *_, written = write_steps(lm, guide, PROMPT, STRENGTH, k, tokens, SEED, rule="normalised")
+    *_, written = write_steps(lm, guide, PROMPT, Steering(STRENGTH, k=k, new_tokens=tokens, seed=SEED))
     return written
 
 
