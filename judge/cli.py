@@ -65,7 +65,7 @@ VERBS = {
         file="source",
         named=(TextFiles, SystemFiles, MetricNames),
         settings=(
-            "meta_eval.ranking.Comparison",
+            "meta_eval.ranking.RankingSettings",
             "meta_eval.intervals.Resampling",
             "judge.labelling.Labelling",
         ),
@@ -339,7 +339,7 @@ class Terminal(logging.Handler):
 
 SETTING = re.compile(
     r"(?<![\w.-])(?:data\.(?!root|download)([a-z][\w.]*)(?:=([\w.]+))?"
-    r"|([a-z_]+(?:\.[a-z_]+)*)=(-|true|[A-Z]+\b|bleu,rouge_l|llm_judge))"
+    r"|([a-z_]+(?:\.[a-z_]+)*)=(-|true|drop|[A-Z]+\b|bleu,rouge_l|llm_judge))"
 )
 
 
@@ -348,6 +348,8 @@ def write_flags(text: str) -> str:
 
     >>> write_flags("data.columns.system=COLUMN names it; data.root=FOLDER and data.download=true")
     '--columns.system COLUMN names it; --data.root FOLDER and --data.download'
+    >>> write_flags("incomplete=drop leaves such inputs out")
+    '--incomplete drop leaves such inputs out'
     """
     return SETTING.sub(_as_flag, text)
 

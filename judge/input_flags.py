@@ -23,7 +23,7 @@ class TextFiles:
     references: Sequence[str] = ()
     # a file of contexts aligned with text
     source: str | None = None
-    # of a folder of WMT with several language pairs: en-de
+    # of a folder of WMT with several language pairs: en-de; of a workbook with several sheets: the name of one
     split: str | None = None
 
 

@@ -89,7 +89,7 @@ def check_targets(node: Any) -> None:
     if isinstance(node, Mapping):
         other = [key for key in node if str(key).startswith("_") and key not in ("_target_", "_convert_")]
         if other:
-            raise SettingError(f"{other[0]} is no setting of a metric")
+            raise SettingError(f"{other[0]} is not a setting of a metric")
         if "_target_" in node:
             check_target(str(node["_target_"]))
         inner = node.values()

@@ -6,7 +6,7 @@ import pytest
 import judge
 from core.errors import InputError
 from judge.verbs.agree import MetricStudy
-from meta_eval.ranking import Comparison
+from meta_eval.ranking import RankingSettings
 
 
 def draw_rows(systems: int = 3, inputs: int = 40) -> list[dict]:
@@ -49,7 +49,7 @@ def test_all_levels_stand_in_one_table() -> None:
     assert list(dict.fromkeys(row["grouping"] for row in ranking.rows)) == levels
     assert [row["n"] for row in ranking.rows] == [120] * 8
     with pytest.raises(ValueError, match=r"^grouping=all is several comparisons: expand them first$"):
-        _ = Comparison(grouping="all").one_grouping
+        _ = RankingSettings(grouping="all").one_grouping
 
 
 def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **more: list) -> list[dict]:
@@ -109,7 +109,7 @@ def test_what_is_undefined_is_left_out_and_named() -> None:
 def test_scores_whose_lower_values_are_better_are_negated_once() -> None:
     rows = make_rows({"loss": [-x for x in GOOD], "other": POOR}, RATINGS)
     plain = judge.agree(rows, resamples=50, permutations=99)
-    assert [note for note in plain.notes if "set lower_is_better=[loss]" in note and "in reverse (-0.9" in note]
+    assert [note for note in plain.notes if "name loss in lower_is_better" in note and "in reverse (-0.9" in note]
     found = judge.agree(rows, resamples=50, permutations=99, lower_is_better=["loss"])
     assert [row.metric for row in found.rows][:2] == ["loss (negated)", "other"]
     assert found.rows[0].spearman.value == pytest.approx(-plain.rows[0].spearman.value)

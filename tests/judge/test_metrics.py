@@ -41,6 +41,14 @@ def test_settings_are_those_that_hydra_reads(name: str) -> None:
         assert fill_references(read_config(name), None) == leaves(OmegaConf.to_container(compose(name)))
 
 
+def test_one_word_is_a_list_of_one_where_a_setting_is_a_list() -> None:
+    """`--metric.aspects coherence` gives a word, and a word is a sequence of letters."""
+    given = {"model": "m", "aspects": "coherence"}
+    assert complete_settings("ctrleval", read_config("ctrleval"), given)["aspects"] == ["coherence"]
+    metric: Any = load_metric("llm_judge", model="m", base_url="http://localhost:1/v1", aspects="overall")
+    assert [*metric.asked] == ["overall"]
+
+
 def test_settings_of_inner_objects_change_one_by_one() -> None:
     given = {"q": 0.5, "augmentation": {"kl": 0.5}}
     config = complete_settings("mars", fill_references(read_config("mars"), None), given)
