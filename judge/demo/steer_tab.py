@@ -13,7 +13,7 @@ from discriminators.guides import CausalGuide
 from judge.demo.judging import check_length
 from judge.demo.settings import DemoModels, DemoSettings
 from judge.demo.views import NO_MODELS, show_candidates, show_fault
-from judge.verbs.steer import SteeredText, write_steps
+from judge.verbs.steer import SteeredText, Steering, write_steps
 from models.causal import CausalLM
 from oumg.generation import WrittenToken
 
@@ -109,16 +109,8 @@ def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Cal
             check_length(prompt, settings.characters, "prompt")
             if label not in models.guides:
                 raise SettingError(f"label must be one of {', '.join(models.guides)}, but is {label!r}")
-            steps = write_steps(
-                lm,
-                models.guides[label],
-                prompt,
-                strength=float(strength),
-                k=int(k),
-                new_tokens=int(tokens),
-                seed=int(seed),
-                rule="normalised",
-            )
+            how = Steering(float(strength), k=int(k), new_tokens=int(tokens), seed=int(seed))
+            steps = write_steps(lm, models.guides[label], prompt, how)
             for written in steps:
                 yield (*(shade_side(written, side) for side in SIDES), written, "")
         except (InputError, SettingError) as fault:
@@ -138,16 +130,8 @@ def make_selector(side: Side) -> Callable[..., str]:
 
 def write_opening(lm: CausalLM, guide: CausalGuide | Discriminator, tokens: int, k: int) -> SteeredText:
     """What the page shows before anybody clicks: the first prompt, continued with the settings of the page."""
-    *_, written = write_steps(
-        lm,
-        guide,
-        PROMPT,
-        strength=STRENGTH,
-        k=k,
-        new_tokens=tokens,
-        seed=SEED,
-        rule="normalised",
-    )
+    how = Steering(STRENGTH, k=k, new_tokens=tokens, seed=SEED)
+    *_, written = write_steps(lm, guide, PROMPT, how)
     return written
 
 
