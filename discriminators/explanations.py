@@ -9,29 +9,33 @@ from numpy.typing import NDArray
 from data.sentences import split_sentences
 from discriminators.segments import Segments
 
-ReadLogits = Callable[[Sequence[Segments]], tuple[NDArray[np.float64], NDArray[np.int64]]]
+Logits = tuple[NDArray[np.float64], NDArray[np.int64]]  # of each text, and how many of its tokens were cut
+ReadLogits = Callable[[Sequence[Segments]], Logits]
 Part = Literal["turn", "sentence"]
 
 
-def explain_parts(read: ReadLogits, texts: Sequence[Segments], part: Part) -> list[dict[str, Any]]:
+def explain_parts(
+    read: ReadLogits,
+    texts: Sequence[Segments],
+    part: Part,
+) -> list[dict[str, Any]]:
     """`{"parts": [[part, added], ...]}` for each text: its logit minus the logit without this part.
 
     A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. A part
     beside which nothing can be read has the whole logit; a text that cannot be read has no parts. A pass for each part.
     """
     divided = [divide(text, part) for text in texts]
-    owners = [(number, place) for number, parts in enumerate(divided) for place in range(len(parts)) if len(parts) > 1]
-    rest = [leave_out(texts[number], divided[number][place], place, part) for number, place in owners]
+    rest: list[Segments] = []
+    for text, parts in zip(texts, divided, strict=True):
+        if len(parts) > 1:
+            rest += list_rests(text, parts, part)
     logits, _ = read([*texts, *rest])
-    whole = logits[: len(texts)].tolist()
-    without = dict(zip(owners, np.nan_to_num(logits[len(texts) :]).tolist(), strict=True))
+    whole = logits[: len(texts)]
+    without = iter(np.nan_to_num(logits[len(texts) :]))
     explanations: list[dict[str, Any]] = []
-    for number, parts in enumerate(divided):
-        added: list[list[Any]] = []
-        for place, words in enumerate(parts):
-            if not np.isnan(whole[number]):
-                added.append([words, round(whole[number] - without.get((number, place), 0.0), 4)])
-        explanations.append({"parts": added})
+    for logit, parts in zip(whole, divided, strict=True):
+        others = [next(without) for _ in parts] if len(parts) > 1 else [0.0]
+        explanations.append({"parts": subtract(logit, parts, others)})
     return explanations
 
 
@@ -42,8 +46,21 @@ def divide(text: Segments, part: Part) -> list[str]:
     return split_sentences(text[-1]) or [text[-1]]
 
 
-def leave_out(text: Segments, words: str, place: int, part: Part) -> Segments:
-    """The text without its turn at a place, or without these words of its last segment."""
-    if part == "turn":
-        return (*text[:place], *text[place + 1 :])
-    return (*text[:-1], text[-1].replace(words, "", 1))
+def list_rests(text: Segments, parts: Sequence[str], part: Part) -> list[Segments]:
+    """The text without each of its parts."""
+    *source, last = text
+    if part == "sentence":
+        return [(*source, last.replace(words, "", 1)) for words in parts]
+    return [(*text[:place], *text[place + 1 :]) for place in range(len(parts))]
+
+
+def subtract(
+    logit: float,
+    parts: Sequence[str],
+    others: Sequence[float],
+) -> list[list[Any]]:
+    """Each part with the logit of the whole text minus the one without it; nothing for a text that cannot be read."""
+    if np.isnan(logit):
+        return []
+    added = [round(float(logit - other), 4) for other in others]
+    return [[words, value] for words, value in zip(parts, added, strict=True)]

@@ -94,13 +94,17 @@ def steering_row(
     }
 
 
-def describe_guidance(found: Sequence[SteeredSetting], are_judges_known: bool, seed: int) -> str:
+def describe_guidance(
+    settings: Sequence[SteeredSetting],
+    are_judges_known: bool,
+    seed: int,
+) -> str:
     """What the strongest guidance with the most candidates does to the texts, in one sentence; "" without guidance.
 
     This setting is chosen before anything is measured, so that the sentence has no figure that was picked for its size.
     """
-    most = max(setting.k for setting in found)
-    by_strength = {setting.strength: setting for setting in found if setting.k == most}
+    most = max(setting.k for setting in settings)
+    by_strength = {setting.strength: setting for setting in settings if setting.k == most}
     strongest = by_strength[max(by_strength)]
     plain = by_strength[0]
     if strongest is plain:
@@ -145,10 +149,15 @@ def mean_perplexity(setting: SteeredSetting) -> float:
     return float(np.exp(join_labels(setting.texts, "nll").sum() / tokens))
 
 
-def write_samples(path: Path, found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> None:
+def write_samples(
+    path: Path,
+    settings: Sequence[SteeredSetting],
+    rule: str,
+    prompts: Sequence[str],
+) -> None:
     """Writes all texts as examples."""
     examples: list[Example] = []
-    for setting in found:
+    for setting in settings:
         system = f"{rule} {setting.strength:g} k={setting.k}"
         for texts in setting.texts:
             examples += make_examples(texts, system, prompts)

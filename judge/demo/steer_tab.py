@@ -104,7 +104,14 @@ def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
 def make_writer(models: DemoModels, lm: CausalLM, settings: DemoSettings) -> Callable[..., Any]:
     """The function of the button Write."""
 
-    def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
+    def on_write(
+        prompt: str,
+        label: str,
+        strength: float,
+        k: int,
+        tokens: int,
+        seed: int,
+    ) -> Iterator[tuple[Any, ...]]:
         try:
             check_length(prompt, settings.characters, "prompt")
             if label not in models.guides:

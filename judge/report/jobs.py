@@ -30,16 +30,25 @@ class ScoredTexts:
 
     def identify(self, aspect: str) -> list[tuple[Any, ...]]:
         """What must be equal in two jobs whose scores are compared: texts, inputs and ratings, in their order."""
-        return [(line["id"], line["text_hash"], line["group"], line["ratings"][aspect]) for line in self.lines]
+        identities: list[tuple[Any, ...]] = []
+        for line in self.lines:
+            text = (line["id"], line["text_hash"])
+            identities.append((*text, line["group"], line["ratings"][aspect]))
+        return identities
 
     @property
     def inputs(self) -> list[str]:
         """The input of each text; a text that names none has one of its own."""
-        return [f"\0{number}" if line["group"] is None else line["group"] for number, line in enumerate(self.lines)]
+        names: list[str] = []
+        for number, line in enumerate(self.lines):
+            group = line["group"]
+            names.append(f"\0{number}" if group is None else group)
+        return names
 
     def get_ratings(self, aspect: str) -> Floats:
         """The ratings of an aspect, of shape (texts,)."""
-        return np.array([line["ratings"][aspect] for line in self.lines], dtype=np.float64)
+        ratings = [line["ratings"][aspect] for line in self.lines]
+        return np.array(ratings, dtype=np.float64)
 
     def has_scores(self, metric: str) -> bool:
         """Whether the metric scored these texts; agreement with cheap cues has no scores of its own."""
@@ -90,7 +99,8 @@ class Job:
         A job without ratings has the estimates of the first row of its tables that has some, else its figures.
         """
         table = self.results.get("table", ())
-        rated = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
+        agreements = [row for row in table if row["table"] == AGREEMENT]
+        rated = [row for row in agreements if row.get("grouping", "global") == "global"]
         if rated:
             yield from self._list_agreements(rated)
             return

@@ -100,7 +100,7 @@ def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ..
     trial = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {})
     right = [(logit > 0) == (label == "good") for logit, label in zip(logits, wanted.split(), strict=True)]
     assert trial.figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
-    assert [found.startswith(note or "") for found in trial.notes] == ([] if note is None else [True])
+    assert [said.startswith(note or "") for said in trial.notes] == ([] if note is None else [True])
     assert trial.are_judges_known == (note is None)
 
 
@@ -184,10 +184,10 @@ HALF = [0.0, 1.0] * 20
 def test_the_headline_says_what_the_strongest_guidance_does(
     guided: list[float], plain: list[float], sentence: str
 ) -> None:
-    found = describe_guidance(settings_of(guided, plain), are_judges_known=True, seed=0)
-    assert found.startswith(f"Guidance of strength 4 at k 32 {sentence}")
+    headline = describe_guidance(settings_of(guided, plain), are_judges_known=True, seed=0)
+    assert headline.startswith(f"Guidance of strength 4 at k 32 {sentence}")
     if "raises" in sentence:
-        assert found.endswith("from 0.50 to 0.75; perplexity goes from 2.0 to 3.0")
+        assert headline.endswith("from 0.50 to 0.75; perplexity goes from 2.0 to 3.0")
 
 
 def test_the_headline_says_nothing_where_it_knows_nothing() -> None:
