@@ -78,11 +78,12 @@ def read_scores(name: str, rated: ScoredSet) -> ScoredSet:
     kept = {line["id"]: line["scores"] for line in map(json.loads, lines)}
     examples = tuple(example for example in rated.examples if example.id in kept)
     first = kept[examples[0].id]
-    scores = dict[str, Scores]()
+    scores: dict[str, Scores] = {}
     for metric, aspects in first.items():
-        columns = {
-            aspect: np.array([kept[example.id][metric][aspect] for example in examples], float) for aspect in aspects
-        }
+        columns: dict[str, np.ndarray] = {}
+        for aspect in aspects:
+            values = [kept[example.id][metric][aspect] for example in examples]
+            columns[aspect] = np.array(values, float)
         scores[metric] = Scores(columns, metric)
     return ScoredSet(rated.name, examples, scores)
 
