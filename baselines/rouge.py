@@ -31,6 +31,7 @@ def hide_modules(*names: str) -> Iterator[None]:
             del sys.modules[name]
 
 
+UNUSED = ("sklearn", "scipy", "scipy.stats")  # rouge-score imports all of NLTK, which imports these
 TEXTS = 64  # whose words are remembered
 STEMS = 2**16  # words whose stems are remembered: stemming takes half of the time of ROUGE
 WORDS = "any-script"  # names the tokenizer in signatures
@@ -63,19 +64,27 @@ class AnyScript:
         """The words of a text."""
         if text.isascii():
             return self.split(text, self.stemmer)
-        words = find_words(text.lower())
-        return [stem for word in words for stem in (self.split(word, self.stemmer) if word.isascii() else [word])]
+        stems: list[str] = []
+        for word in find_words(text.lower()):
+            stems += self.split(word, self.stemmer) if word.isascii() else [word]
+        return stems
+
+
+@cache
+def make_tokenizer(stemmer: bool) -> AnyScript:
+    """Makes the tokenizer, which remembers the words of the last texts, because each text is read several times."""
+    with hide_modules(*UNUSED):
+        tokenizer = AnyScript(stemmer)
+    tokenizer.tokenize = lru_cache(TEXTS)(tokenizer.tokenize)
+    return tokenizer
 
 
 @cache
 def make_scorer(kind: Kind, stemmer: bool) -> RougeScorer:
-    """The scorer of rouge-score, which is imported only where texts are scored: that takes longer than most runs."""
-    with hide_modules("sklearn", "scipy", "scipy.stats"):  # rouge-score imports all of NLTK, which imports both unused
+    """Makes the scorer of rouge-score, which is imported only now because the import is slow."""
+    with hide_modules(*UNUSED):
         from rouge_score.rouge_scorer import RougeScorer
-
-        tokenizer = AnyScript(stemmer)
-    tokenizer.tokenize = lru_cache(TEXTS)(tokenizer.tokenize)  # each text is read several times
-    return RougeScorer([kind], tokenizer=tokenizer)
+    return RougeScorer([kind], tokenizer=make_tokenizer(stemmer))
 
 
 @checked_dataclass
@@ -104,7 +113,9 @@ class Rouge(ReferenceMetric):
 
     def rate_text(self, text: str, references: list[str]) -> float | str:
         scorer = make_scorer(self.kind, self.stemmer)
-        for said in (text, *references):
-            if not scorer._tokenizer.tokenize(said):
-                return f"{self.name} sees no words in {'the text' if said is text else 'a reference'}"
+        tokenizer = make_tokenizer(self.stemmer)
+        if not tokenizer.tokenize(text):
+            return f"{self.name} sees no words in the text"
+        if not all(tokenizer.tokenize(reference) for reference in references):
+            return f"{self.name} sees no words in a reference"
         return scorer.score_multi(references, text)[self.kind].fmeasure
