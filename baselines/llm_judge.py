@@ -90,7 +90,7 @@ class LLMJudge(BaseMetric):
         cls,
         model: str | Sequence[str],
         base_url: str | None = None,
-        aspects: Sequence[str] | None = None,
+        aspects: str | Sequence[str] | None = None,
         rubric: str | None = None,
         repeats: int = 1,
         price: Sequence[float] | None = None,
@@ -335,8 +335,13 @@ def stands_at(token: ChosenToken, place: int | None) -> bool:
     return place is not None and token.place <= place < token.place + len(token.token)
 
 
-def _usual(rubric: str | None, aspects: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(aspects) if aspects is not None else USUAL if rubric is None else ()
+def _usual(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The aspects that are asked about; without names that of our rubric, or all of another one."""
+    if isinstance(aspects, str):
+        return (aspects,)
+    if aspects is not None:
+        return tuple(aspects)
+    return USUAL if rubric is None else ()
 
 
 def describe_lack(reply: Reply, form: Form, scale: tuple[int, int], lack: Lack = "no") -> str:

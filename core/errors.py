@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -113,13 +113,21 @@ def fault(
     return printable(f"{path}:{line}: {what}" if line else f"{path}: {what}")
 
 
-def suggest_similar(name: str, allowed: Collection[str]) -> str:
-    """The end of a sentence: the allowed names that begin with the name, or up to three with a similar spelling.
+def suggest_similar(
+    name: str,
+    allowed: Collection[str],
+    place: str = "",
+) -> str:
+    """The allowed names that begin with the name, else up to three with a similar spelling, as the end of a sentence.
+
+    `place` stands before each of them.
 
     >>> suggest_similar("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
     ' (did you mean cdm_generative or cdm_discriminative?)'
     >>> suggest_similar("blue", ["bleu", "cdm_generative"]), suggest_similar("xyz", ["bleu"])
     (' (did you mean bleu?)', '')
+    >>> suggest_similar("orde", ["order"], "--metric.")
+    ' (did you mean --metric.order?)'
     """
     similar = [candidate for candidate in allowed if name and candidate.startswith(name)]
     if not similar:
@@ -129,19 +137,25 @@ def suggest_similar(name: str, allowed: Collection[str]) -> str:
             n=3,
             cutoff=0.5,
         )
-    return f" (did you mean {' or '.join(similar)}?)" if similar else ""
+    shown = [f"{place}{candidate}" for candidate in similar]
+    return f" (did you mean {' or '.join(shown)}?)" if shown else ""
 
 
 def check_names(
     given: Iterable[str],
     allowed: Collection[str],
     of: str,
+    place: str = "",
 ) -> None:
-    """Raises SettingError for the first given name that is not a setting; `of` says of what in the message."""
+    """Raises SettingError for the first given name that is not a setting.
+
+    `of` says of what in the message, and `place` stands before the name.
+    """
     for name in given:
         if name not in allowed:
+            similar = suggest_similar(name, allowed, place)
             shown = ", ".join(allowed) or "none"
-            raise SettingError(f"{name} is not a setting of {of}{suggest_similar(name, allowed)}; allowed: {shown}")
+            raise SettingError(f"{place}{name} is not a setting of {of}{similar}; allowed: {shown}")
 
 
 @contextmanager
@@ -190,13 +204,19 @@ def group_faults(faults: Sequence[str]) -> list[str]:
 
 
 def format_value(value: object) -> str:
-    """Formats a value for a message: as JSON, on one line, shortened.
+    """Formats a value for a message: as JSON, on one line, shortened; of a long object the names of its values.
 
-    >>> format_value(None), format_value("a\\nb")
-    ('null', '"a\\\\nb"')
+    >>> format_value(None), format_value("a\\nb"), format_value({"id": "x" * 99, "text": "Hi"})
+    ('null', '"a\\\\nb"', 'an object with id and text')
     """
     text = printable(json.dumps(value, ensure_ascii=False, default=str))
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    if isinstance(value, Mapping):
+        names = [printable(str(name)) for name in value]
+        listed = " and ".join([", ".join(names[:-1]), names[-1]]) if names[1:] else names[0]
+        return f"an object with {listed}" if len(listed) <= SHOWN_CHARACTERS else f"an object of {len(names)} values"
+    return f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:

@@ -1,7 +1,7 @@
 """Example: one judged text and what is known about it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,13 +147,14 @@ class Example:
         return count_words(self.full_text)
 
 
-def hint_column(name: str, example: Example) -> str:
-    """The end of a message: how to name the column of a missing field; empty if there are no other columns.
+def hint_column(name: str, examples: Sequence[Example]) -> str:
+    """How to name the column of a field among those that gave none, as the end of a message; empty if there are none.
 
-    >>> hint_column("system", Example("1", "Yes.", extra={"bot": "a", "mark": 4}))
+    >>> hint_column("system", [Example("1", "Yes.", extra={"bot": "a", "mark": 4})])
     ': data.columns.system=COLUMN names its column; unread are bot, mark'
     """
-    spare = [key for key in example.extra if key not in ("ratings", "file_scores")]
+    keys = dict.fromkeys(key for example in examples for key in example.extra)
+    spare = [key for key in keys if key not in ("ratings", "file_scores")]
     if not spare:
         return ""
     return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN)}"

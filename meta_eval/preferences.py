@@ -46,6 +46,8 @@ class Preferences:
     by_model: bool | None = False
     # how the judgements were read, in sentences
     notes: tuple[str, ...] = ()
+    # the name of each judgement, where these have names beside those of their inputs
+    ids: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -74,8 +76,17 @@ class Preferences:
         raters = tuple(self.raters[i] for i in at)
         judges = {name: outcomes[at] for name, outcomes in self.judges.items()}
         lengths = None if self.lengths is None else self.lengths[at]
-        return Preferences(
-            self.name, inputs, a, b, self.outcomes[at], raters, judges, lengths, self.by_model, self.notes
+        ids = tuple(self.ids[i] for i in at) if self.ids else ()
+        return replace(
+            self,
+            inputs=inputs,
+            systems_a=a,
+            systems_b=b,
+            outcomes=self.outcomes[at],
+            raters=raters,
+            judges=judges,
+            lengths=lengths,
+            ids=ids,
         )
 
     def by_majority(self) -> Preferences:

@@ -23,7 +23,7 @@ from experiments.contracts import Outcome, Run
 from experiments.mars.tables import MarsScores, make_tables, measure_gain, name_ratio_row
 from experiments.presentation import present
 from experiments.training import LanguageModelPlan, Pretrained, Trained, find_or_train, list_texts
-from judge.tables import format_cell
+from judge.wording import format_cell
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS, Compared
 from mars.references import mean_kl

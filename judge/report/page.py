@@ -15,7 +15,7 @@ from judge.agreement_tables import AGREEMENT
 from judge.report.outcome import Outcome
 from judge.report.plots import draw_svg
 from judge.report.texts import list_texts
-from judge.tables import format_interval, format_number
+from judge.wording import format_interval, format_number
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
 
