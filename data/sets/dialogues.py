@@ -57,10 +57,10 @@ def own_dialogues(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """A user's own dialogues: training ones and, if there are any, rated ones.
+    """Reads a user's dialogues: training ones and, optionally, rated ones.
 
     Both are .jsonl, .csv or .tsv files with `turns` (and ratings), or .txt files of `</UTT>` lines (with a score).
-    Raises InputError for what is wrong with a file, and where a rated dialogue is also a training one.
+    Raises InputError for a faulty file, and if a rated dialogue is also a training dialogue.
     """
     readers = [partial(located_dialogues, Path(train_path), rated=False)]
     if rated_path is not None:
