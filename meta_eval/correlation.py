@@ -50,7 +50,7 @@ def spearman(
     y: Column,
     weights: Weights,
 ) -> Correlations:
-    """Spearman's rho: Pearson's r of the average ranks within each resample, where a pair that is drawn twice ties."""
+    """Spearman's rho: Pearson's r of the average ranks within each resample; a pair drawn twice is a tie."""
     x_ranks = average_ranks(x, weights)
     y_ranks = average_ranks(y, weights)
     return _weighted_pearson(x_ranks, y_ranks, weights)
