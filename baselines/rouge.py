@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def hide_modules(*names: str) -> Iterator[None]:
-    """Hides modules that are not imported yet: an import within takes them as not installed."""
+    """Hides modules that are not imported yet, as if they were not installed."""
     hidden = [name for name in names if name not in sys.modules]
     for name in hidden:
         sys.modules[name] = None  # pyright: ignore[reportArgumentType]
@@ -41,16 +41,16 @@ NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "r
 
 @dataclass(frozen=True)
 class Stemmer:
-    """A stemmer as rouge-score asks it, which remembers the words that it has seen."""
+    """A stemmer with the interface of rouge-score's, which caches the stems of words."""
 
     stem: Callable[[str], str]
 
 
 class AnyScript:
-    """The tokenizer of rouge-score for texts in ASCII, and for others the same with words of any script.
+    """The tokenizer of rouge-score for texts in ASCII; other texts are split into words of any script.
 
-    In lower case, words from a to z by their Porter stems if asked. rouge-score itself drops every other letter, so
-    that different words count as equal.
+    Words are in lower case; words from a to z are stemmed (Porter) if asked. rouge-score itself drops every other
+    letter, so that different words count as equal.
     """
 
     def __init__(self, stemmer: bool) -> None:
