@@ -330,14 +330,16 @@ class Pair:
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
             raise SettingError(
-                f"amateur and expert need one tokenizer, but {differing} entries of their vocabularies differ "
+                f"amateur and expert must have the same tokenizer, but {differing} entries of them differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
         if find_separator(self.amateur) != find_separator(self.expert):
-            raise SettingError("amateur and expert need one separator of turns, but have two: train both alike")
+            raise SettingError(
+                "amateur and expert must have the same separator of turns, but have two: train both with one setting"
+            )
         if find_infilling(self.amateur) != find_infilling(self.expert):
             kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
-            raise SettingError(f"amateur and expert need one way of filling gaps, but are {kinds}")
+            raise SettingError(f"amateur and expert must fill gaps in the same way, but are {kinds}")
 
     @classmethod
     def from_pretrained(

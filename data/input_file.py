@@ -190,7 +190,7 @@ class InputFile:
     def check_unchanged(self) -> None:
         """Raises InputError if a file has changed since the first call."""
         if self._content != self._hash_content():
-            raise InputError([fault(self.path, 0, "the file changed while it was read: give the command again")])
+            raise InputError([fault(self.path, 0, "the file changed while it was read: run the command again")])
 
     def sha256(self) -> str:
         """A fingerprint of the input: of the bytes of a file or the rows of a folder, and of columns and levels."""

@@ -75,7 +75,7 @@ def prepare(metrics: Mapping[str, Metric], read: Callable[[], Iterator[Example]]
 def read_again(file: InputFile, sha256: str) -> Iterator[Example]:
     """The examples of a file that another process has read. Raises InputError if it has changed since."""
     if file.sha256() != sha256:
-        raise InputError([fault(file.path, 0, "the file changed while it was read: give the command again")])
+        raise InputError([fault(file.path, 0, "the file changed while it was read: run the command again")])
     for _, example in iterate_examples(file):
         yield example
 
@@ -219,7 +219,7 @@ class ScoringActor:
         found = prepare(load_all(self.given), self.read)
         changed = [name for name, metric in found.items() if metric.signature != self.signatures[name]]
         if changed:
-            rule = "its files and models must stay as they are during a run, but they changed: give the command again"
+            rule = "its files and models must stay as they are during a run, but they changed: run the command again"
             raise InputError(f"{name}: {rule}" for name in changed)
         return found
 

@@ -138,7 +138,7 @@ def check_judges(
     judged = [each for each in list_labelled(scored, labelling) if each.judged]
     conditions = read_conditions(settings.fail_if) if settings.fail_if else []
     if conditions and not judged:
-        raise SettingError("fail_if is about judges of labels, but no score is a label that people give")
+        raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
     judges = dict.fromkeys(name for each in judged for name in each.judged)
     if settings.baseline is not None:
         check_names([settings.baseline], judges, "baseline")

@@ -382,7 +382,7 @@ def fit(
             warnings.filterwarnings("ignore", message=f".*{message}")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     if best.best_model_score is not None and not best.best_model_score.isfinite():
-        raise SettingError(f"the training diverged, {monitor} is a number in no epoch: lower the learning rate")
+        raise SettingError(f"the training diverged, {monitor} is NaN in every epoch: lower the learning rate")
     module.cpu().eval()
 
     def load(file: Path) -> None:

@@ -218,7 +218,7 @@ def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
         if value is not None and not 0 <= value < count:
             raise ValueError(f"config.json: {key} must be one of the model's {count} tokens, but is {value}")
     if getattr(model.config, "num_hidden_layers", 1) < 1:
-        raise ValueError(f"config.json: a model needs a layer, but has {model.config.num_hidden_layers}")
+        raise ValueError(f"config.json: a model must have at least one layer, but has {model.config.num_hidden_layers}")
     tokens = torch.zeros(
         1,
         SHORTEST,
@@ -236,7 +236,7 @@ def _check_model(model: PreTrainedModel, info: Mapping[str, Any]) -> None:
     except Exception as error:
         raise ValueError(f"config.json: the model cannot read {SHORTEST} tokens: {error}") from error
     if bool(output.isnan().any() | output.isposinf().any()):
-        raise ValueError("config.json: what the model makes of tokens is not finite")
+        raise ValueError("config.json: the outputs of the model must be finite, but are not")
 
 
 @runtime_checkable

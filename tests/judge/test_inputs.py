@@ -127,7 +127,10 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read(OtherTable()), "but got a OtherTable"),
     (lambda: read([Example("1", "a")], columns={"text": "t"}), "Examples have fields"),
     (lambda: judge.score(["a"], "bleu"), "examples:1: bleu needs references, found none"),
-    (lambda: judge.score(["a"], ["bleu", "word_count"], order=2), "order: of several metrics, pass load_metric"),
+    (
+        lambda: judge.score(["a"], ["bleu", "word_count"], order=2),
+        "order: settings of several metrics are ambiguous: pass load_metric",
+    ),
     (lambda: judge.score(PLAIN, "word_count"), 'examples:1: "scores" is a key of the output of scores'),
     (lambda: judge.score(read(PLAIN), "word_count"), "texts to score must have no scores, but have m"),
     (lambda: judge.score([{"text": "a", "reason": "b"}], "word_count"), "data.columns.my_reason=reason renames it"),
@@ -179,7 +182,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "5 inputs for which a and b have ratings of q, but examples has 0 (0 inputs that both answered)",
     ),
     (lambda: judge.plan(spread_inputs=0, spread_raters=0), "spread_inputs and spread_raters must not both be 0"),
-    (lambda: judge.prefer([PAIR], metrics="word_count"), "metrics score texts: outputs must hold those of the systems"),
+    (lambda: judge.prefer([PAIR], metrics="word_count"), "metrics need the texts of the systems: pass them as outputs"),
     (lambda: judge.prefer(cast(Any, [PAIR, 3])), "preferences must be rows, but one is 3"),
     (lambda: judge.prefer([{**PAIR, "id": "z"}], outputs=OUTPUTS, metrics="word_count"), "judged systems and inputs"),
     (
