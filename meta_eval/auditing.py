@@ -84,7 +84,7 @@ def audit_cues(
 ) -> CueAudit:
     """Measures how much cheap cues explain of the ranks of `scores`, of shape (n,), cross-fitted by input.
 
-    Texts with a NaN score are left out. The interval draws inputs; it does not fit the cues anew.
+    Texts with a NaN score are left out. The interval resamples inputs without refitting the cues.
     """
     x = np.asarray(scores, dtype=np.float64)
     kept = ~np.isnan(x)
