@@ -143,7 +143,7 @@ def _write_depends(folder: Path, depends: Depends) -> None:
 
 
 def _read_depends(folder: Path) -> Any:
-    """What a stage or a cache depends on; None where this cannot be read."""
+    """What a stage or a cache depends on; None if this cannot be read."""
     try:
         return json.loads((folder / DEPENDS).read_text(encoding="utf-8"))
     except (OSError, ValueError):

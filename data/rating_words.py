@@ -250,7 +250,7 @@ def _find_problem(
     words: Sequence[Level],
     scale: Sequence[Level] | None,
 ) -> str | None:
-    """The problem of words without a known order; none where a line with a word is at fault itself."""
+    """The problem of words without a known order; none if a line with a word is at fault itself."""
     columns = dict.fromkeys(format_value(name) for _, name in names)
     where = " and ".join(columns)
     if scale is not None:

@@ -259,7 +259,7 @@ def standardised_mean(
 ) -> Floats:
     """The mean of `values` in standard deviations of `scores`, both of shape (n,), for weights of shape (rows, n).
 
-    The variance has n - 1 in its denominator. NaN where the scores do not vary.
+    The variance has n - 1 in its denominator. NaN if the scores do not vary.
     """
     total = weights.sum(axis=-1)
     means = (weights @ values) / total

@@ -46,7 +46,7 @@ class Layout:
         return int(self.inputs.max(initial=-1)) + 1
 
     def to_grid(self, values: Floats) -> Floats:
-        """Values of shape (n,) by system and input, of shape (systems, inputs); NaN where there is no example."""
+        """Values of shape (n,) by system and input, of shape (systems, inputs); NaN if there is no example."""
         grid = np.full((self.system_count, self.input_count), np.nan)
         grid[self.systems, self.inputs] = values
         return grid

@@ -115,7 +115,7 @@ def assign_labels(
 
 
 def find_consensus(table: Floats, labels: Floats) -> Floats:
-    """The median of people's labels, of shape (people, texts), of each text; NaN where it lies between two labels."""
+    """The median of people's labels, of shape (people, texts), of each text; NaN if it lies between two labels."""
     is_rated = ~np.isnan(table).all(axis=0)
     medians = np.full(table.shape[1], np.nan)
     medians[is_rated] = np.nanmedian(table[:, is_rated], axis=0)
@@ -324,7 +324,7 @@ def estimate_kappa(
     *,
     is_weighted: bool = False,
 ) -> Estimate:
-    """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN where there is none.
+    """Cohen's kappa, or the weighted one, of pairs of columns of labels of shape (n,), NaN if there is none.
 
     The interval comes from resamples, or, if these are too alike (`FEWEST_ALIKE`), from `estimate_rare_kappa`.
     """

@@ -247,7 +247,7 @@ def correct_agreement(
 
 
 def _divide(agreement: Draws, ceiling: Draws) -> Draws:
-    """The agreement over the ceiling on each resample; NaN where the ceiling is 0."""
+    """The agreement over the ceiling on each resample; NaN if the ceiling is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = agreement.values / ceiling.values
     return replace(

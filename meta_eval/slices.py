@@ -102,7 +102,7 @@ def _test_slices(
     layout: Layout,
     seed: int,
 ) -> Floats:
-    """Adjusted p-values of the slices of texts, of shape (slices, statistics); NaN where a slice is not tested.
+    """Adjusted p-values of the slices of texts, of shape (slices, statistics); NaN if a slice is not tested.
 
     A slice is tested if it has `FEWEST_UNITS` inputs, and the other texts have as many.
     """

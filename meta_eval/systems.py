@@ -121,7 +121,7 @@ def compare_pairs(
     margin: float | None = None,
     level: float = 0.05,
 ) -> Pairs:
-    """Compares every pair of systems; `values` have the shape (systems, inputs), NaN where one is missing.
+    """Compares every pair of systems; `values` have the shape (systems, inputs), NaN if one is missing.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
     `margin`, two systems are equal within it at `level`, divided by the number of pairs, where the interval of their

@@ -1,7 +1,7 @@
 """The damage of all built-in rated sets, and the one rating: 1 without damage, 0 at the worst level.
 
 The damages of turns take units, a random generator and the indices of the units that are `free` to be changed, in
-order. They return as many units with one fault, or None where no free unit can have it. Code that trains a metric must
+order. They return as many units with one fault, or None if no free unit can have it. Code that trains a metric must
 never import this module.
 """
 

@@ -122,7 +122,7 @@ def _find_target_choice(
     choices: list[str],
     references: list[Any],
 ) -> list[Any]:
-    """The choice that the target is the index of; none where the target is a choice itself as well as an index."""
+    """The choice that the target is the index of; none if the target is a choice itself as well as an index."""
     index = to_number(target) if len(choices) > 1 else None
     if index is None or index not in range(len(choices)):
         return references

@@ -78,7 +78,7 @@ def read_pairs(rows: Located, path: Path) -> Rows:
 
 
 def _find_winner(row: Row) -> str | None:
-    """The system that both games name, else `tie`; None where a game has an error."""
+    """The system that both games name, else `tie`; None if a game has an error."""
     first = row["g1_winner"]
     second = row["g2_winner"]
     if "error" in (first, second):

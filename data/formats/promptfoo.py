@@ -80,7 +80,7 @@ def _read_result(
 
 
 def _to_text(output: Any) -> str | None:
-    """An output as a text: JSON for what is none; None where there is no output."""
+    """An output as a text: JSON for what is none; None if there is no output."""
     if output is None or isinstance(output, str):
         return output
     return json.dumps(output, ensure_ascii=False)

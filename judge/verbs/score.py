@@ -184,7 +184,7 @@ def score(
         chunk: number of examples to score and keep at once.
         ray: scores with a pool of Ray actors.
 
-    Raises SettingError and InputError as `read` and `load_metric` do, and where no example has what the metric needs.
+    Raises SettingError and InputError as `read` and `load_metric` do, and if no example has what the metric needs.
 
     >>> found = score(["the cat sat", "a dog"], "rouge_1", references=["the cat sat down", "a cow"])
     >>> {aspect: values.round(2).tolist() for aspect, values in found.values.items()}
