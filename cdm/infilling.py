@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 TEXT_SEPARATOR = "\n"  # between the turns that a pretrained model reads
-READ = 1024  # source tokens of a model that never learned `Gaps`
+SOURCE_TOKENS = 1024  # source tokens of a model that never learned `Gaps`
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class Untrained:
 
     separator: str = TEXT_SEPARATOR  # the text between turns
     order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
-    max_length: Count = READ  # source tokens; longer dialogues are read in windows
+    max_length: Count = SOURCE_TOKENS  # source tokens; longer dialogues are read in windows
     prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
 
     def apply(self, lm: ConditionalLM) -> None:
