@@ -48,7 +48,7 @@ def measure_favour(
     sides: Floats,
     resampling: Resampling,
 ) -> Favour:
-    """Measures how often a judge (`outcomes`) and people prefer the outputs at `sides`; all have the shape (n,).
+    """How often a judge (`outcomes`) and people prefer the output on the side in `sides`; all have the shape (n,).
 
     Pairs without a side, or without an outcome of both judge and people, do not count.
     """

@@ -22,7 +22,7 @@ JUDGED = "Scores one text by the papers' metrics and the usual ones, and shows w
 
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
-    """Scores one text by the chosen metrics; one that lacks something says so."""
+    """Builds the tab that scores one text by the chosen metrics; a metric that lacks a field says so."""
     gr.Markdown(JUDGED)
     examples = list(list_examples())
     first = examples[0][1]
