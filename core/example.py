@@ -41,14 +41,14 @@ def refuse_surrogates(text: str) -> str:
 
     >>> refuse_surrogates("\ud83d")
     Traceback (most recent call last):
-    ValueError: must be Unicode text, but holds half of a surrogate pair
+    ValueError: must be Unicode text, but contains half of a surrogate pair
     """
     if text.isascii():
         return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("must be Unicode text, but holds half of a surrogate pair") from None
+        raise ValueError("must be Unicode text, but contains half of a surrogate pair") from None
     return text
 
 

@@ -32,7 +32,8 @@ class LabelledText:
         if isinstance(self.segments, str):
             raise ValueError(f"a text is a sequence of segments, but got a string: pass ({self.segments[:20]!r},)")
         if self.pair is not None and len(self.pair) != len(self.segments):
-            raise ValueError(f"a pair has equally many segments, but got {len(self.segments)} and {len(self.pair)}")
+            counts = f"{len(self.segments)} and {len(self.pair)}"
+            raise ValueError(f"both sides of a pair must have equally many segments, but got {counts}")
 
 
 def split_by_group(

@@ -63,7 +63,7 @@ def read(
     """
     if isinstance(source, ScoredSet):
         if references is not None or columns or scores:
-            raise SettingError("a ScoredSet has its scores, references and columns; give none beside it")
+            raise SettingError("scores, references and columns cannot be passed with a ScoredSet, which has its own")
         if refuse_scores and source.scores:
             raise SettingError(f"texts to score must have no scores, but have {', '.join(source.scores)}")
         return source
@@ -71,7 +71,7 @@ def read(
     files: dict[str, Any] = {name: scores for name, scores in given.items() if isinstance(scores, str | Path)}
     if isinstance(source, str | Path | InputFile):
         if references is not None:
-            raise SettingError("the references of a file stand in its lines; give none beside it")
+            raise SettingError("references cannot be passed with a file, whose lines have them")
         path = source if isinstance(source, InputFile) else _check_path(source)
         found = read_scored(path, files, refuse_scores, columns=columns, levels=levels)
     else:
@@ -79,7 +79,7 @@ def read(
         rows = _add_references(_list_rows(source, named), references, dict(named))
         if rows and all(isinstance(row, Example) for row in rows):
             if columns:
-                raise SettingError("columns name those of rows; Examples have fields")
+                raise SettingError("columns must not be passed with Examples, which have fields")
             found = add_outputs(_number_examples(rows), files)
         else:
             file = InputFile(GIVEN, named, levels=freeze_levels(levels), records=rows)
@@ -191,7 +191,7 @@ def _align_references(rows: Sequence[Any], references: Any, columns: Mapping[str
     if any(_get(row, "system", columns) for row in rows):
         raise SettingError("systems are aligned by input, never by position: pass references={input: references}")
     if len(listed) != len(rows):
-        raise SettingError(f"references must have those of each of {len(rows)} texts, but has {len(listed)}")
+        raise SettingError(f"references must have one entry for each of the {len(rows)} texts, but have {len(listed)}")
     return listed
 
 

@@ -161,7 +161,7 @@ def _read_conditions(labelled: Sequence[LabelledAspect], settings: CheckSettings
     """The conditions of the gate; raises SettingError where no judge, or no baseline, can meet them."""
     conditions = read_conditions(settings.fail_if) if settings.fail_if else []
     if conditions and not labelled:
-        raise SettingError("fail_if is about judges of labels, but no score is a label that people give")
+        raise SettingError("fail_if needs a judge of labels, but no scores are labels that people gave")
     judges = dict.fromkeys(name for aspect in labelled for name in aspect.judged)
     if settings.baseline is not None:
         check_names([settings.baseline], judges, "baseline")

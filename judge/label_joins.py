@@ -101,7 +101,7 @@ def _choose_places(
     by_group = sum(name in groups for name in names)
     if not (by_id or by_group):
         shown = f"{show_names(names)} there and {show_names([*(ids or groups)])} in {verdicts.name}"
-        raise InputError([fault(given.name, 0, f"labels need ids of {verdicts.name}, but none is in both: {shown}")])
+        raise InputError([fault(given.name, 0, f"labels must have ids of {verdicts.name}, but none matches: {shown}")])
     if by_id == by_group:
         return groups if given.key in INPUT_KEYS else ids
     return groups if by_group > by_id else ids

@@ -274,7 +274,7 @@ def check_model(lm: CausalLM) -> None:
     """
     name = type(lm.model).__name__
     if any(type(layer) not in SEEING for layer in DynamicCache(config=lm.model.config).layers):
-        raise SettingError(f"MARS needs a model in which every layer sees all tokens before, but {name} has others")
+        raise SettingError(f"MARS needs a model whose layers all see all previous tokens, but those of {name} do not")
     if "position_ids" not in inspect.signature(type(lm.model).forward).parameters:
         raise SettingError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")
     others = [i for i in range(len(lm.tokenizer)) if i != lm.start]

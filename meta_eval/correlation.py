@@ -50,7 +50,7 @@ def spearman(
     y: Column,
     weights: Weights,
 ) -> Correlations:
-    """Spearman's rho: Pearson's r of the average ranks within each resample, where a pair that is drawn twice ties."""
+    """Spearman's rho: Pearson's r of the average ranks within each resample; a pair drawn twice is a tie."""
     # large arrays that nothing else holds are freed as soon as they are centred
     return _weighted_pearson(
         average_ranks(x, weights),

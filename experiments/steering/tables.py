@@ -1,4 +1,4 @@
-"""What guided decoding found: texts by label, strength and k, their table, and the texts themselves."""
+"""Results of guided decoding: texts by label, strength and k, and their table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,9 +99,9 @@ def describe_guidance(
     are_judges_known: bool,
     seed: int,
 ) -> str:
-    """What the strongest guidance with the most candidates does to the texts, in one sentence; "" without guidance.
+    """One sentence: the effect of the strongest guidance with the most candidates; "" without guidance.
 
-    This setting is chosen before anything is measured, so that the sentence has no figure that was picked for its size.
+    This setting is fixed before anything is measured, so that no figure is picked for its size.
     """
     most = max(setting.k for setting in settings)
     by_strength = {setting.strength: setting for setting in settings if setting.k == most}
@@ -124,12 +124,12 @@ def describe_guidance(
 
 
 def size(change: Estimate) -> Estimate:
-    """A change without its sign."""
+    """The absolute value of a change."""
     return change if change.value >= 0 else change.negate()
 
 
 def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> Estimate:
-    """The share of texts with the wanted label under one setting minus that under another, with an interval.
+    """The share of texts with the intended label under one setting minus that under another, with an interval.
 
     Both have the same prompts, labels and seeds in the same order; the bootstrap draws prompts.
     """
@@ -139,7 +139,7 @@ def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> E
 
 
 def mean_hits(setting: SteeredSetting) -> float:
-    """The share of texts with the wanted label."""
+    """The share of texts with the intended label."""
     return float(join_labels(setting.texts, "hits").mean())
 
 

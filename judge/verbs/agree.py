@@ -190,7 +190,7 @@ def agree(
         raise SettingError("scores are needed: pass metrics or scores")
     scored = add_scores(examples, planned, kept)
     if cues and CHEAP_CUES in scored.scores:
-        raise SettingError(f"{CHEAP_CUES} is what counting alone tells of the ratings: these scores need another name")
+        raise SettingError(f"the name {CHEAP_CUES} is reserved for the surface-feature baseline: rename these scores")
     order = order_by_name(scored)
     scored = scored.take(order)
     split = negate(scored, comparison.lower_is_better).split_aspects()

@@ -43,7 +43,7 @@ def test_an_example_of_checked_values_is_as_any_other(fields: dict[str, Any]):
 
 
 def test_half_a_character_is_refused():
-    with pytest.raises(ValueError, match="must be Unicode text, but holds half of a surrogate pair"):
+    with pytest.raises(ValueError, match="must be Unicode text, but contains half of a surrogate pair"):
         Example("a", text="a", context="\ud83d")
 
 
