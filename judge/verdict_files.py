@@ -12,7 +12,7 @@ from data.columns import RATING, SCORE, name_fields
 from data.input_file import InputFile, read_objects
 from data.rating_words import GivenLevels
 from data.roles import Roles, find_roles, gather_judges
-from data.scored import ScoredFile, add_outputs, read_scored
+from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
 from judge.label_joins import choose_people, join_labels, name_source
@@ -159,7 +159,7 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
 
 def _choose_raters(texts: ScoredFile, raters: Sequence[str]) -> ScoredFile:
     """The texts of a file in which these scorers, or raters, are people."""
-    return choose_people(add_outputs(texts, {}), raters)
+    return choose_people(texts, raters)
 
 
 def _find_lacking(names: Collection[str], needs: Collection[str]) -> list[str]:
