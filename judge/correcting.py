@@ -145,7 +145,7 @@ def control_lengths(
 ) -> dict[str, Controlled]:
     """The systems at equal lengths, by their strengths; none where lengths cannot be controlled for."""
     controlled = control_length(replace(given, outcomes=outcomes), lengths)
-    strengths = {system: found.strength for system, found in controlled.items()}
+    strengths = {system: figures.strength for system, figures in controlled.items()}
     return {system: controlled[system] for system in _rank(strengths)}
 
 

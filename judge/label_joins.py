@@ -241,7 +241,7 @@ def _rate_by_scorers(scored: S, people: Sequence[str]) -> S:
     raters = dict(scored.raters)
     if are_several:
         raters[aspect] = columns
-    scores = {name: found for name, found in scored.scores.items() if name not in people}
+    scores = {name: given for name, given in scored.scores.items() if name not in people}
     return replace(
         scored,
         examples=tuple(examples),
