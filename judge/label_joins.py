@@ -104,7 +104,7 @@ def _choose_places(
     by_group = sum(name in groups for name in names)
     if not (by_id or by_group):
         shown = f"{show_names(names)} there and {show_names([*(ids or groups)])} in {verdicts.name}"
-        raise InputError([fault(given.name, 0, f"labels need ids of {verdicts.name}, but none is in both: {shown}")])
+        raise InputError([fault(given.name, 0, f"labels must have ids of {verdicts.name}, but none matches: {shown}")])
     are_inputs = by_group > by_id or (by_group == by_id and given.key in INPUT_KEYS)
     return groups if are_inputs else ids
 

@@ -84,9 +84,9 @@ class PlanSettings:
 
     def __post_init__(self) -> None:
         if self.costs[0] == 0:
-            raise ValueError("costs must have that of a label above 0")
+            raise ValueError("costs must include a cost of a label above 0")
         if self.costs[1] == 0 and self.texts is None:
-            raise ValueError("texts must say how many there are to judge where that costs nothing")
+            raise ValueError("texts must be the number of texts to judge if verdicts cost nothing")
         if self.spread_inputs + self.spread_raters == 0:
             raise ValueError("spread_inputs and spread_raters must not both be 0")
 

@@ -88,7 +88,7 @@ def _name_systems(
         completed.append((line, {**pair, **raters, WINNER: None if is_missing(label) else label}))
     if not completed:
         shown = f"{show_names(lost)} there and {show_names([*places])} in {judged.name}"
-        raise InputError([fault(path, 0, f"labels need ids of judged pairs, but none is in both: {shown}")])
+        raise InputError([fault(path, 0, f"labels must have ids of judged pairs, but none matches: {shown}")])
     return completed, lost
 
 

@@ -1,4 +1,4 @@
-"""Budgets: how many labels of people, and how many verdicts of a judge, say something surely enough.
+"""Budgets: how many labels of people, and verdicts of a judge, a study needs for its precision or power.
 
 n labels, and verdicts on N texts with these n among them, estimate a mean label with the variance
 residual/n + explained/N (PPI++ of Angelopoulos, Duchi & Zrnic 2023, with the lambda of least variance). Of the variance
@@ -33,7 +33,7 @@ class Variation:
     untied: float | None = None
 
     def variance_from(self, labels: int, verdicts: int) -> float:
-        """The variance of the estimate; that of labels alone unless there are more verdicts. lambda costs 2 labels."""
+        """The variance of the estimate; that of labels alone without more verdicts. Fitting lambda costs 2 labels."""
         if verdicts > labels and self.explained > 0:
             return self.residual / (labels - 2) + self.explained / verdicts
         return self.variance / labels
@@ -53,7 +53,7 @@ Enough = Callable[[int, int], bool]  # labels, verdicts -> whether they say it s
 
 
 def is_within(variation: Variation, half_width: float) -> Enough:
-    """Whether the interval is expected to be so narrow."""
+    """Makes the condition that half the interval is expected to be at most this wide."""
     return lambda labels, verdicts: variation.half_width(labels, verdicts) <= half_width
 
 
@@ -63,7 +63,7 @@ def has_power(
     power: float,
     level: float,
 ) -> Enough:
-    """Whether the two-sided t-test shows such a difference from 0 with this power."""
+    """Makes the condition that the two-sided t-test shows a difference from 0 of this size with this power."""
 
     def is_enough(labels: int, verdicts: int) -> bool:
         variance = variation.variance_from(labels, verdicts)
@@ -75,7 +75,7 @@ def has_power(
 
 @dataclass(frozen=True)
 class Budget:
-    """Labels and verdicts that are enough, or the reason why none are; no verdicts where labels alone cost less."""
+    """A sufficient number of labels and verdicts, or the reason why none is; no verdicts if labels alone cost less."""
 
     labels: float
     verdicts: float
@@ -90,7 +90,7 @@ def plan_budget(
     verdict_cost: float,
     texts: int | None = None,
 ) -> tuple[Budget, Budget]:
-    """The cheapest labels and verdicts that are enough, and the labels that are enough without a judge.
+    """Finds the cheapest labels and verdicts that are enough, and the labels that are enough without a judge.
 
     `texts` is how many there are; at most so many are labelled and judged. At least `FEWEST_UNITS` are labelled, which
     intervals need. Verdicts without cost are limited by `texts` only.
@@ -151,10 +151,10 @@ def vary_mean(
     layout: Layout,
     centre: float | None = None,
 ) -> Variation:
-    """How the mean of a pilot's labels varies, with verdicts or scores of a judge; all have the shape (n,), no NaN.
+    """Estimates how the mean of a pilot's labels varies, with verdicts or scores of a judge; all of shape (n,), no NaN.
 
-    Labels vary around the mean of their system, and those of one system and input together. `centre` is the mean of
-    labels and of verdicts where it is known. The variance of too few labels is 0, as of equal ones.
+    Labels vary around the mean of their system; labels of one system and input are not independent. `centre` is the
+    known mean of labels and of verdicts, if any. The variance of too few labels is 0, as that of equal ones.
     """
     systems_and_inputs = np.stack([layout.systems, layout.inputs])
     _, units = np.unique(systems_and_inputs, axis=1, return_inverse=True)
@@ -206,7 +206,9 @@ def vary_statistic(
     layout: Layout,
     labels: int,
 ) -> Variation | str:
-    """How a statistic of a pilot of so many labels varies, by the jackknife over inputs; else why it is not known."""
+    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns the reason where it cannot.
+
+    `labels` is the pilot's number of labels."""
     estimate = jackknife_interval(statistic, layout)
     if estimate.reason is not None:
         return estimate.reason
@@ -216,7 +218,7 @@ def vary_statistic(
 
 
 def vary_kappa(kappa: float, rate: float) -> Variation:
-    """How Cohen's kappa of two labels varies, given by both sides at one rate (Bloch & Kraemer 1989).
+    """The variation of Cohen's kappa of two labels with equal rates on both sides (Bloch & Kraemer 1989).
 
     >>> vary_kappa(0.0, 0.5).variance, vary_kappa(0.6, 0.5).variance
     (1.0, 0.64)

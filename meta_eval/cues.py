@@ -1,4 +1,4 @@
-"""Cheap cues: what can be counted in a text without a model, and what a metric adds to them.
+"""Cheap cues: features that can be counted in a text without a model, and what a metric adds to them.
 
 Length, repetition and overlap explain much of the agreement of metrics with people. Two statistics show how much:
 `combine_cues` predicts the ratings by the cues alone, and `agreement_beyond_cues` is the correlation of a metric with
@@ -32,7 +32,7 @@ from meta_eval.bootstrap import (
 )
 from meta_eval.correlation import average_ranks
 from meta_eval.grouping import explain_undefined, lay_out
-from meta_eval.intervals import USUAL, Resampling
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 
 ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
 NOTHING_LEFT = "cheap cues alone determine the scores or the ratings, so nothing is left beyond them"
@@ -58,16 +58,16 @@ class Cues:
     values: Floats
 
     def join(self, other: "Cues") -> "Cues":
-        """These cues, then the other ones of the same texts."""
+        """Joins these cues with other ones of the same texts."""
         names = (*self.names, *other.names)
         values = np.hstack([self.values, other.values])
         return Cues(names, values)
 
 
 def count_cues(examples: Sequence[Example]) -> Cues:
-    """The cheap cues of examples: of dialogues if all have turns, else of texts, their context and references.
+    """Counts the cheap cues of examples: of dialogues if all have turns, else of texts, their context and references.
 
-    The cues of a context or of references are there if all examples have them. The name of the system is no cue.
+    The cues of a context or of references are there if all examples have them. The name of the system is not a cue.
     """
     if all(example.turns for example in examples):
         rows = [_count_dialogue(example.turns) for example in examples]
@@ -97,7 +97,7 @@ def _count_texts(examples: Sequence[Example]) -> list[dict[str, float]]:
 
 
 def list_words(text: str) -> list[str]:
-    """The words that cues count, in lower case: runs of letters and digits; letters of scripts without blanks alone.
+    """The words that cues count, in lower case: runs of letters and digits, or letters of scripts without spaces.
 
     >>> list_words("It's 3 o'clock, 明月!")
     ["it's", '3', "o'clock", '明', '月']
@@ -106,7 +106,7 @@ def list_words(text: str) -> list[str]:
 
 
 def _count_text(text: str, words: Sequence[str]) -> dict[str, float]:
-    """Length, sentences (in words), repetition, punctuation and case of a text.
+    """Counts length, sentences (in words), repetition, punctuation and case of a text.
 
     repeated spans: the share of spans of three words that stand earlier in the text; punctuation, upper case: the
     shares of characters.
@@ -133,7 +133,7 @@ def _count_overlap(
     sources: Sequence[str],
     name: str,
 ) -> dict[str, float]:
-    """Cues of a text beside its sources, such as a context or several references; of several the largest overlap.
+    """Compares a text with its sources, such as a context or references; of several sources the largest overlap counts.
 
     overlap: the share of different words that are in the source; copied spans: the share of spans of three words that
     are in the source; length ratio: the logarithm of words over words of the source (its mean over several).
@@ -159,7 +159,7 @@ def _count_overlap(
 
 
 def _count_dialogue(turns: Sequence[str]) -> dict[str, float]:
-    """Nine cues of a dialogue: length, repetition (overlaps are Jaccard's), and the share of turns that ask."""
+    """Counts nine cues of a dialogue: length, repetition (overlaps are Jaccard's), and the share of turns that ask."""
     words_of_turns = [list_words(turn) for turn in turns]
     lengths = [len(words) for words in words_of_turns]
     sets = [set(words) for words in words_of_turns]
@@ -187,7 +187,7 @@ def combine_cues(
     *,
     seed: int = 0,
 ) -> Floats:
-    """Ratings predicted by cues alone, of shape (n,): ridge regression of normal scores, cross-fitted by group.
+    """Predicts ratings, of shape (n,), by cues alone: ridge regression of normal scores, cross-fitted by group.
 
     No text predicts itself or another text of its group (its input). Each fold is predicted without the mean of its
     training ratings, because means of folds that differ by chance would order the texts. `seed` chooses the folds.
@@ -236,7 +236,7 @@ def agreement_beyond_cues(
     ratings: ArrayLike,
     cues: Cues,
     groups: Sequence[Hashable] | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> dict[str, Estimate]:
     """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
 
@@ -316,7 +316,7 @@ def difference_beyond_cues(
     depends on the cues. Simulated for differences that come from cues alone, along lines and curves (32 to 1000 inputs,
     3 to 14 cues with their normal scores), it covers 0 in 94 to 96 %.
 
-    NaN with a reason where there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or where a cue is larger (or
+    NaN with a reason if there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or if a cue is larger (or
     smaller) in one system at nearly every input (`LESSER_SIDE`): texts with equal cues then lie outside the data.
     Simulated for a metric that is the logarithm of length, intervals cover 0 in .93 or more where a tenth of the inputs
     lies on the other side, in .68 where 3 % do, and never where none does. No interval below `FEWEST_UNITS` inputs.
@@ -368,7 +368,7 @@ def _explain_no_intercept(gaps: Floats, names: Sequence[str]) -> str | None:
 
 
 def add_normal_scores(cues: Cues) -> Cues:
-    """The cues, then their normal scores among all texts, so that a regression may follow a cue along a curve."""
+    """Adds the normal scores of the cues among all texts, so that a regression can fit curves of a cue."""
     names = tuple(f"normal score of {name}" for name in cues.names)
     normal_scores = Cues(names, _normal_scores(cues.values))
     return cues.join(normal_scores)
@@ -398,7 +398,7 @@ def correlate_beyond(
 ) -> Floats:
     """Partial correlations of normal scores given the cues' normal scores, of shape (resamples, metrics).
 
-    NaN where the cues fix the scores x, of shape (n, metrics), or the ratings y, of shape (n,).
+    NaN if the cues determine the scores x, of shape (n, metrics), or the ratings y, of shape (n,).
     """
     cues = cues[:, _vary(cues)]
     columns = 4 * cues.shape[1] + x.shape[1] + 1  # of a resample, with the curves of the cues

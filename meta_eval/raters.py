@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import USUAL, Draws, Resampling, Weighted, draw_grouped
+from meta_eval.intervals import USUAL_RESAMPLING, Draws, Resampling, Weighted, draw_grouped
 
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
@@ -38,7 +38,7 @@ DISAGREE = "the raters do not agree more than by chance, so that nothing can be 
 
 @dataclass(frozen=True)
 class Corrected:
-    """The agreement of a metric with the mean rating, and with what the mean of very many raters would be."""
+    """The agreement of a metric with the mean rating, and with the mean of infinitely many raters."""
 
     n: int
     agreement: Estimate
@@ -64,14 +64,15 @@ def name_scale(ratings: Floats) -> Scale:
 def krippendorff_alpha(
     ratings: ArrayLike,
     scale: Scale,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
     """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
     1 is full agreement, 0 is chance. Units with fewer than two ratings are left out; without a `layout` each unit is an
-    input. Expected disagreement leaves out the pairs of an input and its copy: no two inputs of a sample are the same.
+    input. Expected disagreement leaves out pairs of an input and its copy in a resample, because inputs of a sample
+    differ.
     """
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
     units = table.shape[1]
@@ -164,16 +165,18 @@ def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
     size = counts.sum(axis=1)[:, None]
     distances = []
     for coordinate in coordinates:
-        squares = counts @ (coordinate**2).T
-        sums = counts @ coordinate.T
-        distances.append(size * squares - sums**2)
+        # in place, because these arrays are large
+        of_coordinate = counts @ (coordinate**2).T
+        of_coordinate *= size
+        of_coordinate -= (counts @ coordinate.T) ** 2
+        distances.append(of_coordinate)
     return np.sum(distances, axis=0)
 
 
 def correlate_raters(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -188,11 +191,11 @@ def correlate_raters(
 def find_ceiling(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
-    """What a perfect metric would reach: the root of the reliability of the mean rating.
+    """The correlation that a perfect metric would reach: the root of the reliability of the mean rating.
 
     It holds for Pearson's correlation, and nearly so for Spearman's.
     """
@@ -204,7 +207,7 @@ def correct_agreement(
     scores: ArrayLike,
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Corrected:
@@ -244,7 +247,7 @@ def correct_agreement(
 
 
 def _divide(agreement: Draws, ceiling: Draws) -> Draws:
-    """The agreement over the ceiling on each resample; NaN where the ceiling is 0."""
+    """The agreement over the ceiling on each resample; NaN if the ceiling is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = agreement.values / ceiling.values
     return replace(
@@ -326,7 +329,7 @@ def _keep_rated_units(
     layout: Layout | None,
     fewest: int = 1,
 ) -> tuple[Floats, Layout]:
-    """The units with so many ratings, of shape (raters, units), and their layout."""
+    """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"ratings must have shape (raters, units), but have shape {table.shape}")

@@ -56,7 +56,7 @@ class ScoredSet:
 
     @cached_property
     def signatures(self) -> list[str]:
-        """The signature of every metric, behind its name."""
+        """The name and the signature of every metric."""
         return [f"{name}: {scores.signature}" for name, scores in self.scores.items()]
 
     @cached_property
@@ -74,15 +74,15 @@ class ScoredSet:
         return columns
 
     def ratings(self, aspect: str) -> Floats:
-        """The ratings of an aspect; NaN where an example has none."""
+        """The ratings of an aspect; NaN for an example without one."""
         if aspect not in self.aspects:
             return np.full(len(self), np.nan)
         return self._ratings[aspect]
 
     def values(self, metric: str, aspect: str) -> Floats:
-        """The scores of a metric for an aspect; if it does not score the aspect by name, those of its first one.
+        """The scores of a metric for an aspect; if it does not score one of this name, the scores of its first aspect.
 
-        NaN where an example could not be scored.
+        NaN for an example that could not be scored.
         """
         values = self.scores[metric].values
         if aspect in values:
@@ -105,7 +105,7 @@ class ScoredSet:
 
     @cached_property
     def groups(self) -> list[str] | None:
-        """The inputs that the examples answer; an example that names none has one of its own. None if none does."""
+        """The input that each example answers, a separate one where an example names none; None if none does."""
         groups = [example.group for example in self.examples]
         if all(group is None for group in groups):
             return None

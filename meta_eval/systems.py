@@ -20,7 +20,14 @@ import numpy as np
 from meta_eval.bootstrap import Estimate, Floats, Indices, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
-from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
+from meta_eval.intervals import (
+    FEWEST_UNITS,
+    USUAL_RESAMPLING,
+    Resampling,
+    is_within_margin,
+    mean_interval,
+    share_interval,
+)
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
 from meta_eval.ties import subtract, to_outcomes
@@ -31,7 +38,7 @@ UNCOUNTED = Estimate.undefined("cheap cues are not counted")
 
 @dataclass(frozen=True)
 class SystemComparison:
-    """Two systems on the same inputs, under one metric or by one kind of rating. Positive where a is higher."""
+    """Two systems on the same inputs, under one metric or by one kind of rating. Positive if a is higher."""
 
     # inputs that are compared
     n: int
@@ -80,15 +87,15 @@ class Grid:
 
     @property
     def columns(self) -> dict[str, Floats]:
-        """Scores, then ratings as one more kind of score: `human ASPECT`."""
+        """Scores by metric, and ratings as `human ASPECT`."""
         by_people = {f"{HUMAN}{aspect}": values for aspect, values in self.ratings.items()}
         return {**self.scores, **by_people}
 
 
 def lay_grid(scored: ScoredSet) -> Grid:
-    """Scores and ratings as matrices; every example names its system and its input.
+    """Arranges scores and ratings as matrices; every example names its system and its input.
 
-    Inputs are in the order of their names: the same random swaps meet the same inputs in any order of rows.
+    Inputs are sorted by name, so that the order of rows does not change which inputs are swapped at random.
     """
     inputs = [*dict.fromkeys(scored.groups or ())]
     order = sorted(range(len(inputs)), key=lambda i: inputs[i])
@@ -109,12 +116,12 @@ def lay_grid(scored: ScoredSet) -> Grid:
 def compare_pairs(
     systems: Sequence[str],
     values: Floats,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     permutations: int = 10_000,
     margin: float | None = None,
     level: float = 0.05,
 ) -> Pairs:
-    """Compares every pair of systems; `values` have the shape (systems, inputs), NaN where one is missing.
+    """Compares every pair of systems; `values` have the shape (systems, inputs), NaN if one is missing.
 
     All pairs are compared on the inputs that `find_common` keeps, and their p-values are adjusted together. With a
     `margin`, two systems are equal within it at `level`, divided by the number of pairs, where the interval of their
@@ -122,7 +129,7 @@ def compare_pairs(
     """
     refuse_large("scores", values)
     kept, common_inputs = find_common(values, systems)
-    names = [systems[row] for row in np.flatnonzero(kept)]
+    names = [systems[row] for row in np.flatnonzero(kept).tolist()]
     scores = values[np.ix_(kept, common_inputs)]
     n = scores.shape[1]
     tested = [*combinations(names, 2)]
@@ -167,11 +174,11 @@ def leave_out_incomplete(
     compare: Callable[[Floats], Pairs],
     level: float = 0.05,
 ) -> tuple[Floats, dict[str, tuple[str, str]]]:
-    """The values without systems whose missing scores change the verdict on others, and a pair on which it changes.
+    """Leaves out systems whose missing scores change the verdict on others; names a pair on which it changes for each.
 
-    A system that lacks scores takes inputs from all comparisons. It stays only if the others have the same verdicts on
-    the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values; those
-    of a system that is left out are NaN.
+    A system with missing scores removes inputs from all comparisons. It stays only if the others have the same verdicts
+    on the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values;
+    those of a system that is left out are NaN.
     """
     left_out: dict[str, tuple[str, str]] = {}
     while True:
@@ -225,7 +232,7 @@ def add_beyond_cues(
     scores: Floats,
     cues: Cues,
 ) -> Pairs:
-    """The comparisons by scores in the form of the grid, with the part of each difference that cues do not explain.
+    """Adds to comparisons by `scores`, laid out as the grid, the part of each difference that cues do not explain.
 
     `cues` are those of the examples that the grid was laid from, as `add_normal_scores` gives them.
     """
@@ -255,7 +262,7 @@ def rank_systems(
     values: Floats,
     pairs: Pairs,
     level: float = 0.05,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> list[SystemMean]:
     """The mean of each system with its cluster by the p-values of `pairs`, best first, then those left out.
 
@@ -263,7 +270,7 @@ def rank_systems(
     nothing.
     """
     kept, common_inputs = find_common(values, systems)
-    names = [systems[row] for row in np.flatnonzero(kept)]
+    names = [systems[row] for row in np.flatnonzero(kept).tolist()]
     means: dict[str, Estimate] = {}
     if names:
         common = values[np.ix_(kept, common_inputs)]
@@ -326,8 +333,10 @@ def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
         resamples=resampling.resamples,
         seed=resampling.seed,
     )
-    estimates = [mean_interval(row) for row in values]
-    for row in np.flatnonzero(varies):
-        mean = float(values[row].mean())
-        estimates[row] = estimate_from(mean, drawn_means[:, row], n)
+    estimates = []
+    for i, row in enumerate(values):
+        if varies[i]:
+            estimates.append(estimate_from(float(row.mean()), drawn_means[:, i], n))
+        else:
+            estimates.append(mean_interval(row))
     return estimates

@@ -1,4 +1,4 @@
-"""Wins and ties by differences: one that rounding makes is a tie wherever wins are counted."""
+"""Wins and ties by differences of scores; a difference that only rounding makes is a tie everywhere."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,40 +11,42 @@ LARGER = 0.75  # the quantile from which sizes count as large
 
 
 def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
-    """The differences of scores, both of shape (..., n), with 0 for those that are rounding.
+    """Differences of scores, both of shape (..., n); differences that are only rounding become 0.
 
-    A difference is rounding beside the two scores that it comes from, or beside the larger ones (upper quartile) of its
-    row. Scores that are not compared, and one huge score, change no other difference.
+    A difference is rounding if it is tiny relative to its two scores, or to the larger scores (upper quartile) of its
+    row. Scores that are not compared, and a single huge score, do not affect other differences.
 
     >>> subtract([0.7999999999999999, 0.9, np.nan], [0.8, 0.8, 0.8]).round(3).tolist()
     [0.0, 0.1, nan]
     >>> subtract([2.0, 3.0, 1e12], [1.0, 1.0, 1e12]).tolist()
     [1.0, 2.0, 0.0]
     """
-    one = np.asarray(first, dtype=np.float64)
-    other = np.asarray(second, dtype=np.float64)
+    one = _to_floats(first)
+    other = _to_floats(second)
     gaps = one - other
     sizes = np.abs(gaps)
     larger_scores = np.fmax(np.abs(one), np.abs(other))
     noise_of_scores = OF_SIZE * larger_scores
     is_counted = sizes > noise_of_scores
     counted = np.where(is_counted, sizes, np.nan)
-    noise_of_row = OF_SPREAD * _find_quantile(counted, LARGER)
+    large_gaps = _find_quantile(counted, LARGER)
+    noise_of_row = OF_SPREAD * large_gaps
     noise = np.maximum(noise_of_scores, noise_of_row)
     return np.where(sizes <= noise, 0.0, gaps)
 
 
 def merge_ties(means: Floats, scores: Floats) -> Floats:
-    """Means of `scores`, of shape (..., n), with one value for those in a row that only rounding tells apart.
+    """Gives means of `scores`, of shape (..., n), one value if they differ only by rounding.
 
     >>> merge_ties(np.array([[(0.1 + 0.2 + 0.3) / 3, 0.5, (0.3 + 0.2 + 0.1) / 3]]), np.array([0.1, 0.6])).tolist()
     [[0.19999999999999998, 0.5, 0.19999999999999998]]
     """
     order = means.argsort(axis=-1)
     ascending = _pick(means, order)
-    nonzero = np.where(scores == 0, np.nan, scores)
-    sizes = np.abs(nonzero).ravel()
-    large = float(_find_quantile(sizes, LARGER)[0])
+    sizes = np.abs(scores).ravel()
+    nonzero = np.where(sizes == 0, np.nan, sizes)
+    quantile = _find_quantile(nonzero, LARGER)
+    large = float(quantile[0])
     sizes_of_means = np.abs(ascending)
     noise = OF_SIZE * np.fmax(sizes_of_means, large)
     steps = np.diff(ascending, axis=-1, prepend=-np.inf)
@@ -85,11 +87,14 @@ def _find_quantile(values: Floats, share: float) -> Floats:
 
 
 def to_outcomes(gaps: ArrayLike) -> Floats:
-    """What differences of any shape say: 1 for one above 0, .5 for a tie, 0 for one below; NaN stays.
+    """Converts differences of any shape to outcomes: 1 above 0, .5 for a tie, 0 below; NaN stays.
 
     >>> to_outcomes([0.2, 0.0, -3.0, np.nan]).tolist()
     [1.0, 0.5, 0.0, nan]
     """
-    differences = np.asarray(gaps, dtype=np.float64)
-    signs = np.sign(differences)
+    signs = np.sign(_to_floats(gaps))
     return (signs + 1) / 2
+
+
+def _to_floats(values: ArrayLike) -> Floats:
+    return np.asarray(values, dtype=np.float64)
