@@ -69,7 +69,7 @@ def read_verdicts(
     if table is None or table.tool_file is not None:
         verdicts = _read_whole(source, columns, scores, asked)
         has_ids = table is None or not are_line_numbers(verdicts)
-        if table is not None and "people" in lacking and verdicts.scores and not verdicts.aspects:
+        if "people" in lacking and verdicts.scores and not verdicts.aspects:
             raise SettingError(describe_scorers(verdicts, source))
     else:
         verdicts = _read_table(table, asked)
