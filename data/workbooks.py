@@ -83,8 +83,10 @@ def _choose_sheet(
     if not sheets:
         raise InputError([fault(path, 0, "the workbook needs a sheet with rows, found none")])
     rule = "data.split=NAME names the sheet to read where several have rows"
-    found = f"found {list_first(list(sheets), SHOWN)}"
-    raise InputError([fault(path, 0, f"{rule}, {found}" if wanted is None else f"{rule}, {found} but no {wanted}")])
+    what = f"{rule}, found {list_first(list(sheets), SHOWN)}"
+    if wanted is not None:
+        what += f" but no {wanted}"
+    raise InputError([fault(path, 0, what)])
 
 
 def _read_rows(
@@ -94,7 +96,7 @@ def _read_rows(
     """The rows below the header as cells by column; columns without a name and without cells are left out."""
     first, header = rows[0]
     width = max(len(row) for _, row in rows)
-    filled = [place for place in range(width) if any(_cell(row, place).strip() for _, row in rows)]
+    filled = [place for place in range(width) if _has_cell(rows, place)]
     names = [_cell(header, place).strip() for place in filled]
     problems = count_columns(names) or find_repeated(names)
     if "" in names:
@@ -103,6 +105,11 @@ def _read_rows(
         raise InputError([fault(path, first, problem) for problem in problems])
     for number, row in rows[1:]:
         yield number, {name: _cell(row, place) for name, place in zip(names, filled, strict=True)}
+
+
+def _has_cell(rows: Rows, place: int) -> bool:
+    """Whether a column has a filled cell."""
+    return any(_cell(row, place).strip() for _, row in rows)
 
 
 def _cell(row: Sequence[str], place: int) -> str:

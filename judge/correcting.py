@@ -121,10 +121,11 @@ def correct(
     if not np.isnan(given.outcomes).any():
         controlled_for.add(WINNER)
     by_length: dict[str, dict[str, Controlled]] = {}
-    for name in [] if lengths is None else [name for name in sources if name in controlled_for]:
-        controlled = control_lengths(given, sources[name], lengths)
-        if controlled:
-            by_length[name] = controlled
+    if lengths is not None:
+        controlled = {
+            name: control_lengths(given, sources[name], lengths) for name in sources if name in controlled_for
+        }
+        by_length = {name: systems for name, systems in controlled.items() if systems}
     ranks = {name: _rank_verdicts(given, sources[name]) for name in sources if name in judges or name in by_length}
     samples = {name: _check_sample(given, verdicts) for name, verdicts in judges.items()}
     return Corrections(
@@ -144,7 +145,7 @@ def control_lengths(
 ) -> dict[str, Controlled]:
     """The systems at equal lengths, by their strengths; none where lengths cannot be controlled for."""
     controlled = control_length(replace(given, outcomes=outcomes), lengths)
-    strengths = {system: found.strength for system, found in controlled.items()}
+    strengths = {system: figures.strength for system, figures in controlled.items()}
     return {system: controlled[system] for system in _rank(strengths)}
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from judge.wording import join_names
 from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
+S = TypeVar("S", bound=ScoredSet)
 SHOWN = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
 INPUT_KEYS = ("group", "question_id", "doc_id", "testIdx", "sample")  # columns that name inputs
@@ -87,9 +88,11 @@ def _choose_places(
 
     Where as many name both, ids decide, unless the column of the labels is called as one of inputs.
     """
-    ids = {example.id: [i] for i, example in enumerate(verdicts.examples)} if has_ids else {}
+    ids: dict[str, list[int]] = {}
     groups: dict[str, list[int]] = {}
     for i, example in enumerate(verdicts.examples):
+        if has_ids:
+            ids[example.id] = [i]
         if example.group is not None:
             groups.setdefault(example.group, []).append(i)
     if not (ids or groups):
@@ -102,9 +105,8 @@ def _choose_places(
     if not (by_id or by_group):
         shown = f"{show_names(names)} there and {show_names([*(ids or groups)])} in {verdicts.name}"
         raise InputError([fault(given.name, 0, f"labels must have ids of {verdicts.name}, but none matches: {shown}")])
-    if by_id == by_group:
-        return groups if given.key in INPUT_KEYS else ids
-    return groups if by_group > by_id else ids
+    are_inputs = by_group > by_id or (by_group == by_id and given.key in INPUT_KEYS)
+    return groups if are_inputs else ids
 
 
 def _find_outputs(
@@ -182,11 +184,11 @@ def describe_matches(
 
 def show_names(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
-    shown = [printable(name) for name in names]
-    return f"{', '.join(shown[:SHOWN])} and {len(shown) - SHOWN} more" if shown[SHOWN:] else ", ".join(shown)
+    shown = ", ".join(printable(name) for name in names[:SHOWN])
+    return f"{shown} and {len(names) - SHOWN} more" if names[SHOWN:] else shown
 
 
-def choose_people(scored: ScoredSet, people: Sequence[str]) -> ScoredSet:
+def choose_people(scored: S, people: Sequence[str]) -> S:
     """The set in which these scorers, or raters, are people.
 
     A name of a metric makes its scores ratings, one aspect named after it; several are several people of one aspect,
@@ -223,20 +225,23 @@ def _rate_by_person(scored: ScoredSet) -> dict[str, list[Mapping[str, Any]]]:
     return {aspect: [name_people(ratings.get(aspect, {})) for ratings in given] for aspect in scored.raters}
 
 
-def _rate_by_scorers(scored: ScoredSet, people: Sequence[str]) -> ScoredSet:
+def _rate_by_scorers(scored: S, people: Sequence[str]) -> S:
     """The scores of these metrics as ratings of one aspect."""
     columns = np.stack([scored.values(name, "") for name in people])
-    aspect = people[0] if len(people) == 1 else LABEL
+    are_several = len(people) > 1
+    aspect = LABEL if are_several else people[0]
     examples: list[Example] = []
     for example, ratings in zip(scored.examples, columns.T, strict=True):
         by_person = dict(zip(people, ratings.tolist(), strict=True))
         known = {name: rating for name, rating in by_person.items() if not math.isnan(rating)}
-        if len(people) > 1:
+        if are_several:
             examples.append(_rate(example, {aspect: known}))
         else:
-            examples.append(replace(example, ratings={**example.ratings, **_average({aspect: known})}))
-    scores = {name: found for name, found in scored.scores.items() if name not in people}
-    raters = {**scored.raters, aspect: columns} if len(people) > 1 else scored.raters
+            examples.append(replace(example, ratings={**example.ratings, **known}))
+    raters = dict(scored.raters)
+    if are_several:
+        raters[aspect] = columns
+    scores = {name: given for name, given in scored.scores.items() if name not in people}
     return replace(
         scored,
         examples=tuple(examples),
@@ -246,10 +251,10 @@ def _rate_by_scorers(scored: ScoredSet, people: Sequence[str]) -> ScoredSet:
 
 
 def _judge_by_raters(
-    scored: ScoredSet,
+    scored: S,
     people: Sequence[str],
     raters: Sequence[str],
-) -> ScoredSet:
+) -> S:
     """The raters outside `people` become metrics, called `RATER`, or `RATER/ASPECT` of several aspects."""
     by_aspect = _rate_by_person(scored)
     scores = dict(scored.scores)
@@ -301,8 +306,8 @@ def _to_column(rows: Iterable[Mapping[str, Any]], name: str) -> Floats:
 
 
 def _explain_missing(values: Mapping[str, Floats]) -> list[str | None]:
-    missing = np.isnan([*values.values()]).any(axis=0)
-    return [NO_TEXT if is_missing else None for is_missing in missing.tolist()]
+    missing = np.isnan(np.stack([*values.values()]))
+    return [NO_TEXT if lacks.any() else None for lacks in missing.T]
 
 
 def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -96,7 +96,7 @@ def write_sheet(rows: Sequence[SheetRow], path: Path) -> None:
     names = [name for name in (*SHOWN, "id") if any(name in row.shown for row in rows)]
     table = [[ITEM, *names, LABEL]]
     for row in rows:
-        cells = [csv_field(row.shown.get(name, "")) for name in names]
+        cells = [str(csv_field(row.shown.get(name, ""))) for name in names]
         table.append([row.item, *cells, ""])
     write_table(table, path)
 

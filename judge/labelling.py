@@ -92,7 +92,7 @@ class LabelStudy:
     @property
     def tables(self) -> list[Table]:
         """Agreement, also with single people, corrected means, each label, the confusion, the surest disagreements."""
-        single = [({"aspect": aspect}, found) for aspect, several in self.single.items() for found in several]
+        single = [({"aspect": aspect}, person) for aspect, people in self.single.items() for person in people]
         tables = [
             tabulate("Agreement on labels", AGREEMENT_CAPTION, [*self._list_agreement(), *self._list_constants()]),
             single_table(single),
@@ -233,20 +233,20 @@ def study_labels(
     `probabilities` are those with which labelled texts were drawn, by id: figures are then of all texts.
     """
     drawn = probabilities or {}
-    found = LabelStudy()
+    study = LabelStudy()
     for labelled in list_labelled(scored, labelling):
         if not labelled.judged:
             continue
         if len(labelled.rated) < len(scored):
-            _add_corrected(found, scored, labelled, labelling, drawn)
-        _add_agreement(found, labelled, resampling, drawn)
+            _add_corrected(study, scored, labelled, labelling, drawn)
+        _add_agreement(study, labelled, resampling, drawn)
         if len(labelled.people) > 1:
-            _add_single_people(found, labelled, resampling)
-    return found
+            _add_single_people(study, labelled, resampling)
+    return study
 
 
 def _add_corrected(
-    found: LabelStudy,
+    study: LabelStudy,
     scored: ScoredSet,
     labelled: LabelledAspect,
     labelling: Labelling,
@@ -254,17 +254,17 @@ def _add_corrected(
 ) -> None:
     """Adds the mean labels of all texts, of each system or all of them, and how the labelled ones differ."""
     if not probabilities:
-        found.unrepresentative.update(check_samples(scored, labelled.aspect, [*labelled.judged]))
+        study.unrepresentative.update(check_samples(scored, labelled.aspect, [*labelled.judged]))
     by_system = {part.name: part for part in scored.by_system()} or {ALL: scored}
     for system, part in by_system.items():
         for name in labelled.judged:
             cells = {"aspect": labelled.aspect, "judge": name, "system": system}
             means = correct_mean(part, name, labelled, labelling, probabilities)
-            found.corrected.append({**cells, **means})
+            study.corrected.append({**cells, **means})
 
 
 def _add_agreement(
-    found: LabelStudy,
+    study: LabelStudy,
     labelled: LabelledAspect,
     resampling: Resampling,
     probabilities: Mapping[str, float],
@@ -275,23 +275,23 @@ def _add_agreement(
         agreement = agree_on_labels(labelled.consensus, judged, labelled.labels, layout, resampling)
         if are_unequal(probabilities):
             agreement = weigh_by_design(agreement, labelled, name, probabilities)
-        found.agreement[labelled.aspect, name] = agreement
-        found.disagreements.extend(_list_disagreements(labelled, name))
-    found.constants[labelled.aspect] = _agree_by_constant(labelled, resampling)
+        study.agreement[labelled.aspect, name] = agreement
+        study.disagreements.extend(_list_disagreements(labelled, name))
+    study.constants[labelled.aspect] = _agree_by_constant(labelled, resampling)
 
 
 def _add_single_people(
-    found: LabelStudy,
+    study: LabelStudy,
     labelled: LabelledAspect,
     resampling: Resampling,
 ) -> None:
     """Adds the agreement with single people, and whether a judge is as good as most of them."""
     layout = labelled.rated.layout
     aspect = labelled.aspect
-    found.single[aspect] = agree_with_single(labelled.people, labelled.judged, labelled.labels, layout, resampling)
+    study.single[aspect] = agree_with_single(labelled.people, labelled.judged, labelled.labels, layout, resampling)
     for name, judged in labelled.judged.items():
         test = compare_with_people(labelled.people, judged, layout, is_ordered=len(labelled.labels) > 2)
-        found.alternatives[aspect, name] = test
+        study.alternatives[aspect, name] = test
 
 
 def _agree_by_constant(labelled: LabelledAspect, resampling: Resampling) -> tuple[float, LabelAgreement]:

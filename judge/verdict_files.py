@@ -12,7 +12,7 @@ from data.columns import RATING, SCORE, name_fields
 from data.input_file import InputFile, read_objects
 from data.rating_words import GivenLevels
 from data.roles import Roles, find_roles, gather_judges
-from data.scored import ScoredFile, add_outputs, read_scored
+from data.scored import ScoredFile, read_scored
 from judge.inputs import Columns, GivenScores, Source, read
 from judge.label_files import Labels, list_folders, read_labels
 from judge.label_joins import choose_people, join_labels, name_source
@@ -69,7 +69,7 @@ def read_verdicts(
     if table is None or table.tool_file is not None:
         verdicts = _read_whole(source, columns, scores, asked)
         has_ids = table is None or not are_line_numbers(verdicts)
-        if table is not None and "people" in lacking and verdicts.scores and not verdicts.aspects:
+        if "people" in lacking and verdicts.scores and not verdicts.aspects:
             raise SettingError(describe_scorers(verdicts, source))
     else:
         verdicts = _read_table(table, asked)
@@ -159,7 +159,7 @@ def _read_table(file: InputFile, asked: Asked) -> ScoredFile:
 
 def _choose_raters(texts: ScoredFile, raters: Sequence[str]) -> ScoredFile:
     """The texts of a file in which these scorers, or raters, are people."""
-    return choose_people(add_outputs(texts, {}), raters)
+    return choose_people(texts, raters)
 
 
 def _find_lacking(names: Collection[str], needs: Collection[str]) -> list[str]:

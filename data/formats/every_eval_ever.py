@@ -9,11 +9,19 @@ from data.numeric import to_number
 from data.records import layout
 from data.text_files import read_json
 
+NEEDED = {
+    "evaluation_id": Any,
+    "evaluation_name": str,
+    "model_id": str,
+    "sample_id": Name,
+    "evaluation": Row,
+    "input": Row,
+}
 SAMPLES = layout(
-    {"evaluation_id": Any, "evaluation_name": str, "model_id": str, "sample_id": Name, "evaluation": Row, "input": Row},
+    NEEDED,
+    evaluation_result_id=str,
     output=Row,
     messages=list[Row],
-    evaluation_result_id=str,
 )
 ENDS = ("_samples.jsonl", ".jsonl")  # of a file of samples; what stands before names the results beside it
 
@@ -30,12 +38,13 @@ def read(rows: Located, path: Path) -> Rows:
     for line, row in rows:
         model = row["model_id"]
         sample = str(row["sample_id"])
-        evaluation = row["evaluation_name"]
-        label = f"{evaluation}/{row.get('evaluation_result_id')}" if evaluation in with_results else evaluation
+        label = row["evaluation_name"]
+        if label in with_results:
+            label += f"/{row.get('evaluation_result_id')}"
         text = latest.get((model, sample))
         if text is None or label in text["scores"]:
-            name = sample if len(models) == 1 else f"{model}-{sample}"
-            text = {"id": name, "group": sample, "system": model, **_read_text(row)}
+            text = _read_text(row)
+            text["id"] = sample if len(models) == 1 else f"{model}-{sample}"
             latest[model, sample] = text
             texts.append((line, text))
         text["scores"][label] = to_number(row["evaluation"].get("score"))
@@ -53,16 +62,29 @@ def _find_several_results(rows: Located) -> set[str]:
 def _read_text(row: Row) -> Row:
     """The answer, which is the first output or the last message of the model, with the input and references."""
     given = row["input"]
-    output = (row.get("output") or {}).get("raw")
-    answers = [message for message in row.get("messages") or [] if message.get("role") == "assistant"]
-    answer = output[:1] if isinstance(output, list) else output
     references = given.get("reference")
+    if isinstance(references, str):
+        references = [references]
     return {
-        "text": text_of(answer if answer is not None else answers[-1:]),
+        "group": str(row["sample_id"]),
+        "system": row["model_id"],
+        "text": text_of(_find_answer(row)),
         "context": text_of(given.get("raw")),
-        "references": [references] if isinstance(references, str) else list_values(references),
+        "references": list_values(references),
         "scores": {},
     }
+
+
+def _find_answer(row: Row) -> Any:
+    """The first output, or the last message of the model where there is no output."""
+    output = (row.get("output") or {}).get("raw")
+    if isinstance(output, list):
+        return output[:1]
+    if output is not None:
+        return output
+    messages = row.get("messages") or []
+    answers = [message for message in messages if message.get("role") == "assistant"]
+    return answers[-1:]
 
 
 def find_lower(names: Iterable[str], path: Path) -> list[str]:

@@ -12,6 +12,8 @@ from data.records import check_rows, layout
 TASKS = layout({"id": Name, "annotations": list[Any], "data": Row})
 ANNOTATION = layout({"result": list[Any]}, was_cancelled=bool)
 RESULT = layout({}, type=str, from_name=str, value=Row)
+PAIRWISE = "pairwise"  # the kind of a comparison
+BESIDE = ("context", "system", "group", "references")  # fields that the data of a task may give
 SIDES = {"left": "a", "right": "b"}  # of a pairwise comparison
 NUMBERED = re.compile(r"(?P<stem>.+?)_?(?P<side>1|2|a|b|left|right)", re.IGNORECASE)
 SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both systems
@@ -26,11 +28,13 @@ def read(rows: Located, path: Path) -> Rows:
         annotations = list(_read_annotations(task, path, line))
         given = task["data"]
         name = str(given.get("id", task["id"]))
-        pairs = [(person, result) for person, result in annotations if result.get("type") == "pairwise"]
+        pairs = [(person, result) for person, result in annotations if result.get("type") == PAIRWISE]
         if pairs:
             yield from _read_pairs(given, name, pairs, path, line)
-        else:
-            yield line, {"id": name, **_read_text(given, annotations, path, line), **_read_ratings(annotations)}
+            continue
+        text = _read_text(given, annotations, path, line)
+        ratings = _read_ratings(annotations)
+        yield line, {"id": name, **text, **ratings}
 
 
 def _read_annotations(
@@ -39,14 +43,16 @@ def _read_annotations(
     line: int,
 ) -> Iterator[tuple[str, Row]]:
     """What each annotator said about a task, with the annotator's name."""
-    annotations = check_rows([(line, annotation) for annotation in task["annotations"]], path, ANNOTATION)
-    for _, annotation in annotations:
+    numbered = [(line, annotation) for annotation in task["annotations"]]
+    for _, annotation in check_rows(numbered, path, ANNOTATION):
         if annotation.get("was_cancelled"):
             continue
         person = annotation.get("completed_by")
-        named = person.get("id") if isinstance(person, Mapping) else person
-        for _, result in check_rows([(line, result) for result in annotation["result"]], path, RESULT):
-            yield str(named), result
+        if isinstance(person, Mapping):
+            person = person.get("id")
+        results = [(line, result) for result in annotation["result"]]
+        for _, result in check_rows(results, path, RESULT):
+            yield str(person), result
 
 
 def _read_ratings(annotations: Sequence[tuple[str, Row]]) -> Row:
@@ -93,13 +99,14 @@ def _read_text(
     texts = [key for key, cell in given.items() if isinstance(cell, str)]
     annotated = [str(result.get("to_name") or result.get("toName")) for _, result in annotations]
     usual = [key for key, name in fields if name == "text"]
-    only = texts if len(texts) == 1 else []
-    key = next((key for key in (*annotated, *usual, *only) if key in texts), None)
-    if key is None:
+    candidates = [key for key in (*annotated, *usual) if key in texts]
+    if not candidates and len(texts) == 1:
+        candidates = texts
+    if not candidates:
         rule = "the data of a task need a text whose key is the name of its tag, or text"
         raise refuse(path, line, f"{rule}, found {describe(given)}; an export as CSV has columns to name")
-    values: Row = {name: given[other] for other, name in fields if name in ("context", "system", "group", "references")}
-    return {**values, "text": given[key]}
+    values: Row = {name: given[key] for key, name in fields if name in BESIDE}
+    return {**values, "text": given[candidates[0]]}
 
 
 def _read_pairs(
@@ -110,21 +117,29 @@ def _read_pairs(
     line: int,
 ) -> Rows:
     """A judgement of each annotator, left before right, and both texts."""
-    by_stem: dict[str, dict[str, str]] = {}
-    for key in given:
-        match = NUMBERED.fullmatch(key)
-        if match:
-            by_stem.setdefault(match["stem"].lower(), {})[match["side"].lower()] = key
-    keys = {stem: [sides[side] for side in sorted(sides)] for stem, sides in by_stem.items() if len(sides) == 2}
+    keys = _find_both_sides(given)
     systems = next((keys[stem] for stem in SYSTEMS if stem in keys), None)
     if systems is None:
         rule = "a comparison needs the names of both systems in its data, such as model1 and model2"
         raise refuse(path, line, f"{rule}, found {describe(given)}")
     a, b = (str(given[key]) for key in systems)
     texts = next((both for stem, both in keys.items() if stem not in SYSTEMS), [])
+    context = text_of(given.get("prompt") or given.get("question"))
     for system, key in zip((a, b), texts, strict=False):
-        context = text_of(given.get("prompt") or given.get("question"))
-        yield line, {"system": system, "group": name, "text": text_of(given[key]), "context": context}
+        output = {"system": system, "group": name, "text": text_of(given[key])}
+        yield line, {**output, "context": context}
     for person, result in pairs:
-        winner = SIDES.get(str((result.get("value") or {}).get("selected")))
-        yield line, {"group": name, "system_a": a, "system_b": b, "winner": winner, "rater": person}
+        selected = (result.get("value") or {}).get("selected")
+        judgement = {"group": name, "system_a": a, "system_b": b}
+        yield line, {**judgement, "winner": SIDES.get(str(selected)), "rater": person}
+
+
+def _find_both_sides(given: Row) -> dict[str, list[str]]:
+    """By what their names share, the keys of the left and the right side (`model1` and `model2`)."""
+    by_stem: dict[str, dict[str, str]] = {}
+    for key in given:
+        match = NUMBERED.fullmatch(key)
+        if match:
+            sides = by_stem.setdefault(match["stem"].lower(), {})
+            sides[match["side"].lower()] = key
+    return {stem: [sides[side] for side in sorted(sides)] for stem, sides in by_stem.items() if len(sides) == 2}
