@@ -59,11 +59,15 @@ DRAWN = {  # metric: its name in the picture, and its colour
     "fill_in_the_middle": ("CTRLEval, Qwen2.5-Coder 0.5B", "C0"),
     "perplexity": ("perplexity, the same model", "C2"),
     "contrast_average": ("Discriminative CDM, average", "C0"),
-    "generative_contrast": ("Generative CDM, contrast", "C0"),
-    "generative_amateur": ("Generative CDM, amateur alone", "C4"),
-    "deam_like": ("negatives like DEAM's", "C1"),
-    "mesgar": ("negatives of Mesgar et al.", "C1"),
-    "vakulenko": ("negatives of Vakulenko et al.", "C1"),
+    "generative_contrast": ("Generative CDM, contrast, read by MiniLM", "C0"),
+    "generative_amateur": ("Generative CDM, amateur alone, read by MiniLM", "C4"),
+    "generative_contrast_mpnet": ("Generative CDM, contrast, read by mpnet", "C0"),
+    "generative_amateur_mpnet": ("Generative CDM, amateur alone, read by mpnet", "C4"),
+    "deam_like_mpnet": ("negatives like DEAM's, read by mpnet", "C1"),
+    "turn_cosine_mpnet": ("cosine of turns by mpnet, untrained", "C3"),
+    "deam_like": ("negatives like DEAM's, read by MiniLM", "C1"),
+    "mesgar": ("negatives of Mesgar et al., read by MiniLM", "C1"),
+    "vakulenko": ("negatives of Vakulenko et al., read by MiniLM", "C1"),
     "expert_likelihood": ("likelihood, 1.5B alone", "C2"),
     "gemma_likelihood": ("likelihood, Gemma 270M", "C2"),
     CHEAP_CUES: ("cheap cues alone", "C7"),
@@ -85,9 +89,13 @@ OVERVIEW = (
     "perplexity",
     "contrast_average",
     "generative_contrast",
+    "generative_contrast_mpnet",
+    "generative_amateur_mpnet",
+    "deam_like_mpnet",
     "expert_likelihood",
     CHEAP_CUES,
 )
+OVERVIEW_SETS = ("ctrleval_sentiment", "fed", "dstc9")
 OVERVIEW_ASPECT = "coherence"  # the aspect that all sets have
 PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
 
@@ -181,7 +189,8 @@ def main(root: str) -> None:
         drawn += sorted(shown, key=lambda row: (row.aspect, list(DRAWN).index(row.metric)))
     images = HERE.parent / "images"
     draw(drawn, images / "pretrained.svg")
-    few = [row for row in drawn if row.aspect == OVERVIEW_ASPECT and row.metric in OVERVIEW]
+    whole = [row for row in drawn if row.set in OVERVIEW_SETS]
+    few = [row for row in whole if row.aspect == OVERVIEW_ASPECT and row.metric in OVERVIEW]
     draw(few, images / "overview.svg")
 
 
