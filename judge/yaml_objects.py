@@ -58,14 +58,29 @@ def complete_settings(
     check_names(settings, sorted(configured | named), name, place)
     completed = {**config, **settings}
     for key, default in config.items():
-        if isinstance(default, Mapping) and "_target_" in default and isinstance(completed[key], Mapping):
-            completed[key] = complete_settings(name, default, settings.get(key, {}), f"{place}{key}.")
+        completed[key] = _complete_value(name, default, settings.get(key, default), f"{place}{key}.")
     missing = [key for key, value in completed.items() if value == REQUIRED]
     if missing:
         form = "{place}{key} VALUE" if place.startswith("--") else "{place}{key}=VALUE"
         needed = [f"{name} needs {key}: pass {form.format(place=place, key=key)}" for key in missing]
         raise SettingError("\n".join(needed))
     return completed
+
+
+def _complete_value(name: str, default: Any, given: Any, place: str) -> Any:
+    """The value of a setting: one word is a list of one, and inner objects and mappings keep their other keys."""
+    if isinstance(default, list) and isinstance(given, str | int | float):
+        return [given]
+    if not (isinstance(default, Mapping) and default and isinstance(given, Mapping)):
+        return given
+    if "_target_" in default:
+        return complete_settings(name, default, {} if given is default else given, place)
+    if given is default:
+        given = {}
+    check_names(given, sorted(default), name, place)
+    return {
+        key: _complete_value(name, inner, given.get(key, inner), f"{place}{key}.") for key, inner in default.items()
+    }
 
 
 @cache

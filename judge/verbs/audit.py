@@ -190,7 +190,7 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
         values = metric.score(examples).values
     except ExampleError as faults:
         accepted[[i for i, _ in faults.at]] = False
-        values = metric.score([examples[i] for i in np.flatnonzero(accepted)]).values
+        values = metric.score([examples[i] for i in np.flatnonzero(accepted).tolist()]).values
     found: dict[str, list[float]] = {}
     for aspect, scores in values.items():
         of_all = np.full(len(examples), math.nan)
