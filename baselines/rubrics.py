@@ -41,6 +41,7 @@ LEVEL = re.compile(r"(\d{1,6}|yes|no)[ \t]*:(.*)", re.I)
 YES_NO = {"no": 0, "yes": 1}
 PAIR = ("text_a", "text_b")
 BACKTICKS = re.compile("`+")
+EXPLAIN = "First give your reasons in a few sentences. Then end with a line of its own:"
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,35 @@ class Aspect:
         """That of a rating."""
         return "word" if self.is_yes_no else "number"
 
-    def ask_rating(self, example: Example, prompt: str | None = None) -> str:
-        """The question for a rating of the text, in the words of a prompt if there is one."""
+    def ask_rating(self, example: Example, prompt: str | None = None, explains: bool = False) -> str:
+        """The question for a rating of the text, in the words of a prompt if there is one.
+
+        In our own words it asks for the verdict alone, or, with `explains`, for reasons before it.
+        """
         if prompt is not None:
             return self._fill(prompt, example, text=show(example))
         low, high = self.scale
         levels = self._list_levels()
         asked = "Answer with yes or no" if self.is_yes_no else f"Rate the text from {low} to {high}"
         asked += ", where\n" + "".join(levels) if levels else ". "
-        asked += "Answer with one word only: yes or no." if self.is_yes_no else "Answer with one number only."
+        if self.is_yes_no:
+            asked += f'{EXPLAIN} "Answer:" and yes or no.' if explains else "Answer with one word only: yes or no."
+        else:
+            asked += f'{EXPLAIN} "Rating:" and one number.' if explains else "Answer with one number only."
         text = show(example)
         fence = self._find_fence(example, text)
         instruction = fill_template(self.instruction, _fence_fields(example, fence))
         return f"{instruction}\n\nText:\n{put_in_fence(text, fence)}\n\n{asked}"
 
-    def ask_choice(self, example: Example, first: str, second: str, prompt: str | None = None) -> str:
-        """The question which of two texts for the input of the example is better; C is a tie."""
+    def ask_choice(
+        self,
+        example: Example,
+        first: str,
+        second: str,
+        prompt: str | None = None,
+        explains: bool = False,
+    ) -> str:
+        """The question which of two texts for the input of the example is better; C is a tie. As `ask_rating`."""
         if prompt is not None:
             return self._fill(prompt, example, text_a=first, text_b=second)
         low, high = (self.levels[end] for end in self.scale)
@@ -89,7 +103,8 @@ class Aspect:
         instruction = fill_template(self.instruction, _fence_fields(example, fence))
         instruction += "\nApply this to two texts, and compare them."
         texts = f"Text A:\n{put_in_fence(first, fence)}\n\nText B:\n{put_in_fence(second, fence)}"
-        return f"{instruction}\n\n{texts}\n\n{asked} Answer with one letter only: A, B, or C if neither."
+        answer = f'{EXPLAIN} "Choice:" and' if explains else "Answer with one letter only:"
+        return f"{instruction}\n\n{texts}\n\n{asked} {answer} A, B, or C if neither."
 
     def _find_fence(self, example: Example, *texts: str) -> str:
         """The fence of a question: it stands in nothing that the question holds."""

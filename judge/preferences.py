@@ -53,8 +53,8 @@ FAVOURS = (
     "count half. Intervals are over inputs."
 )
 ASKED = (
-    "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. A panel says in "
-    "each order what most of its judges say."
+    "Each pair is asked in both orders; the outcome is the mean of both where the model gives probabilities, else a "
+    "tie unless both name the same winner. A panel says in each order what most of its judges say."
 )
 SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
 PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
@@ -129,7 +129,8 @@ class PreferenceStudy(Result):
         """How the judge answered; of a panel, each of its judges too."""
         for name, first in (self.verdicts.by_judge if self.verdicts else {}).items():
             answered = np.asarray(~np.isnan(first).any(axis=1))
-            same = first[answered, 0] == 1 - first[answered, 1]
+            winners = np.sign(first[answered] - 0.5)
+            same = winners[:, 0] == -winners[:, 1]
             yield {
                 "judge": name,
                 "pairs": len(answered),
@@ -180,9 +181,9 @@ def note_one_answer(verdicts: Verdicts | None) -> list[str]:
     """A sentence for each judge that was asked and gave one answer to all questions."""
     found = []
     for name, first in (verdicts.by_judge if verdicts else {}).items():
-        answers = first[~np.isnan(first)]
+        answers = np.sign(first[~np.isnan(first)] - 0.5)
         if len(answers) > 1 and np.ptp(answers) == 0:
-            answer = {1.0: "the output that it read first", 0.0: "the output that it read second"}.get(
+            answer = {1.0: "the output that it read first", -1.0: "the output that it read second"}.get(
                 answers[0], "a tie"
             )
             found.append(f"{name} gave one answer to all {len(answers)} questions, {answer}: it tells nothing apart")

@@ -235,12 +235,30 @@ def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int],
     return to_outcomes(subtract(a, b))
 
 
+@dataclass(frozen=True)
+class PairAnswer:
+    """What a judge answered to one question about a pair of outputs."""
+
+    judge: str
+    # its place among the pairs
+    pair: int
+    # whether the second output of the pair was shown first
+    is_reversed: bool
+    question: str
+    # whether the output that was shown first is preferred, as in `Verdicts.first`
+    first: float
+    # what the judge wrote; None for a question that was not answered
+    answer: str | None
+    # why there is no verdict, else None
+    reason: str | None
+
+
 @dataclass(frozen=True, eq=False)
 class Verdicts:
     """What a judge said about n pairs of outputs, each shown in both orders."""
 
     # whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the reverse
-    # order: 1, 0, .5 for a tie, NaN if there is no answer
+    # order: 1, 0, .5 for a tie, between them by how probable it was, NaN if there is no answer
     first: Floats
     # why there is no outcome, else None
     reasons: Sequence[str | None]
@@ -249,14 +267,17 @@ class Verdicts:
     panel: Mapping[str, Floats] = field(default_factory=dict)
     # of a judge alone, such as that of its model
     name: str = JUDGE
+    # every question with its answer, of a judge that keeps them
+    answers: tuple[PairAnswer, ...] = ()
 
     @classmethod
     def of_panel(cls, panel: Mapping[str, Floats], reasons: Sequence[str | None], signature: str) -> Verdicts:
         """What most judges say in each order; a judge alone is no panel."""
-        first = find_majority(np.stack([*panel.values()]).reshape(len(panel), -1)).reshape(-1, 2)
         if len(panel) == 1:
-            return cls(first, reasons, signature, name=next(iter(panel)))
-        return cls(first, reasons, signature, panel)
+            ((name, first),) = panel.items()
+            return cls(first, reasons, signature, name=name)
+        by_question = np.stack([*panel.values()]).reshape(len(panel), -1)
+        return cls(find_majority(by_question).reshape(-1, 2), reasons, signature, panel)
 
     @property
     def by_judge(self) -> dict[str, Floats]:
@@ -265,14 +286,25 @@ class Verdicts:
 
     @property
     def outcomes(self) -> Floats:
-        """1 or 0 where both orders agree on the winner, .5 where they do not, NaN where an answer is missing."""
+        """As `settle_orders`."""
         return settle_orders(self.first)
 
 
 def settle_orders(first: Floats) -> Floats:
-    """The outcomes of pairs that were shown in both orders; `first` is that of `Verdicts`."""
-    one, other = first[:, 0], 1 - first[:, 1]
-    return np.where(np.isnan(one + other), np.nan, np.where(one == other, one, 0.5))
+    """The outcomes of pairs that were shown in both orders; `first` is that of `Verdicts`.
+
+    The mean of both orders where a judge gives probabilities. Of bare verdicts 1 or 0 where both orders agree on the
+    winner, .5 where they do not. NaN where an answer is missing.
+
+    >>> settle_orders(np.array([[1, 0], [1, 1], [1, 0.5], [0.9, 0.8], [0.9, 0.5]])).round(2).tolist()
+    [1.0, 0.5, 0.5, 0.55, 0.7]
+    """
+    as_asked = first[:, 0]
+    turned = 1 - first[:, 1]
+    is_bare = np.isin(first, OUTCOMES).all(axis=1)
+    agreed = np.where(as_asked == turned, as_asked, 0.5)
+    mean = (as_asked + turned) / 2
+    return np.where(is_bare, agreed, mean)
 
 
 def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:

@@ -294,8 +294,13 @@ def ask_judge(
         return whole
 
     reasons = dict.fromkeys(range(len(rows)), "an output is missing") | dict(zip(there, found.reasons, strict=True))
-    panel = {name: spread(first) for name, first in found.panel.items()}
-    return Verdicts(spread(found.first), [*reasons.values()], found.signature, panel, found.name)
+    return replace(
+        found,
+        first=spread(found.first),
+        reasons=[*reasons.values()],
+        panel={name: spread(first) for name, first in found.panel.items()},
+        answers=tuple(replace(answer, pair=there[answer.pair]) for answer in found.answers),
+    )
 
 
 def _split(given: Preferences) -> dict[tuple[str, str], np.ndarray[Any, np.dtype[np.bool_]]]:
