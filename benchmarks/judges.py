@@ -3,6 +3,8 @@
 - chat: an instruction model (`--model FOLDER`) rates texts of one to three built-in stories, beside plain `generate` of
   transformers in batches of `--rows` in the order of the file. Tokens are those of questions and answers; with
   `--answer-tokens` above 1 the model explains first. Both ways must give the same answers.
+- prefer: `judge prefer` on `--battles` of `--systems` in memory, with its intervals and its tests of all pairs, beside
+  plain strengths with intervals alone: each of 1,000 resamples counts its battles and fits them.
 """
 
 import argparse
@@ -10,8 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from scipy.special import expit
 
+import judge
 from baselines.chat import Question
 from baselines.local_chat import LocalChat
 from baselines.replies import Reply
@@ -19,6 +24,11 @@ from baselines.rubrics import read_rubric
 from benchmarks.bench import describe_machine, print_header, print_row
 from core.example import Example
 from data.builtin.stories import generate_stories
+from judge.verbs.prefer import read_given
+from meta_eval.bootstrap import Floats
+from meta_eval.intervals import Resampling
+from meta_eval.preferences import Preferences
+from meta_eval.strengths import fit_strengths
 from models.batching import pad_with_mask
 
 CHAT_COLUMNS = ("way", "questions", "tokens", "seconds", "tokens a second", "ratio", "equal answers")
@@ -72,15 +82,66 @@ def chat(chosen: argparse.Namespace) -> None:
     )
 
 
+def draw_battles(systems: int, battles: int) -> list[dict[str, str]]:
+    """Battles of random pairs, one for each input, won by the odds of strengths from 2 to -2; a tenth are ties."""
+    rng = np.random.default_rng(0)
+    strengths = np.linspace(2, -2, systems)
+    first = rng.integers(0, systems, battles)
+    second = (first + rng.integers(1, systems, battles)) % systems
+    wins = rng.random(battles) < expit(strengths[first] - strengths[second])
+    is_tie = rng.random(battles) < 0.1
+    winners = np.where(is_tie, "tie", np.where(wins, "a", "b")).tolist()
+    return [
+        {"id": f"q{number}", "system_a": f"m{a}", "system_b": f"m{b}", "winner": winner}
+        for number, (a, b, winner) in enumerate(zip(first.tolist(), second.tolist(), winners, strict=True))
+    ]
+
+
+def bootstrap_plainly(given: Preferences, resamples: int) -> Floats:
+    """The strengths of resamples of battles, one at a time."""
+    systems = len(given.systems)
+    first, second = given.numbers
+    rng = np.random.default_rng(0)
+    fitted: list[Floats] = []
+    for _ in range(resamples):
+        drawn = rng.integers(0, len(given), len(given))
+        wins = np.full((systems, systems), 1 / (2 * (systems - 1)))
+        np.add.at(wins, (first[drawn], second[drawn]), given.outcomes[drawn])
+        np.add.at(wins, (second[drawn], first[drawn]), 1 - given.outcomes[drawn])
+        np.fill_diagonal(wins, 0)
+        fitted.append(fit_strengths(wins[None])[0])
+    return np.stack(fitted)
+
+
+def prefer(chosen: argparse.Namespace) -> None:
+    """Prints processor seconds of both ways, and how wide their intervals are."""
+    rows = draw_battles(chosen.systems, chosen.battles)
+    study, seconds = time_processor(lambda: judge.prefer(rows))
+    given = read_given(rows, {})
+    draws, plain_seconds = time_processor(lambda: bootstrap_plainly(given, Resampling().resamples))
+    widths = dict(
+        zip(given.systems, np.quantile(draws, 0.975, axis=0) - np.quantile(draws, 0.025, axis=0), strict=True)
+    )
+    here = {system.system: system.strength.high - system.strength.low for system in study.ranking.systems}
+    print(describe_machine())
+    print_header("way", "systems", "battles", "seconds", "ratio", "mean width of intervals")
+    print_row("strengths alone", chosen.systems, chosen.battles, plain_seconds, 1.0, float(np.mean([*widths.values()])))
+    ratio = plain_seconds / seconds
+    print_row("judge.prefer", chosen.systems, chosen.battles, seconds, ratio, float(np.mean([*here.values()])))
+    print(f"the answer, {len(study.notes[-1])} characters: {study.notes[-1]}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=[chat.__name__])
+    parser.add_argument("case", choices=[chat.__name__, prefer.__name__])
     parser.add_argument("--model", help="a folder or a hub name of an instruction model")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--questions", type=int, default=48)
     parser.add_argument("--answer-tokens", type=int, default=1)
+    parser.add_argument("--systems", type=int, default=30)
+    parser.add_argument("--battles", type=int, default=60_000)
     chosen = parser.parse_args()
     globals()[chosen.case](chosen)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,7 +87,10 @@ class PreferenceRecord(Record):
 
     def by_name(self, winner: str | float) -> float | None:
         """1 if the winner is the name of system a, 0 for system b, else None."""
-        return {self.system_b: 0.0, self.system_a: 1.0}.get(str(name_of(winner)))
+        name = winner if isinstance(winner, str) else str(name_of(winner))
+        if name == self.system_a:
+            return 1.0
+        return 0.0 if name == self.system_b else None
 
 
 FIELDS = tuple(PreferenceRecord.model_fields)
@@ -99,6 +103,7 @@ def read_side(winner: str | float) -> float | None:
     return outcome if is_outcome else None
 
 
+@lru_cache
 def _read_word(winner: str) -> float | None:
     return WINS.get(winner.lower(), parse_finite(winner))
 
@@ -302,8 +307,8 @@ def _find_problems(record: PreferenceRecord, reader: WinnerReader) -> Iterator[s
             yield f"the verdict of {name} must be a system, a, b or tie, found {format_value(verdict)}"
     if record.winner is None:
         return
-    names = f"{format_value(systems[0])}, {format_value(systems[1])}"
     if reader.read(record, record.winner) is None:
+        names = f"{format_value(systems[0])}, {format_value(systems[1])}"
         rule = f'"winner" must be {names}, "a", "b" or "tie"'
         yield f"{rule}, found {format_value(record.winner)}{suggest_similar(str(record.winner), systems)}"
     by_name = record.by_name(record.winner)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALL = "all"
+MANY = 6  # systems; of more a sentence names the first ones
 SYSTEMS = (
     "win_rate has a score interval, strength a bootstrap interval, over inputs. A tie is half a win of each; each "
     "compared pair of k systems counts 1/(k - 1) tie more."
@@ -212,7 +213,7 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
     """The systems that the tests separate, in a sentence.
 
     A pair whose own judgements lie on the other side than its strengths is named with its win rate, and as separated
-    by strengths only.
+    by strengths only. Of many systems the sentence names the first ones alone.
     """
     if not any(pair.p_value <= 1 for pair in ranking.pairs):
         return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
@@ -229,6 +230,8 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         at_least = "at least " if names[2:] and least < 1 else ""
         return "; ".join([f"the tests do not separate {join_names(names)} (p {at_least}{p})", *never])
     order = [each.system for each in ranking.systems]
+    if len(order) > MANY:
+        return "; ".join([describe_first(ranking, better), *never])
     parts = [
         f"{name} is preferred to {join_names(sorted(better[name], key=order.index))}"
         for name in order
@@ -242,6 +245,22 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         if contradicts(pair)
     ]
     return "; ".join([*parts, *rest, *against[:1], *never])
+
+
+def describe_first(ranking: PreferenceRanking, better: Mapping[str, Sequence[str]]) -> str:
+    """The first of many systems: those of the first cluster, and whom each of them is preferred to.
+
+    `better` has, by system, those that it is preferred to by the tests.
+    """
+    order = [each.system for each in ranking.systems]
+    first = [each.system for each in ranking.systems if each.cluster.split("-")[0] == "1"]
+    beaten = [name for name in order if all(name in better.get(leader, ()) for leader in first)]
+    lead = f"{join_names(first)} {'are' if first[1:] else 'is'} first of {len(order)} systems"
+    apart = ", and the tests do not separate them" if first[1:] else ""
+    if not beaten:
+        return f"{lead}{apart}; no system is separated from {'all of them' if first[1:] else first[0]}"
+    each = "each is" if first[1:] else "it is"
+    return f"{lead}{apart}; {each} preferred to {join_names(beaten)}"
 
 
 def find_better(pair: PreferredPair, level: float) -> str | None:

@@ -28,10 +28,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval, to_columns
+from meta_eval.games import Games
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import mean_over_inputs, score_interval, share_interval
 from meta_eval.preferences import Preferences
-from meta_eval.strengths import count_wins, find_information, fit_strengths
+from meta_eval.strengths import find_information, fit_strengths
 
 FEWEST_ERRORS = 5  # of a judge on labelled examples, below which others may be of a kind that no label shows
 UNSEEN = 0.25  # of an error that is added then: intervals of a rate of .02 with 50 labels covered .87, and .98 with it
@@ -247,8 +248,8 @@ def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Esti
     spread = float((f[known] ** 2).sum())
     predicted = 0.5 + f * (float(((y[known] - 0.5) * f[known]).sum()) / spread if spread > 0 and n < total else 0.0)
     corrected = predicted + np.where(known, np.nan_to_num(y) - predicted, 0.0) * total / n
-    counted, added = count_wins(replace(given, outcomes=corrected))
-    wins = (np.ones(total) @ counted).reshape(k, k) + added
+    games = Games.of(replace(given, outcomes=corrected))
+    wins = games.wins + games.added
     if min(wins.sum(axis=0).min(), wins.sum(axis=1).min()) <= 0:
         return dict.fromkeys(given.systems, Estimate.undefined("too few labels: a system has no wins or no losses"))
     strengths = fit_strengths(wins[None])

@@ -53,14 +53,16 @@ class Preferences:
     @cached_property
     def systems(self) -> tuple[str, ...]:
         """The systems in the order of their first judgements."""
-        return tuple(dict.fromkeys(name for pair in zip(self.systems_a, self.systems_b, strict=True) for name in pair))
+        pairs = zip(self.systems_a, self.systems_b, strict=True)
+        return tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
     @cached_property
     def numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Systems a and b of each judgement, as places in `systems`."""
-        places = {name: i for i, name in enumerate(self.systems)}
-        a, b = (np.array([places[name] for name in side], dtype=np.intp) for side in (self.systems_a, self.systems_b))
-        return a, b
+        places = {name: place for place, name in enumerate(self.systems)}
+        first = np.array([places[name] for name in self.systems_a], dtype=np.intp)
+        second = np.array([places[name] for name in self.systems_b], dtype=np.intp)
+        return first, second
 
     @cached_property
     def layout(self) -> Layout:
@@ -69,13 +71,16 @@ class Preferences:
 
     def take(self, kept: NDArray[np.bool_]) -> Preferences:
         """The judgements in the mask `kept`."""
-        at = np.flatnonzero(kept)
-        inputs, a, b = (tuple(of[i] for i in at) for of in (self.inputs, self.systems_a, self.systems_b))
-        raters = tuple(self.raters[i] for i in at)
-        judges = {name: outcomes[at] for name, outcomes in self.judges.items()}
-        lengths = None if self.lengths is None else self.lengths[at]
-        return Preferences(
-            self.name, inputs, a, b, self.outcomes[at], raters, judges, lengths, self.by_model, self.notes
+        places = np.flatnonzero(kept)
+        return replace(
+            self,
+            inputs=tuple(self.inputs[place] for place in places),
+            systems_a=tuple(self.systems_a[place] for place in places),
+            systems_b=tuple(self.systems_b[place] for place in places),
+            outcomes=self.outcomes[places],
+            raters=tuple(self.raters[place] for place in places),
+            judges={name: outcomes[places] for name, outcomes in self.judges.items()},
+            lengths=None if self.lengths is None else self.lengths[places],
         )
 
     def by_majority(self) -> Preferences:
@@ -83,38 +88,43 @@ class Preferences:
         if len(set(self.raters) - {None}) < 2:
             return self
         outcomes = self.outcomes.copy()
-        for at in self.units:
-            outcomes[at[0]] = find_majority(self._turn(at)[:, None])[0]
-        kept = np.zeros(len(self), dtype=np.bool_)
-        kept[[at[0] for at in self.units]] = True
-        return replace(self, outcomes=outcomes, raters=(None,) * len(self)).take(kept)
+        is_first = np.zeros(len(self), dtype=np.bool_)
+        for rows in self.units:
+            outcomes[rows[0]] = find_majority(self._turn(rows)[:, None])[0]
+            is_first[rows[0]] = True
+        return replace(self, outcomes=outcomes, raters=(None,) * len(self)).take(is_first)
 
     @cached_property
     def units(self) -> list[list[int]]:
         """The judgements of each input and pair of systems, in the order of their first ones."""
-        found: dict[tuple[str, frozenset[str]], list[int]] = {}
-        for i, (name, *pair) in enumerate(zip(self.inputs, self.systems_a, self.systems_b, strict=True)):
-            found.setdefault((name, frozenset(pair)), []).append(i)
-        return [*found.values()]
+        units: dict[tuple[str, str, str], list[int]] = {}
+        for row, (name, first, second) in enumerate(zip(self.inputs, self.systems_a, self.systems_b, strict=True)):
+            pair = (first, second) if first < second else (second, first)
+            units.setdefault((name, *pair), []).append(row)
+        return [*units.values()]
 
     def by_rater(self) -> Floats:
         """The outcomes of each named rater, of shape (raters, units), as `by_majority` calls a and b; else NaN.
 
         A rater who judged the same pair several times counts with the majority.
         """
-        names = {name: k for k, name in enumerate(dict.fromkeys(name for name in self.raters if name is not None))}
+        names = [name for name in dict.fromkeys(self.raters) if name is not None]
+        if not names:
+            return np.empty((0, len(self.units)))
+        number = {name: place for place, name in enumerate(names)}
         sums = np.full((len(names), len(self.units)), np.nan)
-        for unit, at in enumerate(self.units):
-            for i, outcome in zip(at, self._turn(at), strict=True):
-                if (rater := self.raters[i]) is not None:
-                    before = sums[names[rater], unit]
-                    sums[names[rater], unit] = outcome - 0.5 + (0 if np.isnan(before) else before)
+        for unit, rows in enumerate(self.units):
+            for row, outcome in zip(rows, self._turn(rows), strict=True):
+                rater = self.raters[row]
+                if rater is not None:
+                    before = np.nan_to_num(sums[number[rater], unit])
+                    sums[number[rater], unit] = before + outcome - 0.5
         return to_outcomes(sums)
 
-    def _turn(self, at: Sequence[int]) -> Floats:
+    def _turn(self, rows: Sequence[int]) -> Floats:
         """The outcomes of one unit, as its first judgement calls a and b."""
-        is_same = np.array([self.systems_a[i] == self.systems_a[at[0]] for i in at])
-        return np.where(is_same, self.outcomes[at], 1 - self.outcomes[at])
+        is_same = np.array([self.systems_a[row] == self.systems_a[rows[0]] for row in rows])
+        return np.where(is_same, self.outcomes[rows], 1 - self.outcomes[rows])
 
     def of(self, system: str) -> Floats:
         """The outcomes as the system sees them: 1 for a win, 0 for a loss, .5 for a tie; NaN where it is not compared.
@@ -122,8 +132,9 @@ class Preferences:
         >>> Preferences("p", ("i",), ("x",), ("y",), np.array([1.0]), (None,)).of("y").tolist()
         [0.0]
         """
-        is_a, is_b = self._sides(system)
-        return np.where(is_a, self.outcomes, np.where(is_b, 1 - self.outcomes, np.nan))
+        is_first, is_second = self._sides(system)
+        as_second = np.where(is_second, 1 - self.outcomes, np.nan)
+        return np.where(is_first, self.outcomes, as_second)
 
     def between(self, system: str, other: str) -> Floats:
         """`of(system)` where it is compared with `other`, else NaN."""
@@ -131,14 +142,14 @@ class Preferences:
 
     def compares(self, system: str) -> NDArray[np.bool_]:
         """Where the system is compared."""
-        is_a, is_b = self._sides(system)
-        return is_a | is_b
+        is_first, is_second = self._sides(system)
+        return is_first | is_second
 
     def _sides(self, system: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Where the system is system a, and where it is system b."""
         place = self.systems.index(system) if system in self.systems else -1
-        a, b = self.numbers
-        return a == place, b == place
+        first, second = self.numbers
+        return first == place, second == place
 
 
 @dataclass(frozen=True)
@@ -164,26 +175,35 @@ class PreferenceAgreement:
 
 def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resampling) -> PreferenceAgreement:
     """How well `outcomes` of a metric or a judge, of shape (n,), agree with those of people on the same pairs."""
-    judged = ~np.isnan(people.outcomes)
-    kept = judged & ~np.isnan(outcomes)
-    missing = int((judged & ~kept).sum())
-    human, found = (to_outcomes(each[kept] - 0.5) for each in (people.outcomes, outcomes))
+    is_judged = ~np.isnan(people.outcomes)
+    kept = is_judged & ~np.isnan(outcomes)
+    missing = int((is_judged & ~kept).sum())
+    human = to_outcomes(people.outcomes[kept] - 0.5)
+    judged = to_outcomes(outcomes[kept] - 0.5)
     layout = restrict(people.layout, kept)
     if not len(human):
         none = Estimate.undefined("no judgement has a preference of both")
         return PreferenceAgreement(0, missing, none, none, none, none)
-    preferred = human != 0.5
-    untied = Estimate.undefined("people prefer neither output of any pair")
-    if preferred.any():
-        right = np.where(human == 1, found, 1 - found)
-        untied = share_interval(right[preferred], restrict(layout, preferred))
-    same = (human == found).astype(np.float64)
-    macro_f1 = draw_grouped(weigh_macro_f1(human, found, OUTCOMES, layout), layout, resampling).estimate
-    (x, y), twice = in_both_orders(np.stack([human, found]), layout)
-    kappa = estimate_kappa([(x, y)], OUTCOMES, twice, resampling)
-    p_chance = measure_preference_chance(human, found, layout, resampling.seed)
-    accuracy = share_interval(same, layout)
-    return PreferenceAgreement(len(human), missing, accuracy, macro_f1, untied, kappa, p_chance)
+    both, twice = in_both_orders(np.stack([human, judged]), layout)
+    macro_f1 = draw_grouped(weigh_macro_f1(human, judged, OUTCOMES, layout), layout, resampling)
+    return PreferenceAgreement(
+        n=len(human),
+        missing=missing,
+        accuracy=share_interval((human == judged).astype(np.float64), layout),
+        macro_f1=macro_f1.estimate,
+        untied=measure_untied(human, judged, layout),
+        kappa=estimate_kappa([(both[0], both[1])], OUTCOMES, twice, resampling),
+        p_chance=measure_preference_chance(human, judged, layout, resampling.seed),
+    )
+
+
+def measure_untied(human: Floats, judged: Floats, layout: Layout) -> Estimate:
+    """The share with the same outcome where people prefer one output; a tie of the judge counts half."""
+    is_preferred = human != 0.5
+    if not is_preferred.any():
+        return Estimate.undefined("people prefer neither output of any pair")
+    right = np.where(human == 1, judged, 1 - judged)
+    return share_interval(right[is_preferred], restrict(layout, is_preferred))
 
 
 def agree_among(table: Floats, layout: Layout, resampling: Resampling) -> Estimate:
@@ -201,7 +221,8 @@ def find_majority(table: Floats) -> Floats:
     >>> find_majority(np.array([[1, 1, 0.5], [1, 0, np.nan], [0, np.nan, np.nan]])).tolist()
     [1.0, 0.5, 0.5]
     """
-    counts = np.array([(np.sign(table - 0.5) == side).sum(axis=0) for side in (-1, 0, 1)])
+    sides = np.sign(table - 0.5)
+    counts = np.array([(sides == side).sum(axis=0) for side in (-1, 0, 1)])
     leads = counts == counts.max(axis=0)
     most = np.where(leads.sum(axis=0) == 1, leads.argmax(axis=0) / 2, 0.5)
     return np.where(counts.any(axis=0), most, np.nan)
@@ -215,11 +236,27 @@ def in_both_orders(table: Floats, layout: Layout) -> tuple[Floats, Layout]:
 
 def list_pairs(scored: ScoredSet) -> Preferences:
     """All pairs of systems on each input, without outcomes. Every example names its system and its input."""
-    systems, inputs = scored.systems or [], scored.groups or []
-    there, pairs = set(zip(systems, inputs, strict=True)), [*combinations(dict.fromkeys(systems), 2)]
-    rows = [(name, a, b) for name in dict.fromkeys(inputs) for a, b in pairs if {(a, name), (b, name)} <= there]
-    inputs, a, b = (tuple(row[i] for row in rows) for i in range(3))
-    return Preferences(scored.name, inputs, a, b, np.full(len(rows), np.nan), (None,) * len(rows))
+    systems = scored.systems or []
+    groups = scored.groups or []
+    outputs = set(zip(systems, groups, strict=True))
+    pairs = [*combinations(dict.fromkeys(systems), 2)]
+    inputs: list[str] = []
+    systems_a: list[str] = []
+    systems_b: list[str] = []
+    for name in dict.fromkeys(groups):
+        for first, second in pairs:
+            if (first, name) in outputs and (second, name) in outputs:
+                inputs.append(name)
+                systems_a.append(first)
+                systems_b.append(second)
+    return Preferences(
+        name=scored.name,
+        inputs=tuple(inputs),
+        systems_a=tuple(systems_a),
+        systems_b=tuple(systems_b),
+        outcomes=np.full(len(inputs), np.nan),
+        raters=(None,) * len(inputs),
+    )
 
 
 def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int], scores: Floats) -> Floats:
@@ -228,11 +265,9 @@ def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int],
     `outputs` holds the place of the output of each (system, input) among the scores.
     """
     padded = np.append(scores, np.nan)
-    a, b = (
-        padded[[outputs.get(key, -1) for key in zip(systems, asked.inputs, strict=True)]]
-        for systems in (asked.systems_a, asked.systems_b)
-    )
-    return to_outcomes(subtract(a, b))
+    first = [outputs.get(key, -1) for key in zip(asked.systems_a, asked.inputs, strict=True)]
+    second = [outputs.get(key, -1) for key in zip(asked.systems_b, asked.inputs, strict=True)]
+    return to_outcomes(subtract(padded[first], padded[second]))
 
 
 @dataclass(frozen=True)
@@ -317,5 +352,5 @@ def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:
         return Estimate.undefined("no pair was judged in both orders")
     layout = restrict(lay_out(len(first), inputs=inputs), kept)
     twice = Layout(np.repeat(layout.systems, 2), np.repeat(layout.inputs, 2))
-    found = share_interval(first[kept].ravel(), twice)
-    return Estimate(found.value - 0.5, found.low - 0.5, found.high - 0.5, found.reason)
+    share = share_interval(first[kept].ravel(), twice)
+    return Estimate(share.value - 0.5, share.low - 0.5, share.high - 0.5, share.reason)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from meta_eval.bootstrap import BATCH, Floats
 
@@ -43,7 +44,13 @@ def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Flo
     return adjusted
 
 
-def randomisation_p(differences: Floats, permutations: int, seed: int, fitted: float = 0.0) -> Floats:
+def randomisation_p(
+    differences: Floats,
+    permutations: int,
+    seed: int,
+    fitted: float = 0.0,
+    rows: NDArray[np.intp] | None = None,
+) -> Floats:
     """Two-sided p-values, adjusted for all pairs, of paired `differences`, of shape (n, pairs), by sign flips.
 
     All pairs share the flips. The statistic is the sum of differences over the root of the sum of their squares, which
@@ -51,14 +58,29 @@ def randomisation_p(differences: Floats, permutations: int, seed: int, fitted: f
     counts, and the p-value of a pair alone is exact; for more, `permutations` random ones do. A pair whose differences
     are all 0 has a p-value of 1. Differences that are residuals of a model are too small by the share `fitted` of its
     parameters among the observations.
+
+    `rows` says that the differences are `differences[rows]`, so that equal ones are multiplied once.
     """
-    size = np.sqrt((differences**2).sum(axis=0))
+    kinds = len(differences)
+    kind_of = np.arange(kinds) if rows is None else rows
+    n = len(kind_of)
+    times = np.bincount(kind_of, minlength=kinds).astype(np.float64)
+    size = np.sqrt(times @ differences**2)
     unit = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
     # tolerance: rounding may make a sum that is 0 look like evidence against others that are
-    total, n = unit.sum(axis=0), len(unit)
+    total = times @ unit
     observed = (math.sqrt(1 - fitted) * np.abs(total)).clip(min=ROUNDING)
-    swaps = list_swaps(n, permutations, seed, max(1, BATCH // max(unit.shape)), n <= MOST_ENUMERATED)
-    return step_down(observed, (np.abs(total - 2 * (each @ unit)).clip(min=ROUNDING) for each in swaps))
+    swaps = list_swaps(n, permutations, seed, max(1, BATCH // max(n, *unit.shape)), n <= MOST_ENUMERATED)
+    memberships = None
+    if rows is not None:
+        memberships = csr_array((np.ones(n), (np.arange(n), kind_of)), shape=(n, kinds))
+
+    def flip(swapped: NDArray[np.bool_]) -> Floats:
+        """The statistics where these differences have the other sign."""
+        by_kind = swapped if memberships is None else swapped.astype(np.float64) @ memberships
+        return np.abs(total - 2 * (by_kind @ unit)).clip(min=ROUNDING)
+
+    return step_down(observed, map(flip, swaps))
 
 
 def smallest_p(n: int, permutations: int, is_exact: bool | None = None) -> float:
