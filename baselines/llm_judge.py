@@ -30,7 +30,7 @@ from core.errors import SettingError
 from core.example import Example
 from core.metric import BaseMetric
 from core.progress import step
-from core.scores import LOST, Scores, fields_by_settings
+from core.scores import LOST, Scores, fields_by_settings, name_models
 from core.selection import describe_missing_fields
 from core.settings import Count, NonNegative, Several, Text, check, to_tuple
 from core.signature import Setting, signature
@@ -182,6 +182,11 @@ class LLMJudge(BaseMetric):
     @property
     def chats(self) -> tuple[Chat, ...]:
         return self.chat, *self.panel
+
+    @property
+    def called(self) -> str:
+        """What tables call the judge."""
+        return name_models([chat.name for chat in self.chats])
 
     def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
         """Which text of each pair is better, asked in both orders; the input is that of the first.

@@ -93,6 +93,7 @@ class PreferenceRecord(Record):
         return 0.0 if name == self.system_b else None
 
 
+ANSWERS = "answers"  # the key of lines that `judge prefer --answers` wrote: their winners are a model's
 FIELDS = tuple(PreferenceRecord.model_fields)
 
 
@@ -225,6 +226,8 @@ def check_preferences(
         faults.append(fault(path, 0, f"the file needs at least one judgement, {what}"))
     require_none((), faults)
     preferences = _join_records(path.name, records, reader)
+    if ANSWERS in seen:
+        preferences = replace(preferences, by_model=True)
     if not without:
         return preferences
     left_out = "1 row" if without == 1 else f"{without} rows"

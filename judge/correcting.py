@@ -97,7 +97,8 @@ class Corrections:
 def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Preferences:
     """One judgement of each pair, with people's outcomes for those with labels, else NaN.
 
-    `labels` are people's preferences, joined by input and systems; the outcomes of `given` are then those of a judge.
+    `labels` are people's preferences, joined by input and systems; the outcomes of `given` are then those of a judge,
+    which its rater names.
     Or it is the number of labels to keep of those in `given`, drawn at random.
 
     Raises InputError for a label of a pair that is not judged, SettingError for too large a number.
@@ -122,7 +123,9 @@ def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Pref
         else:
             faults.append(fault(labels.name, 0, f"{given.name} has no verdict on {a} and {b} for the input {name}"))
     require_none((), faults)
-    judges = {JUDGE: given.outcomes, **given.judges}
+    named = {rater for rater in given.raters if rater is not None}
+    judge = named.pop() if len(named) == 1 else JUDGE
+    judges = {judge: given.outcomes, **given.judges}
     return replace(given, outcomes=outcomes, judges=judges, by_model=labels.by_model)
 
 

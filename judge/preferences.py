@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judge.agreement_tables import describe_chance, describe_enough, single_table
+from judge.answers import Asked
 from judge.correcting import Corrections
 from judge.tables import (
     Result,
@@ -32,6 +34,8 @@ from meta_eval.strengths import Fit, PreferenceRanking, PreferredPair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from judge.report.outcome import Outcome
 
 ALL = "all"
 MANY = 6  # systems; of more a sentence names the first ones
@@ -89,6 +93,12 @@ class PreferenceStudy(Result):
     whose: str
     # how the judgements were read, and what the number of inputs limits
     resolution: Sequence[str]
+    # what the judge was asked and what it answered, and the files that have it
+    asked: Sequence[Asked] = ()
+    files: Sequence[Path] = ()
+
+    def present(self) -> Outcome:
+        return replace(super().present(), asked=self.asked, files=self.files)
 
     @property
     def tables(self) -> list[Table]:

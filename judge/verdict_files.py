@@ -17,6 +17,7 @@ from data.rater_rows import USUAL_RATERS
 from data.rating_words import GivenLevels
 from data.roles import Roles, find_roles, gather_judges, holds_texts
 from data.scored import ScoredFile, add_outputs, read_scored
+from judge.answers import are_answers, to_labels
 from judge.inputs import GIVEN, RULE, Columns, Frame, GivenScores, Source, read
 from judge.label_joins import GivenLabels, add_epochs, choose_people, join_labels, name_source
 from judge.label_sheets import ITEM, LABEL, PROBABILITY, read_design
@@ -199,6 +200,9 @@ def read_labels(source: Labels, levels: GivenLevels | None = None, folders: Sequ
     rows = [_read_cells_of(row) for row in rows]
     probabilities = {str(row.get("id")): float(row[PROBABILITY]) for row in rows if _has_number(row, PROBABILITY)}
     rows = [{key: cell for key, cell in row.items() if key != PROBABILITY} for row in rows]
+    people: Sequence[str] = ()
+    if are_answers(rows):
+        rows, people = to_labels(rows)
     if all(row.get(ITEM) for row in rows) and not any("id" in row for row in rows):
         if all(is_missing(row.get(LABEL)) for row in rows):
             raise InputError([fault(name, 0, "at least one row needs a label, but all are empty")])
@@ -206,7 +210,7 @@ def read_labels(source: Labels, levels: GivenLevels | None = None, folders: Sequ
         probabilities = dict(design.probabilities)
         kept = [ITEM, *SHEET_TEXTS]
         rows = [{"id": design.ids[str(row[ITEM])], **_leave_out(row, kept)} for row in rows]
-    roles = _find_label_roles(rows, levels, name)
+    roles = _find_label_roles(rows, levels, name, people)
     columns = tuple((key, tuple(keys)) for key, keys in roles.columns.items())
     file = InputFile.of(path, levels=levels)
     labelled = read_scored(replace(file, records=rows, columns=columns, needs_text=False))
@@ -253,10 +257,13 @@ def _has_number(row: Mapping[str, Any], name: str) -> bool:
     return isinstance(row.get(name), int | float)
 
 
-def _find_label_roles(rows: Rows, levels: GivenLevels | None, name: str) -> Roles:
-    """The roles of the columns of labels: where one column alone can be a label, its name does not matter."""
+def _find_label_roles(rows: Rows, levels: GivenLevels | None, name: str, people: Sequence[str] = ()) -> Roles:
+    """The roles of the columns of labels: where one column alone can be a label, its name does not matter.
+
+    `people` are the columns that are known to hold labels.
+    """
     header = [*dict.fromkeys(key for row in rows for key in row)]
-    roles = find_roles(rows, levels=levels, needs=())
+    roles = find_roles(rows, people=people, levels=levels, needs=())
     if roles.key is None:
         raise SettingError(f"{name} needs a column with the ids of the verdicts, such as id, found {', '.join(header)}")
     if roles.people:

@@ -12,6 +12,7 @@ import yaml
 
 from core.errors import SettingError
 from core.settings import Several, check, one_of
+from judge.answers import write_answers
 from judge.flags import Words
 from judge.report import page, results
 from judge.report.outcome import Outcome
@@ -47,6 +48,8 @@ def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Words
         results.write_plots(outcome, folder, given.get("plots"))
         results.write_scores(outcome, folder)
         results.write_tables(outcome, folder)
+        if outcome.asked:
+            write_answers(outcome.asked, folder / "answers.jsonl")
         page.write_report(outcome, found, config, folder)
         results.write_json(found, folder / "results.json")
     return folder / "report.html"

@@ -14,6 +14,7 @@ from core.errors import InputError, SettingError, check_names, fault
 from core.example import hint_column
 from core.signature import join_settings
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
+from judge.answers import Asked, check_answers, list_asked_texts, write_answers
 from judge.cautions import note_copied_ratings, note_groupings, note_raters, note_repeats
 from judge.inputs import Columns, GivenScores, Source
 from judge.judge_checks import CheckSettings, JudgeChecks, answer_judges, check_judges
@@ -80,6 +81,9 @@ class MetricStudy(Result):
     checks: JudgeChecks
     # warnings, and the answer
     notes: tuple[str, ...]
+    # what judges were asked and what they answered, and the files that have it
+    asked: Sequence[Asked] = ()
+    files: Sequence[Path] = ()
 
     @property
     def tables(self) -> list[Table]:
@@ -99,7 +103,7 @@ class MetricStudy(Result):
         return [table for table in found if table.rows]
 
     def present(self) -> Outcome:
-        return replace(super().present(), scored=[self.scored])
+        return replace(super().present(), scored=[self.scored], asked=self.asked, files=self.files)
 
     def draw(self) -> dict[str, Figure]:
         """The agreement of each metric, by ranking, and the scores against the ratings of each aspect."""
@@ -133,6 +137,7 @@ def agree(
     baseline: str | None = None,
     margin: float = 0.1,
     cues: bool = True,
+    answers: Path | str | None = None,
     stages: Path | str | None = None,
     **settings: Any,
 ) -> MetricStudy:
@@ -154,6 +159,8 @@ def agree(
         baseline: the judge from which the drops of `fail_if` are counted.
         margin: a difference of kappas that does not matter: judges that are shown to differ by less are as good.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
+        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is; a page
+            beside it (.md) shows the same to a person.
         stages: a folder that keeps the scores of the metrics.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
@@ -172,6 +179,7 @@ def agree(
     own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in kinds}
     comparison, resampling = Comparison(**own[Comparison]), Resampling(**own[Resampling])
     labelling = Labelling(**own[Labelling])
+    written = check_answers(answers)
     kept = open_stages(stages)
     planned = plan_metrics(metrics, stages=kept and kept.root)
     examples, probabilities = read_verdicts(
@@ -214,6 +222,8 @@ def agree(
         for ranking in rankings
         for name, reason in ranking.left_out.items()
     ]
+    shown_set = shown.take(np.argsort(order))
+    asked = list_asked_texts(scored.take(np.argsort(order)), has_own_ratings=labels is None)
     line = join_settings("meta_eval", comparison, n=len(scored))
     empty = note_empty(scored) if has_texts else []
     said = [*scored.notes, *empty, *collect_notes(scored.scores)]
@@ -221,13 +231,15 @@ def agree(
     notes = (*said, *note_cues(rows), *note_reversed(rows), *cautions, *left_out, *studied.notes, *checks.notes)
     return MetricStudy(
         signature="|".join([line, resampling.signature + labelling.signature, *shown.signatures]),
-        scored=shown.take(np.argsort(order)),
+        scored=shown_set,
         rows=tuple(rows),
         rankings=tuple(rankings),
         raters=rater_tables(scored, split, comparison, resampling),
         labels=studied,
         checks=checks,
         notes=(*notes, *bound_answer(answer_question(rankings, rows, studied, checks, has_cues=has_texts))),
+        asked=asked,
+        files=tuple(write_answers(asked, written)) if written is not None and asked else (),
     )
 
 
