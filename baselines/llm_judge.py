@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -164,7 +164,7 @@ class LLMJudge(BaseMetric):
             parallel=parallel,
             panel=tuple(chats[1:]),
             repeats=repeats,
-            price=None if price is None else (float(price[0]), float(price[1])),
+            price=read_price(price),
             prompt=prompt,
             explain=explain,
         )
@@ -200,7 +200,7 @@ class LLMJudge(BaseMetric):
         lacking = [lacks(first) or lacks(second) for first, second in pairs]
         orders = [self._ask_in_both_orders(aspect, first, second) for first, second in pairs]
         readable = [both for both, lack in zip(orders, lacking, strict=True) if not lack]
-        asked = list(dict.fromkeys(question for both in readable for question in both))
+        asked = list(dict.fromkeys(chain.from_iterable(readable)))
         self._announce(len(pairs), len(asked), sum(map(len, asked)))
         judged = self._ask_all([Asked(aspect, question, "letter") for question in asked])
         panel: dict[str, NDArray[np.float64]] = {}
@@ -214,9 +214,9 @@ class LLMJudge(BaseMetric):
             panel, [None] * len(pairs), signature("llm_judge_pairs", libraries=(), **self.settings)
         )
         reasons = explain_pairs(answers, len(pairs))
-        unread = np.isnan(verdicts.outcomes)
-        known = [reason if lack else None for reason, lack in zip(reasons, unread, strict=True)]
-        return replace(verdicts, reasons=known, answers=tuple(answers))
+        for pair in np.flatnonzero(~np.isnan(verdicts.outcomes)):
+            reasons[pair] = None
+        return replace(verdicts, reasons=reasons, answers=tuple(answers))
 
     def _find_aspect_of_pairs(self) -> Aspect:
         """The one aspect by which texts are compared. Raises SettingError for several, and for a prompt of one text."""
@@ -242,8 +242,7 @@ class LLMJudge(BaseMetric):
             self.announce(examples)
         questions = [
             Asked(aspect, self._ask_rating(aspect, example), aspect.form)
-            for aspect in self.asked.values()
-            for example in examples
+            for aspect, example in product(self.asked.values(), examples)
         ]
         judged = self._ask_all(questions)
         values: dict[str, NDArray[np.float64]] = {}
@@ -257,14 +256,12 @@ class LLMJudge(BaseMetric):
                 name = f"{aspect} by {rater}" if len(judged) > 1 else aspect
                 columns[name] = answers
                 values[name] = np.array([answer.verdict for answer in answers])
+        places = range(len(examples))
         return Scores(
             values,
             self.signature,
-            reasons=[join_reasons(columns, place) for place in range(len(examples))],
-            explanations=[
-                {name: answers[place].explanation for name, answers in columns.items()}
-                for place in range(len(examples))
-            ],
+            reasons=[join_reasons(columns, place) for place in places],
+            explanations=[join_explanations(columns, place) for place in places],
         )
 
     def _ask_rating(self, aspect: Aspect, example: Example) -> str:
@@ -282,16 +279,16 @@ class LLMJudge(BaseMetric):
     def settings(self) -> dict[str, Setting]:
         """Models, rubric, repeats, and whether probabilities of tokens and answers of a schema are asked for."""
         depends = [chat.depends for chat in self.chats]
-        return {
+        questions = [describe_questions(aspect, self.template, self.explain) for aspect in self.asked.values()]
+        settings: dict[str, Setting] = {
             "model": "+".join(chat.name.replace("|", " ") for chat in self.chats),
-            "rubric": fingerprint(
-                [describe_questions(aspect, self.template, self.explain) for aspect in self.asked.values()]
-            ),
-            "logprobs": all(bool(each.get("logprobs", True)) for each in depends),
-            "structured": all(bool(each.get("structured")) for each in depends),
-            **({"repeats": self.repeats} if self.repeats > 1 else {}),
-            "source": fingerprint(depends),
+            "rubric": fingerprint(questions),
+            "logprobs": all(bool(of_chat.get("logprobs", True)) for of_chat in depends),
+            "structured": all(bool(of_chat.get("structured")) for of_chat in depends),
         }
+        if self.repeats > 1:
+            settings["repeats"] = self.repeats
+        return {**settings, "source": fingerprint(depends)}
 
     def announce(self, examples: Iterable[Example]) -> None:
         """Says in the log what rating these examples may cost."""
@@ -384,6 +381,11 @@ def join_reasons(columns: Mapping[str, Sequence[Judged]], place: int) -> str | N
     return "; ".join(reasons) or None
 
 
+def join_explanations(columns: Mapping[str, Sequence[Judged]], place: int) -> dict[str, dict[str, Any]]:
+    """What explains the ratings of the example at this place."""
+    return {name: answers[place].explanation for name, answers in columns.items()}
+
+
 def list_pair_answers(
     rater: str,
     orders: Sequence[tuple[str, str]],
@@ -427,6 +429,14 @@ def choose_aspects(rubric: str | None, aspects: Sequence[str] | None) -> tuple[s
     return USUAL if rubric is None else ()
 
 
+def read_price(price: Sequence[float] | None) -> tuple[float, float] | None:
+    """The price of a million tokens of questions, and of answers."""
+    if price is None:
+        return None
+    of_questions, of_answers = price
+    return float(of_questions), float(of_answers)
+
+
 def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
     """The most tokens of an answer of a model here: one, unless it explains.
 
@@ -440,7 +450,9 @@ def find_answer_tokens(asking: Mapping[str, Any], explain: bool) -> int:
     if unread:
         raise SettingError(f"{', '.join(unread)}: settings of an endpoint, but there is no base_url")
     check(Count | None, answer_tokens=asking.get("answer_tokens"))
-    return asking.get("answer_tokens") or usual["answer_tokens"] if explain else 1
+    if not explain:
+        return 1
+    return asking.get("answer_tokens") or usual["answer_tokens"]
 
 
 def load_chats(
