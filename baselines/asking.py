@@ -48,7 +48,13 @@ class Asking:
         if taken := sorted({"model", "messages", "stream", "n"} & set(self.extra or {})):
             raise ValueError(f"extra must not have the keys {', '.join(taken)}")
 
-    def body(self, model: str, question: str, repeat: int = 0, form: Form = "number") -> bytes:
+    def body(
+        self,
+        model: str,
+        question: str,
+        repeat: int = 0,
+        form: Form = "number",
+    ) -> bytes:
         """The body of a request; each repeat has a seed of its own."""
         schema = {"name": "verdict", "strict": True, "schema": SCHEMAS[form]}
         settings: dict[str, Any] = {

@@ -66,7 +66,11 @@ class BertScore(BaseMetric):
 
     @classmethod
     def from_pretrained(
-        cls, model: str = "offline", layers: int | None = None, device: str = "cpu", **settings: Any
+        cls,
+        model: str = "offline",
+        layers: int | None = None,
+        device: str = "cpu",
+        **settings: Any,
     ) -> "BertScore":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other fields.
 

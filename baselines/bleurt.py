@@ -32,7 +32,12 @@ class Regressor(LanguageModel):
     loader = AutoModelForSequenceClassification
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> Self:
         """Raises SettingError for a model with more than one output, and as `LanguageModel`."""
         regressor = super().from_pretrained(name, device, dtype)
         outputs = regressor.model.config.num_labels

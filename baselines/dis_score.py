@@ -22,7 +22,12 @@ class DisScore:
     label: LabelDiscriminatorScore
 
     @classmethod
-    def from_pretrained(cls, quality: str | Path, label: str | Path, device: str = "cpu") -> "DisScore":
+    def from_pretrained(
+        cls,
+        quality: str | Path,
+        label: str | Path,
+        device: str = "cpu",
+    ) -> "DisScore":
         """Raises InputError for a folder without such a discriminator."""
         judge = DiscriminatorScore.from_pretrained(quality, device)
         return cls(judge, LabelDiscriminatorScore.from_pretrained(label, device))

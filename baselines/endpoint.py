@@ -123,7 +123,12 @@ class EndpointChat:
             stop=self.stop,
         )
 
-    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
+    def ask(
+        self,
+        question: str,
+        repeat: int = 0,
+        form: Form = "number",
+    ) -> Reply:
         """The reply. Raises ChatFault where there is none, SettingError where key or model are refused.
 
         EndpointFault where the endpoint cannot be reached, and where the first GIVEN_UP questions fail alike.

@@ -227,7 +227,12 @@ class LLMJudge(BaseMetric):
         (aspect,) = self.asked.values()
         return aspect
 
-    def _ask_in_both_orders(self, aspect: Aspect, first: Example, second: Example) -> tuple[str, str]:
+    def _ask_in_both_orders(
+        self,
+        aspect: Aspect,
+        first: Example,
+        second: Example,
+    ) -> tuple[str, str]:
         ask = partial(aspect.ask_choice, first, prompt=self.template, explains=self.explain)
         return ask(show(first), show(second)), ask(show(second), show(first))
 
@@ -300,7 +305,12 @@ class LLMJudge(BaseMetric):
         self.announced.append(texts)
         self._announce(texts, texts * len(self.asked), characters)
 
-    def _announce(self, texts: int, questions: int, characters: int) -> None:
+    def _announce(
+        self,
+        texts: int,
+        questions: int,
+        characters: int,
+    ) -> None:
         """Says what the questions may cost, before every model is asked them as often as `repeats` says."""
         calls = questions * len(self.chats) * self.repeats
         asked = characters / PER_TOKEN * len(self.chats) * self.repeats
@@ -341,7 +351,12 @@ class LLMJudge(BaseMetric):
         log.info("llm_judge: %d tokens of questions, %d of answers so far, kept ones too%s", *spent, cost)
         return judged
 
-    def _ask(self, chat: Chat, repeat: int, questions: Sequence[Asked]) -> Iterator[tuple[int, Reply | ChatFault]]:
+    def _ask(
+        self,
+        chat: Chat,
+        repeat: int,
+        questions: Sequence[Asked],
+    ) -> Iterator[tuple[int, Reply | ChatFault]]:
         """The replies of one model, by the place of the question, as they come."""
         sent = [Question(question.text, question.form, repeat) for question in questions]
         with closing(chat.ask_all(sent, self.parallel)) as replies:
@@ -415,7 +430,11 @@ def explain_pairs(answers: Sequence[PairAnswer], pairs: int) -> list[str | None]
     return reasons
 
 
-def describe_questions(aspect: Aspect, prompt: str | None, explains: bool) -> list[Any]:
+def describe_questions(
+    aspect: Aspect,
+    prompt: str | None,
+    explains: bool,
+) -> list[Any]:
     """What changes with the aspect and with the words of its questions."""
     rating = aspect.ask_rating(SAMPLE, prompt, explains)
     choice = aspect.ask_choice(SAMPLE, "first", "second", prompt, explains)

@@ -116,7 +116,12 @@ class LocalChat:
             for row, reply in zip(batch, replies, strict=True):
                 yield places[row], reply
 
-    def ask(self, question: str, repeat: int = 0, form: Form = "number") -> Reply:
+    def ask(
+        self,
+        question: str,
+        repeat: int = 0,
+        form: Form = "number",
+    ) -> Reply:
         """The reply to one question; raises ChatFault as `ask_all` yields it."""
         ((_, reply),) = self.ask_all([Question(question, form, repeat)])
         if isinstance(reply, ChatFault):
@@ -221,7 +226,11 @@ def name_model(model: str) -> str:
     return Path(model).resolve().name if Path(model).is_dir() else model
 
 
-def announce_memory(model: str, device: str, dtype: str) -> None:
+def announce_memory(
+    model: str,
+    device: str,
+    dtype: str,
+) -> None:
     """Says in the log what the weights of a model take, where its files tell."""
     number = count_weights(model)
     if number is None:

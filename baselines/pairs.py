@@ -33,7 +33,13 @@ class ModelMetric(BaseMetric):
     token_budget: Count = field(default=16_384, kw_only=True)
 
     @classmethod
-    def from_pretrained(cls, model: str, device: str = "cpu", dtype: str = "float32", **settings: Any) -> Self:
+    def from_pretrained(
+        cls,
+        model: str,
+        device: str = "cpu",
+        dtype: str = "float32",
+        **settings: Any,
+    ) -> Self:
         """Loads a hub name or a folder; `settings` are the other fields. Raises as `LanguageModel.from_pretrained`."""
         return cls(cls.loader.from_pretrained(model, device, dtype), model, **settings)
 
@@ -89,7 +95,10 @@ def score_pairs(
 
 
 def to_quality(
-    values: Sequence[NDArray[np.floating]], signature: str, dropped: Sequence[int], notes: tuple[str, ...] = ()
+    values: Sequence[NDArray[np.floating]],
+    signature: str,
+    dropped: Sequence[int],
+    notes: tuple[str, ...] = (),
 ) -> Scores:
     """The aspect `quality`: the mean of each example's values; NaN for an example without values."""
     quality = np.full(len(values), np.nan)

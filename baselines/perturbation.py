@@ -23,7 +23,11 @@ NEGATION = re.compile(r"\b not\b|n't\b|\bnever ", re.IGNORECASE)
 NUMBER_SHARES = (0.5, 0.2, 0.2, 0.1)  # of UNION's negatives with one to four perturbations
 
 
-def repeat_sentence(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def repeat_sentence(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """A sentence stands a second time, in the place of the next one; None for one sentence.
 
     >>> repeat_sentence(("A.", "B."), (), random.Random(0))
@@ -35,7 +39,11 @@ def repeat_sentence(text: Sentences, other: Sentences, rng: random.Random) -> Se
     return replace_unit(text, place + 1, text[place])
 
 
-def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def substitute(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """A sentence gives way to one of another text, or some words to words of it.
 
     >>> substitute(("A.",), ("B.",), random.Random(1))
@@ -53,7 +61,11 @@ def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentenc
     return replace_places(text, [(place, rng.choice(words)) for place in last_first])
 
 
-def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def reorder_sentences(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """The sentences in another order; None where they have only one order.
 
     >>> reorder_sentences(("A.", "B."), (), random.Random(0))
@@ -64,7 +76,11 @@ def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> 
     return permute_anew(text, range(len(text)), rng)
 
 
-def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def alter_negation(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """A sentence loses its negation or gets one; None where no sentence has a negation or an auxiliary verb.
 
     >>> alter_negation(("It was not good.",), (), random.Random(0))
@@ -91,7 +107,11 @@ def negate(sentence: str) -> str:
     return AUXILIARY.sub(r"\1 not", sentence, 1)
 
 
-def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+def exchange_ending(
+    text: Sentences,
+    other: Sentences,
+    rng: random.Random,
+) -> Sentences | None:
     """The text goes on as another text does; the second half of its words, where one of both has one sentence.
 
     >>> exchange_ending(("A.", "B."), ("C.", "D."), random.Random(0))

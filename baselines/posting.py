@@ -123,10 +123,19 @@ class WatchedHandler(HTTPSHandler, HTTPHandler):
         super().__init__()
         self.connections = connections
 
-    def do_open(self, http_class: Any, req: Request, **settings: Any) -> Any:
+    def do_open(
+        self,
+        http_class: Any,
+        req: Request,
+        **settings: Any,
+    ) -> Any:
         """The answer by a connection that is made here."""
 
-        def make(host: str, timeout: float, **more: Any) -> Any:
+        def make(
+            host: str,
+            timeout: float,
+            **more: Any,
+        ) -> Any:
             """A connection that is not made yet."""
 
             def create(address: tuple[str, int], *_: object) -> socket.socket:

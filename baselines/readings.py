@@ -12,7 +12,12 @@ SHOWN = 80  # characters of an answer without a verdict: its last ones, where a 
 SIDES = {"a": 1.0, "b": 0.0}  # of a letter; a tie is no side
 
 
-def rate(reply: Reply, form: Form, scale: tuple[int, int], label: str = "") -> float | Lack:
+def rate(
+    reply: Reply,
+    form: Form,
+    scale: tuple[int, int],
+    label: str = "",
+) -> float | Lack:
     """The verdict of an answer, or how many it gives; with probabilities, the mean of what it might have been.
 
     The numbers of the scale, 1 for yes and 0 for no, or 1 for A and 0 for B, are weighted by the probabilities that
@@ -54,7 +59,12 @@ def stands_at(token: ChosenToken, place: int | None) -> bool:
     return place is not None and token.place <= place < token.place + len(token.token)
 
 
-def describe_lack(reply: Reply, form: Form, scale: tuple[int, int], lack: Lack = "no") -> str:
+def describe_lack(
+    reply: Reply,
+    form: Form,
+    scale: tuple[int, int],
+    lack: Lack = "no",
+) -> str:
     """Why an answer counts for nothing."""
     verdicts = {
         "number": f"number from {scale[0]} to {scale[1]}",

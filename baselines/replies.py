@@ -22,7 +22,12 @@ class ChatFault(Exception):  # noqa: N818, a reason why there is no score
     `passes` says that the same question may get an answer later: the endpoint was busy, slow or cut off.
     """
 
-    def __init__(self, message: str, cause: str = "", passes: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        cause: str = "",
+        passes: bool = False,
+    ) -> None:
         self.cause, self.passes = cause, passes
         super().__init__(message)
 
@@ -156,7 +161,11 @@ def list_positions(choice: Choice) -> list[Position]:
     return positions if any(position.top_logprobs for position in positions) else []
 
 
-def find_chosen(choice: Choice, content: str, shift: int) -> Iterator[ChosenToken]:
+def find_chosen(
+    choice: Choice,
+    content: str,
+    shift: int,
+) -> Iterator[ChosenToken]:
     """The tokens of the content that may be a verdict; none where the tokens do not spell the content.
 
     Before and after it they may spell more, such as reasoning that the endpoint takes out. The content begins at

@@ -64,7 +64,12 @@ class Aspect:
         """That of a rating."""
         return "word" if self.is_yes_no else "number"
 
-    def ask_rating(self, example: Example, prompt: str | None = None, explains: bool = False) -> str:
+    def ask_rating(
+        self,
+        example: Example,
+        prompt: str | None = None,
+        explains: bool = False,
+    ) -> str:
         """The question for a rating of the text, in the words of a prompt if there is one.
 
         In our own words it asks for the verdict alone, or, with `explains`, for reasons before it.
@@ -117,7 +122,12 @@ class Aspect:
         names = ("no", "yes") if self.is_yes_no else range(self.scale[1] + 1)
         return [f"{names[level]}: {what}\n" for level, what in self.levels.items() if what]
 
-    def _fill(self, prompt: str, example: Example, **texts: str) -> str:
+    def _fill(
+        self,
+        prompt: str,
+        example: Example,
+        **texts: str,
+    ) -> str:
         """A prompt with its texts, between fences, and what it says of the aspect and of the example."""
         fence = self._find_fence(example, prompt, *texts.values())
         fields = fence_fields(example, fence)

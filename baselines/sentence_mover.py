@@ -52,7 +52,11 @@ class SentenceMover(BaseMetric):
 
     @classmethod
     def from_pretrained(
-        cls, encoder: str = "offline", static: bool = False, device: str = "cpu", dtype: str = "float32"
+        cls,
+        encoder: str = "offline",
+        static: bool = False,
+        device: str = "cpu",
+        dtype: str = "float32",
     ) -> "SentenceMover":
         """An encoder's name or folder, see `load_embedder`."""
         return cls(load_embedder(encoder, static, device, dtype))
@@ -85,7 +89,11 @@ class SentenceMover(BaseMetric):
         )
 
 
-def measure_similarity(text: Sequence[str], reference: Sequence[str], vectors: Mapping[str, Vector]) -> float:
+def measure_similarity(
+    text: Sequence[str],
+    reference: Sequence[str],
+    vectors: Mapping[str, Vector],
+) -> float:
     """The similarity of two texts by their sentences; 0 for a blank text."""
     if not text:
         return 0.0

@@ -77,7 +77,11 @@ def make_grammar(form: Form, label: str) -> Grammar:
 
 
 def read_verdict(
-    answer: str, form: Form, scale: tuple[int, int] = (0, 1), label: str = "", is_cut: bool = False
+    answer: str,
+    form: Form,
+    scale: tuple[int, int] = (0, 1),
+    label: str = "",
+    is_cut: bool = False,
 ) -> Verdict | Lack:
     """The verdict of an answer, or how many it gives where it has none.
 
@@ -104,7 +108,12 @@ def read_verdict(
     return read_lines(hide_quotes(" " * begin + answer[begin:]), grammar, scale, is_cut)
 
 
-def read_lines(body: str, grammar: Grammar, scale: tuple[int, int], is_cut: bool) -> Verdict | Lack:
+def read_lines(
+    body: str,
+    grammar: Grammar,
+    scale: tuple[int, int],
+    is_cut: bool,
+) -> Verdict | Lack:
     """The verdict of the last line, else of the first one, unless another line has another verdict."""
     lines = [line.span() for line in LINE.finditer(body)]
     if not lines:
@@ -141,7 +150,12 @@ def to_value(found: re.Match[str], scale: tuple[int, int]) -> float | None:
     return value if is_of_the_scale and low <= value <= high else None
 
 
-def read_object(answer: str, begin: int, grammar: Grammar, scale: tuple[int, int]) -> Verdict | Lack | None:
+def read_object(
+    answer: str,
+    begin: int,
+    grammar: Grammar,
+    scale: tuple[int, int],
+) -> Verdict | Lack | None:
     """The verdict of an answer that is a JSON object, maybe in a fence, and nothing else; None for another answer."""
     body = answer[begin:].strip()
     if body.startswith("```"):

@@ -32,6 +32,8 @@ from meta_eval.strengths import fit_strengths
 from models.batching import pad_with_mask
 
 CHAT_COLUMNS = ("way", "questions", "tokens", "seconds", "tokens a second", "ratio", "equal answers")
+PREFER_COLUMNS = ("way", "systems", "battles", "seconds", "ratio", "mean width of intervals")
+TIES = 0.1  # share of battles
 
 
 def time_processor(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -42,7 +44,11 @@ def time_processor(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 @torch.inference_mode()
-def generate_plainly(chat: LocalChat, questions: Sequence[str], rows: int) -> list[list[int]]:
+def generate_plainly(
+    chat: LocalChat,
+    questions: Sequence[str],
+    rows: int,
+) -> list[list[int]]:
     """The answers' tokens by `generate`, in batches padded on the left."""
     answers: list[list[int]] = []
     sources = [chat.read(question) for question in questions]
@@ -63,38 +69,56 @@ def generate_plainly(chat: LocalChat, questions: Sequence[str], rows: int) -> li
 def chat(chosen: argparse.Namespace) -> None:
     """Prints tokens a second of both ways."""
     model = LocalChat(chosen.model, chosen.device, chosen.dtype, answer_tokens=chosen.answer_tokens)
-    (aspect,) = read_rubric(None, ["coherence"]).values()
-    stories = generate_stories(3 * chosen.questions, seed=0)
-    texts = [" ".join(story.text for story in stories[3 * i : 3 * i + 1 + i % 3]) for i in range(chosen.questions)]
-    examples = [Example(str(i), text=text) for i, text in enumerate(texts)]
-    asked = [aspect.ask_rating(example, explains=chosen.answer_tokens > 1) for example in examples]
+    asked = list_questions(chosen.questions, explains=chosen.answer_tokens > 1)
     model.ask(asked[0])
-    replies, seconds = time_processor(lambda: dict(model.ask_all([Question(text) for text in asked])))
-    answers, plain_seconds = time_processor(lambda: generate_plainly(model, asked, chosen.rows))
-    tokens = sum(reply.prompt_tokens + reply.answer_tokens for reply in replies.values() if isinstance(reply, Reply))
-    texts_of_plain = [model.lm.tokenizer.decode(answer, skip_special_tokens=True) for answer in answers]
-    equal = sum(replies[i].text.strip() == text.strip() for i, text in enumerate(texts_of_plain))
+    questions = [Question(text) for text in asked]
+    replies, seconds = time_processor(lambda: dict(model.ask_all(questions)))
+    written, plain_seconds = time_processor(lambda: generate_plainly(model, asked, chosen.rows))
+    tokens = 0
+    equal = 0
+    for place, ids in enumerate(written):
+        reply = replies[place]
+        assert isinstance(reply, Reply)
+        tokens += reply.prompt_tokens + reply.answer_tokens
+        plain = model.lm.tokenizer.decode(ids, skip_special_tokens=True)
+        equal += reply.text.strip() == str(plain).strip()
     print(describe_machine())
     print_header(*CHAT_COLUMNS)
-    print_row("generate", len(asked), tokens, plain_seconds, tokens / plain_seconds, 1.0, "")
-    print_row(
-        "here", len(asked), tokens, seconds, tokens / seconds, plain_seconds / seconds, f"{equal} of {len(asked)}"
-    )
+    for way, took, same in (("generate", plain_seconds, len(asked)), ("here", seconds, equal)):
+        cells = [way, len(asked), tokens, took, tokens / took, plain_seconds / took, same]
+        print_row(*cells)
+
+
+def list_questions(number: int, explains: bool) -> list[str]:
+    """Questions about the coherence of texts of one to three stories."""
+    (aspect,) = read_rubric(None, ["coherence"]).values()
+    stories = iter(generate_stories(3 * number, seed=0))
+    questions: list[str] = []
+    for place in range(number):
+        text = " ".join(next(stories).text for _ in range(1 + place % 3))
+        questions.append(aspect.ask_rating(Example(str(place), text=text), explains=explains))
+    return questions
 
 
 def draw_battles(systems: int, battles: int) -> list[dict[str, str]]:
     """Battles of random pairs, one for each input, won by the odds of strengths from 2 to -2; a tenth are ties."""
     rng = np.random.default_rng(0)
     strengths = np.linspace(2, -2, systems)
-    first = rng.integers(0, systems, battles)
-    second = (first + rng.integers(1, systems, battles)) % systems
-    wins = rng.random(battles) < expit(strengths[first] - strengths[second])
-    is_tie = rng.random(battles) < 0.1
-    winners = np.where(is_tie, "tie", np.where(wins, "a", "b")).tolist()
-    return [
-        {"id": f"q{number}", "system_a": f"m{a}", "system_b": f"m{b}", "winner": winner}
-        for number, (a, b, winner) in enumerate(zip(first.tolist(), second.tolist(), winners, strict=True))
-    ]
+    rows: list[dict[str, str]] = []
+    for number in range(battles):
+        first, second = rng.choice(systems, 2, replace=False)
+        odds = expit(strengths[first] - strengths[second])
+        winner = "a" if rng.random() < odds else "b"
+        winner = "tie" if rng.random() < TIES else winner
+        rows.append(
+            {
+                "id": f"q{number}",
+                "system_a": f"m{first}",
+                "system_b": f"m{second}",
+                "winner": winner,
+            }
+        )
+    return rows
 
 
 def bootstrap_plainly(given: Preferences, resamples: int) -> Floats:
@@ -119,16 +143,16 @@ def prefer(chosen: argparse.Namespace) -> None:
     study, seconds = time_processor(lambda: judge.prefer(rows))
     given = read_given(rows, {})
     draws, plain_seconds = time_processor(lambda: bootstrap_plainly(given, Resampling().resamples))
-    widths = dict(
-        zip(given.systems, np.quantile(draws, 0.975, axis=0) - np.quantile(draws, 0.025, axis=0), strict=True)
-    )
-    here = {system.system: system.strength.high - system.strength.low for system in study.ranking.systems}
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    plain_width = float(np.mean(high - low))
+    width = float(np.mean([system.strength.high - system.strength.low for system in study.ranking.systems]))
     print(describe_machine())
-    print_header("way", "systems", "battles", "seconds", "ratio", "mean width of intervals")
-    print_row("strengths alone", chosen.systems, chosen.battles, plain_seconds, 1.0, float(np.mean([*widths.values()])))
-    ratio = plain_seconds / seconds
-    print_row("judge.prefer", chosen.systems, chosen.battles, seconds, ratio, float(np.mean([*here.values()])))
-    print(f"the answer, {len(study.notes[-1])} characters: {study.notes[-1]}")
+    print_header(*PREFER_COLUMNS)
+    for way, took, wide in (("strengths alone", plain_seconds, plain_width), ("judge.prefer", seconds, width)):
+        cells = [way, chosen.systems, chosen.battles, took, plain_seconds / took, wide]
+        print_row(*cells)
+    answer = study.notes[-1]
+    print(f"the answer, {len(answer)} characters: {answer}")
 
 
 def main() -> None:

@@ -195,9 +195,10 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
                 verdict = float(scores.values[aspect][place])
                 reason = scores.reasons[place] if math.isnan(verdict) else None
                 answers.append(Answered(name, aspect, verdict, explained.get("answer"), reason))
-        verdicts = {
-            name: to_number(float(next(iter(scores.values.values()))[place])) for name, scores in columns.scores.items()
-        }
+        verdicts: dict[str, float | None] = {}
+        for name, scores in columns.scores.items():
+            (values,) = scores.values.values()
+            verdicts[name] = to_number(float(values[place]))
         fields = {
             "id": example.id,
             "group": example.group,
@@ -278,8 +279,8 @@ def are_answers(rows: Sequence[Mapping[str, Any]]) -> bool:
 def to_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """The verdicts of such lines as labels: rows with an id and a column for each judge, and these columns."""
     judges = list(dict.fromkeys(name for row in rows for name in row["scores"]))
-    labels = [{"id": row["id"], **{name: row["scores"].get(name) for name in judges}} for row in rows]
-    return labels, judges
+    empty = dict.fromkeys(judges)
+    return [{"id": row["id"], **empty, **row["scores"]} for row in rows], judges
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------

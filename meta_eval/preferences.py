@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import subtract, to_outcomes
 
 OUTCOMES = np.array([0.0, 0.5, 1.0])
+Output: TypeAlias = tuple[str, str]  # a system and an input
 JUDGE, PANEL = "judge", "panel"  # of verdicts that nobody named, and of what most judges say
 
 
@@ -65,6 +67,13 @@ class Preferences:
         return first, second
 
     @cached_property
+    def outputs(self) -> tuple[list[Output], list[Output]]:
+        """The output of system a of each judgement, by system and input, and that of system b."""
+        first = list(zip(self.systems_a, self.inputs, strict=True))
+        second = list(zip(self.systems_b, self.inputs, strict=True))
+        return first, second
+
+    @cached_property
     def layout(self) -> Layout:
         """The inputs as numbers."""
         return lay_out(len(self), inputs=self.inputs)
@@ -90,17 +99,19 @@ class Preferences:
         outcomes = self.outcomes.copy()
         is_first = np.zeros(len(self), dtype=np.bool_)
         for rows in self.units:
-            outcomes[rows[0]] = find_majority(self._turn(rows)[:, None])[0]
+            (majority,) = find_majority(self._turn(rows)[:, None])
+            outcomes[rows[0]] = majority
             is_first[rows[0]] = True
-        return replace(self, outcomes=outcomes, raters=(None,) * len(self)).take(is_first)
+        unnamed = replace(self, outcomes=outcomes, raters=(None,) * len(self))
+        return unnamed.take(is_first)
 
     @cached_property
     def units(self) -> list[list[int]]:
         """The judgements of each input and pair of systems, in the order of their first ones."""
         units: dict[tuple[str, str, str], list[int]] = {}
-        for row, (name, first, second) in enumerate(zip(self.inputs, self.systems_a, self.systems_b, strict=True)):
-            pair = (first, second) if first < second else (second, first)
-            units.setdefault((name, *pair), []).append(row)
+        for row, name in enumerate(self.inputs):
+            low, high = sorted([self.systems_a[row], self.systems_b[row]])
+            units.setdefault((name, low, high), []).append(row)
         return [*units.values()]
 
     def by_rater(self) -> Floats:
@@ -123,8 +134,10 @@ class Preferences:
 
     def _turn(self, rows: Sequence[int]) -> Floats:
         """The outcomes of one unit, as its first judgement calls a and b."""
-        is_same = np.array([self.systems_a[row] == self.systems_a[rows[0]] for row in rows])
-        return np.where(is_same, self.outcomes[rows], 1 - self.outcomes[rows])
+        first = self.systems_a[rows[0]]
+        outcomes = self.outcomes[rows]
+        is_same = np.array([self.systems_a[row] == first for row in rows])
+        return np.where(is_same, outcomes, 1 - outcomes)
 
     def of(self, system: str) -> Floats:
         """The outcomes as the system sees them: 1 for a win, 0 for a loss, .5 for a tie; NaN where it is not compared.
@@ -173,7 +186,11 @@ class PreferenceAgreement:
     p_chance: float = math.nan
 
 
-def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resampling) -> PreferenceAgreement:
+def agree_on_preferences(
+    people: Preferences,
+    outcomes: Floats,
+    resampling: Resampling,
+) -> PreferenceAgreement:
     """How well `outcomes` of a metric or a judge, of shape (n,), agree with those of people on the same pairs."""
     is_judged = ~np.isnan(people.outcomes)
     kept = is_judged & ~np.isnan(outcomes)
@@ -183,7 +200,14 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resa
     layout = restrict(people.layout, kept)
     if not len(human):
         none = Estimate.undefined("no judgement has a preference of both")
-        return PreferenceAgreement(0, missing, none, none, none, none)
+        return PreferenceAgreement(
+            n=0,
+            missing=missing,
+            accuracy=none,
+            macro_f1=none,
+            untied=none,
+            kappa=none,
+        )
     both, twice = in_both_orders(np.stack([human, judged]), layout)
     macro_f1 = draw_grouped(weigh_macro_f1(human, judged, OUTCOMES, layout), layout, resampling)
     return PreferenceAgreement(
@@ -197,7 +221,11 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resa
     )
 
 
-def measure_untied(human: Floats, judged: Floats, layout: Layout) -> Estimate:
+def measure_untied(
+    human: Floats,
+    judged: Floats,
+    layout: Layout,
+) -> Estimate:
     """The share with the same outcome where people prefer one output; a tie of the judge counts half."""
     is_preferred = human != 0.5
     if not is_preferred.any():
@@ -206,7 +234,11 @@ def measure_untied(human: Floats, judged: Floats, layout: Layout) -> Estimate:
     return share_interval(right[is_preferred], restrict(layout, is_preferred))
 
 
-def agree_among(table: Floats, layout: Layout, resampling: Resampling) -> Estimate:
+def agree_among(
+    table: Floats,
+    layout: Layout,
+    resampling: Resampling,
+) -> Estimate:
     """Krippendorff's alpha of win, tie and loss among raters whose outcomes have the shape (raters, n).
 
     Each judgement counts in both orders, so that alpha does not depend on which system is called a.
@@ -222,10 +254,15 @@ def find_majority(table: Floats) -> Floats:
     [1.0, 0.5, 0.5]
     """
     sides = np.sign(table - 0.5)
-    counts = np.array([(sides == side).sum(axis=0) for side in (-1, 0, 1)])
+    losses = (sides == -1).sum(axis=0)
+    ties = (sides == 0).sum(axis=0)
+    wins = (sides == 1).sum(axis=0)
+    counts = np.stack([losses, ties, wins])
     leads = counts == counts.max(axis=0)
-    most = np.where(leads.sum(axis=0) == 1, leads.argmax(axis=0) / 2, 0.5)
-    return np.where(counts.any(axis=0), most, np.nan)
+    has_leader = leads.sum(axis=0) == 1
+    leader = OUTCOMES[leads.argmax(axis=0)]
+    majority = np.where(has_leader, leader, 0.5)
+    return np.where(counts.any(axis=0), majority, np.nan)
 
 
 def in_both_orders(table: Floats, layout: Layout) -> tuple[Floats, Layout]:
@@ -259,15 +296,20 @@ def list_pairs(scored: ScoredSet) -> Preferences:
     )
 
 
-def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int], scores: Floats) -> Floats:
+def prefer_by_scores(
+    asked: Preferences,
+    outputs: Mapping[Output, int],
+    scores: Floats,
+) -> Floats:
     """The outcomes by which output of each pair scores higher; NaN where one has no score.
 
     `outputs` holds the place of the output of each (system, input) among the scores.
     """
     padded = np.append(scores, np.nan)
-    first = [outputs.get(key, -1) for key in zip(asked.systems_a, asked.inputs, strict=True)]
-    second = [outputs.get(key, -1) for key in zip(asked.systems_b, asked.inputs, strict=True)]
-    return to_outcomes(subtract(padded[first], padded[second]))
+    first, second = asked.outputs
+    of_first = padded[[outputs.get(output, -1) for output in first]]
+    of_second = padded[[outputs.get(output, -1) for output in second]]
+    return to_outcomes(subtract(of_first, of_second))
 
 
 @dataclass(frozen=True)
@@ -306,18 +348,26 @@ class Verdicts:
     answers: tuple[PairAnswer, ...] = ()
 
     @classmethod
-    def of_panel(cls, panel: Mapping[str, Floats], reasons: Sequence[str | None], signature: str) -> Verdicts:
+    def of_panel(
+        cls,
+        panel: Mapping[str, Floats],
+        reasons: Sequence[str | None],
+        signature: str,
+    ) -> Verdicts:
         """What most judges say in each order; a judge alone is no panel."""
         if len(panel) == 1:
             ((name, first),) = panel.items()
             return cls(first, reasons, signature, name=name)
-        by_question = np.stack([*panel.values()]).reshape(len(panel), -1)
-        return cls(find_majority(by_question).reshape(-1, 2), reasons, signature, panel)
+        judges = np.stack([*panel.values()])
+        majority = find_majority(judges.reshape(len(panel), -1))
+        return cls(majority.reshape(-1, 2), reasons, signature, panel)
 
     @property
     def by_judge(self) -> dict[str, Floats]:
         """`first` of the judge, or of the panel and each of its judges."""
-        return {PANEL: self.first, **self.panel} if self.panel else {self.name: self.first}
+        if not self.panel:
+            return {self.name: self.first}
+        return {PANEL: self.first, **self.panel}
 
     @property
     def outcomes(self) -> Floats:

@@ -135,7 +135,11 @@ def find_information(games: Floats, expected: Floats) -> Floats:
     return information
 
 
-def rank_by_preferences(given: Preferences, resampling: Resampling, level: float = 0.05) -> PreferenceRanking:
+def rank_by_preferences(
+    given: Preferences,
+    resampling: Resampling,
+    level: float = 0.05,
+) -> PreferenceRanking:
     """Win rates and strengths of the systems, and tests of all pairs; judgements without an outcome are left out.
 
     No interval of strengths below `FEWEST_UNITS` inputs, nor for a system with fewer than `FEWEST_ON_A_SIDE` wins or
@@ -151,17 +155,22 @@ def rank_by_preferences(given: Preferences, resampling: Resampling, level: float
     tested: dict[tuple[str, str], float] = {}
     for (name, other), p_value in zip(combinations(names, 2), p_values.tolist(), strict=True):
         wins = count_outcomes(given.between(name, other), given.layout)
-        pairs.append(PreferredPair(*wins, name, other, strengths.compare(name, other), p_value))
+        difference = strengths.compare(name, other)
+        pairs.append(PreferredPair(*wins, name, other, difference, p_value))
         tested[name, other] = p_value
     cluster = dict.fromkeys(names, "–")
     if strengths.is_known:
-        cluster = clusters(dict(zip(names, strengths.values.tolist(), strict=True)), tested, level)
+        by_name = dict(zip(names, strengths.values.tolist(), strict=True))
+        cluster = clusters(by_name, tested, level)
     systems: list[PreferredSystem] = []
     for name in names:
         wins = count_outcomes(given.of(name), given.layout)
-        systems.append(PreferredSystem(*wins, name, strengths.estimate(name), cluster[name]))
-    systems.sort(key=lambda system: (-np.nan_to_num(system.strength.value), -system.win_rate.value))
-    return PreferenceRanking(tuple(systems), tuple(pairs), measure_fit(given, strengths.values))
+        strength = strengths.estimate(name)
+        systems.append(PreferredSystem(*wins, name, strength, cluster[name]))
+    systems.sort(key=lambda system: system.win_rate.value, reverse=True)
+    systems.sort(key=lambda system: np.nan_to_num(system.strength.value), reverse=True)
+    fit = measure_fit(given, strengths.values)
+    return PreferenceRanking(tuple(systems), tuple(pairs), fit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +197,11 @@ class Strengths:
         return np.array([name not in self.extreme for name in self.names])
 
     @cached_property
-    def centre(self) -> Floats:
-        """What is taken from each strength, so that the mean of those that have an interval is 0; of shape (1,)."""
+    def centre(self) -> float:
+        """What is taken from each strength, so that the mean of those that have an interval is 0."""
         if not self.is_known or self.is_usual.sum() < 2:
-            return np.zeros(1)
-        return self.values[None, self.is_usual].mean(axis=1)
+            return 0.0
+        return float(self.values[self.is_usual].mean())
 
     @cached_property
     def centre_of_draws(self) -> Floats:
@@ -204,39 +213,51 @@ class Strengths:
     def estimate(self, name: str) -> Estimate:
         """The strength of a system; the mean of those that have an interval is 0."""
         place = self.names.index(name)
-        value = float(self.values[place] - self.centre[0]) if self.is_known else math.nan
+        value = math.nan
+        if self.is_known:
+            value = float(self.values[place] - self.centre)
         why = self.reason or self.extreme.get(name)
         if why is None and self.is_usual.sum() < 2:
             why = next(iter(self.extreme.values()))
         if why:
             return Estimate.undefined(why, value)
-        return estimate_from(value, self.draws[:, place] - self.centre_of_draws, self.inputs)
+        centred = self.draws[:, place] - self.centre_of_draws
+        return estimate_from(value, centred, self.inputs)
 
     def compare(self, name: str, other: str) -> Estimate:
         """The strength of a system minus that of another one."""
         place = self.names.index(name)
         other_place = self.names.index(other)
-        value = float(self.values[place] - self.values[other_place]) if self.is_known else math.nan
+        value = math.nan
+        if self.is_known:
+            value = float(self.values[place] - self.values[other_place])
         why = self.reason or self.extreme.get(name) or self.extreme.get(other)
         if why:
             return Estimate.undefined(why, value)
-        return estimate_from(value, self.draws[:, place] - self.draws[:, other_place], self.inputs)
+        differences = self.draws[:, place] - self.draws[:, other_place]
+        return estimate_from(value, differences, self.inputs)
 
 
-def estimate_strengths(given: Preferences, games: Games, resampling: Resampling) -> Strengths:
+def estimate_strengths(
+    given: Preferences,
+    games: Games,
+    resampling: Resampling,
+) -> Strengths:
     """The strengths, and those of resamples of inputs."""
     # with scipy's solvers, which other verbs never need
     from scipy.sparse.csgraph import connected_components
 
     names = given.systems
-    extreme = {name: why for name in names if (why := explain_extreme(name, given.of(name)))}
+    reasons = {name: explain_extreme(name, given.of(name)) for name in names}
+    extreme = {name: why for name, why in reasons.items() if why is not None}
     units = given.layout.input_count
     values = np.empty(0)
     draws = np.empty((0, len(names)))
     reason: str | None = None
     parts, labels = connected_components(games.added, directed=False)
     if parts > 1:
-        one, other = (names[int(np.argmax(labels == part))] for part in (0, 1))
+        one = names[int(np.argmax(labels == 0))]
+        other = names[int(np.argmax(labels == 1))]
         reason = f"no chain of comparisons links {one} and {other}"
     else:
 
@@ -249,7 +270,14 @@ def estimate_strengths(given: Preferences, games: Games, resampling: Resampling)
         else:
             size = max(len(given), len(names) ** 2)
             draws = resample(fit, units, size, resampling.resamples, resampling.seed)
-    return Strengths(names, values, draws, units, reason, extreme)
+    return Strengths(
+        names=names,
+        values=values,
+        draws=draws,
+        inputs=units,
+        reason=reason,
+        extreme=extreme,
+    )
 
 
 def explain_extreme(name: str, outcomes: Floats) -> str | None:
@@ -278,12 +306,14 @@ def measure_fit(given: Preferences, strengths: Floats) -> Fit:
     worst: tuple[str, str] | None = None
     worst_rate = math.nan
     for one, other in combinations(range(len(strengths)), 2):
-        is_pair = ((first == one) & (second == other)) | ((first == other) & (second == one))
-        rows = np.flatnonzero(is_pair)
+        as_asked = (first == one) & (second == other)
+        turned = (first == other) & (second == one)
+        rows = np.flatnonzero(as_asked | turned)
         rate = float(expit(strengths[one] - strengths[other]))
         if len(rows) * min(rate, 1 - rate) < FEWEST_EXPECTED:
             continue
-        won = np.where(first[rows] == one, given.outcomes[rows], 1 - given.outcomes[rows])
+        outcomes = given.outcomes[rows]
+        won = np.where(as_asked[rows], outcomes, 1 - outcomes)
         distance = measure_distance(won, rate, given.layout.inputs[rows])
         chi_squared += distance
         used += 1
@@ -297,7 +327,11 @@ def measure_fit(given: Preferences, strengths: Floats) -> Fit:
     return Fit(float(chdtrc(freedom, chi_squared)), worst, worst_rate)
 
 
-def measure_distance(won: Floats, rate: float, inputs: NDArray[np.intp]) -> float:
+def measure_distance(
+    won: Floats,
+    rate: float,
+    inputs: NDArray[np.intp],
+) -> float:
     """The squared distance of wins from what a win rate expects, divided by their variance."""
     left = won - rate
     by_input = np.bincount(inputs, left)
@@ -306,7 +340,12 @@ def measure_distance(won: Floats, rate: float, inputs: NDArray[np.intp]) -> floa
     return float(left.sum()) ** 2 / variance if variance > 0 else 0.0
 
 
-def find_p_values(given: Preferences, games: Games, strengths: Floats, resampling: Resampling) -> Floats:
+def find_p_values(
+    given: Preferences,
+    games: Games,
+    strengths: Floats,
+    resampling: Resampling,
+) -> Floats:
     """The adjusted p-value of each pair of systems, 1 where score and strengths contradict.
 
     NaN without strengths, and for two systems that were never compared: their strengths follow from others alone.
@@ -316,7 +355,8 @@ def find_p_values(given: Preferences, games: Games, strengths: Floats, resamplin
     if not len(strengths):
         return p_values
     evidence = collect_evidence(games, first, second)
-    agrees = np.sign(games.times @ evidence) == np.sign(strengths[first] - strengths[second])
+    differences = strengths[first] - strengths[second]
+    agrees = np.sign(games.times @ evidence) == np.sign(differences)
     evidence = np.where(agrees, evidence, 0.0)
     was_compared = games.added[first, second] > 0
     names = [*dict.fromkeys(given.inputs)]
@@ -331,7 +371,11 @@ def find_p_values(given: Preferences, games: Games, strengths: Floats, resamplin
     return p_values
 
 
-def collect_evidence(games: Games, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
+def collect_evidence(
+    games: Games,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+) -> Floats:
     """What an input of each kind says for the first system of each pair, of shape (kinds, pairs).
 
     It is its part of the efficient score for the difference of both strengths, where these are equal.
@@ -358,7 +402,11 @@ def collect_evidence(games: Games, first: NDArray[np.intp], second: NDArray[np.i
     return np.where(is_rounding, 0.0, evidence)
 
 
-def fit_equal(wins: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
+def fit_equal(
+    wins: Floats,
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+) -> Floats:
     """The strengths of shape (pairs, systems) with equally strong systems in each pair, first < second."""
     systems = len(wins)
     pairs = np.arange(len(first))
@@ -375,6 +423,10 @@ def count_outcomes(outcomes: Floats, layout: Layout) -> tuple[int, int, int, int
     """Number, wins, ties, losses and win rate of outcomes of shape (n,); NaN is left out."""
     kept = ~np.isnan(outcomes)
     known = outcomes[kept]
-    wins, ties, losses = (int((np.sign(known - 0.5) == side).sum()) for side in (1, 0, -1))
-    rate = share_interval(known, restrict(layout, kept)) if len(known) else Estimate.undefined(UNCOMPARED)
+    wins = int((known > 0.5).sum())
+    losses = int((known < 0.5).sum())
+    ties = len(known) - wins - losses
+    rate = Estimate.undefined(UNCOMPARED)
+    if len(known):
+        rate = share_interval(known, restrict(layout, kept))
     return len(known), wins, ties, losses, rate

@@ -133,7 +133,8 @@ def prefer(
     if not len(asked):
         raise InputError([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
     verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
-    by_asked = {} if verdicts is None else {name: settle_orders(each) for name, each in verdicts.by_judge.items()}
+    by_judge = {} if verdicts is None else verdicts.by_judge
+    by_asked = {name: settle_orders(first) for name, first in by_judge.items()}
     judges = {**by_asked, **asked.judges}
     signatures = [*texts.signatures]
     if verdicts is not None and given is not None:
@@ -166,9 +167,7 @@ def prefer(
         agreement=measure_agreement(asked, rivals, resampling),
         verdicts=verdicts,
         judged_inputs=asked.inputs,
-        corrections=correct(
-            asked, rivals, lengths, asked_judges=[name for name in by_asked if name not in asked.judges]
-        ),
+        corrections=correct(asked, rivals, lengths, asked_judges=[*by_asked.keys() - asked.judges.keys()]),
         whose=describe_winners(ranked, has_people=bool(rivals or len(people) > 1)),
         resolution=(
             *ranked.notes,
@@ -179,7 +178,12 @@ def prefer(
     )
 
 
-def check_sources(given: Preferences | None, asking: Any, labels: Preferences | int | None, has_outputs: bool) -> None:
+def check_sources(
+    given: Preferences | None,
+    asking: Any,
+    labels: Preferences | int | None,
+    has_outputs: bool,
+) -> None:
     """Raises SettingError where there is nobody who prefers, or nothing to read for a judge."""
     if not has_outputs and (given is None or asking is not None):
         raise SettingError("outputs must hold the systems' outputs: a judge reads them")
@@ -214,10 +218,16 @@ def list_single_judges(judges: Mapping[str, Floats]) -> list[Floats]:
     return [outcomes for name, outcomes in judges.items() if name != PANEL]
 
 
-def refuse_silence(asked: Preferences, rivals: Mapping[str, Floats], verdicts: Verdicts | None, texts: str) -> None:
+def refuse_silence(
+    asked: Preferences,
+    rivals: Mapping[str, Floats],
+    verdicts: Verdicts | None,
+    texts: str,
+) -> None:
     """Raises InputError where no judgement, or nothing that is held against people, has an outcome."""
-    is_silent = bool(np.isnan(asked.outcomes).all())
-    if not is_silent and not (rivals and all(np.isnan(outcomes).all() for outcomes in rivals.values())):
+    is_silent = is_empty(asked.outcomes)
+    are_rivals_silent = bool(rivals) and all(map(is_empty, rivals.values()))
+    if not is_silent and not are_rivals_silent:
         return
     why = f"the judged systems and inputs must be in {texts}, but no pair of outputs is"
     if verdicts is not None:
@@ -227,8 +237,16 @@ def refuse_silence(asked: Preferences, rivals: Mapping[str, Floats], verdicts: V
     raise InputError([fault(asked.name, 0, why)])
 
 
+def is_empty(outcomes: Floats) -> bool:
+    """Whether no outcome is known."""
+    return bool(np.isnan(outcomes).all())
+
+
 def measure_among(
-    people: Floats, judges: Mapping[str, Floats], asked: Preferences, resampling: Resampling
+    people: Floats,
+    judges: Mapping[str, Floats],
+    asked: Preferences,
+    resampling: Resampling,
 ) -> dict[str, tuple[int, Estimate]]:
     """How many people, and judges, there are, and how far they agree among themselves, where they are several."""
     tables = {"people": [*people], "judges": list_single_judges(judges)}
@@ -240,7 +258,9 @@ def measure_among(
 
 
 def measure_agreement(
-    asked: Preferences, rivals: Mapping[str, Floats], resampling: Resampling
+    asked: Preferences,
+    rivals: Mapping[str, Floats],
+    resampling: Resampling,
 ) -> dict[tuple[str, str, str], PreferenceAgreement]:
     """The agreement of each judge and metric with people: on all judgements, then on each pair of systems."""
     agreement: dict[tuple[str, str, str], PreferenceAgreement] = {}
@@ -251,7 +271,11 @@ def measure_agreement(
     return agreement
 
 
-def find_outputs(file: InputFile, outputs: Source | None, is_asked: bool) -> tuple[InputFile | None, Source | None]:
+def find_outputs(
+    file: InputFile,
+    outputs: Source | None,
+    is_asked: bool,
+) -> tuple[InputFile | None, Source | None]:
     """The file of preferences, and the outputs: a file may have both, or the outputs alone where a judge is asked."""
     if outputs is not None:
         return file, outputs
@@ -285,7 +309,10 @@ def read_given(source: Any, columns: Columns) -> Preferences | None:
 
 
 def list_single(
-    people: Floats, rivals: Mapping[str, Floats], asked: Preferences, resampling: Resampling
+    people: Floats,
+    rivals: Mapping[str, Floats],
+    asked: Preferences,
+    resampling: Resampling,
 ) -> list[SingleAgreement]:
     """The agreement with each of several people, whose outcomes have the shape (people, n)."""
     if len(people) < 2:
@@ -297,7 +324,11 @@ def list_single(
     return [replace(agreement, n=agreement.n // 2) for agreement in single]
 
 
-def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tuple[str, str]]:
+def find_equal(
+    given: Preferences,
+    margin: float,
+    level: float,
+) -> frozenset[tuple[str, str]]:
     """The pairs whose win rates are within `margin` of 1/2: two one-sided tests of the means of inputs, at `level`
     divided by the number of pairs.
     """
@@ -313,15 +344,19 @@ def find_equal(given: Preferences, margin: float, level: float) -> frozenset[tup
     return frozenset(equal)
 
 
-def find_lengths(asked: Preferences, texts: ScoredSet, places: Mapping[tuple[str, str], int]) -> Floats | None:
+def find_lengths(
+    asked: Preferences,
+    texts: ScoredSet,
+    places: Mapping[tuple[str, str], int],
+) -> Floats | None:
     """The lengths of both outputs, in characters, of shape (n, 2): those of the preferences, else of the texts."""
     if asked.lengths is not None or not places:
         return asked.lengths
-    sizes = np.array([*(len(example.full_text) for example in texts.examples), np.nan])
-    sides = []
-    for systems in (asked.systems_a, asked.systems_b):
-        outputs = [places.get(key, -1) for key in zip(systems, asked.inputs, strict=True)]
-        sides.append(sizes[outputs])
+    sizes = [len(example.full_text) for example in texts.examples]
+    padded = np.array([*sizes, np.nan])
+    sides: list[Floats] = []
+    for outputs in asked.outputs:
+        sides.append(padded[[places.get(output, -1) for output in outputs]])
     return np.stack(sides, axis=1)
 
 
@@ -337,10 +372,11 @@ def find_favours(
     Raises SettingError for an unknown judge or system in `family`.
     """
     given = family if isinstance(family, Mapping) else dict.fromkeys(rivals, family)
-    families = {name: [systems] if isinstance(systems, str) else systems for name, systems in given.items()}
-    check_names(families, rivals, "family")
-    for systems in families.values():
-        check_names(systems, asked.systems, "family")
+    check_names(given, rivals, "family")
+    families: dict[str, Sequence[str]] = {}
+    for name, systems in given.items():
+        families[name] = [systems] if isinstance(systems, str) else systems
+        check_names(families[name], asked.systems, "family")
     favours: dict[tuple[str, str], Favour] = {}
     for name, outcomes in rivals.items():
         if lengths is not None:
@@ -351,14 +387,18 @@ def find_favours(
 
 
 def ask_judge(
-    judge: PairJudge, asked: Preferences, outputs: ScoredSet, places: Mapping[tuple[str, str], int]
+    judge: PairJudge,
+    asked: Preferences,
+    outputs: ScoredSet,
+    places: Mapping[tuple[str, str], int],
 ) -> Verdicts:
     """The verdicts on the pairs whose outputs are there; the others have none."""
     pairs: list[tuple[Example, Example]] = []
     rows: list[int] = []
-    for row, (first, second, name) in enumerate(zip(asked.systems_a, asked.systems_b, asked.inputs, strict=True)):
-        if (first, name) in places and (second, name) in places:
-            pairs.append((outputs.examples[places[first, name]], outputs.examples[places[second, name]]))
+    for row, (first, second) in enumerate(zip(*asked.outputs, strict=True)):
+        if first in places and second in places:
+            texts = outputs.examples[places[first]], outputs.examples[places[second]]
+            pairs.append(texts)
             rows.append(row)
     verdicts = judge.compare(pairs)
 
@@ -383,6 +423,9 @@ def ask_judge(
 def split_by_pair(given: Preferences) -> dict[tuple[str, str], NDArray[np.bool_]]:
     """All judgements, then those of each pair of systems where there are several pairs."""
     whole = {(ALL, ALL): np.ones(len(given), dtype=np.bool_)}
-    pairs = {pair: ~np.isnan(given.between(*pair)) for pair in combinations(given.systems, 2)}
-    compared = {pair: kept for pair, kept in pairs.items() if kept.any()}
-    return whole | (compared if len(compared) > 1 else {})
+    compared: dict[tuple[str, str], NDArray[np.bool_]] = {}
+    for pair in combinations(given.systems, 2):
+        kept = ~np.isnan(given.between(*pair))
+        if kept.any():
+            compared[pair] = kept
+    return {**whole, **compared} if len(compared) > 1 else whole
