@@ -15,7 +15,7 @@ from core.errors import MissingModelError, SettingError
 from models.batching import batches_by_budget, halve_when_out_of_memory
 from models.conditional import load_conditional
 from models.devices import choose_dtype, count_weights
-from models.model import ConditionalLM, decode_tokens
+from models.model import ConditionalLM, Reader, decode_tokens, native_output_layer, output_layer_given
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +102,7 @@ class LocalChat:
         del parallel
         places: list[int] = []
         sources: list[list[int]] = []
+        forms: list[Form] = []
         for place, question in enumerate(questions):
             try:
                 source = self._read_whole(question.text)
@@ -110,9 +111,14 @@ class LocalChat:
                 continue
             places.append(place)
             sources.append(source)
+            forms.append(question.form)
+
+        def answer(rows: Sequence[int]) -> list[Reply]:
+            return self._answer([sources[row] for row in rows], [forms[row] for row in rows])
+
         costs = [len(source) + self.answer_tokens - 1 for source in sources]
         for batch in batches_by_budget(costs, self.budget):
-            replies = halve_when_out_of_memory(lambda rows: self._answer([sources[row] for row in rows]), batch)
+            replies = halve_when_out_of_memory(answer, batch)
             for row, reply in zip(batch, replies, strict=True):
                 yield places[row], reply
 
@@ -140,29 +146,45 @@ class LocalChat:
         return source
 
     @torch.inference_mode()
-    def _answer(self, sources: Sequence[Sequence[int]]) -> list[Reply]:
+    def _answer(self, sources: Sequence[Sequence[int]], forms: Sequence[Form]) -> list[Reply]:
         """The likeliest tokens of each source, one after the other, up to one that ends an answer."""
         ends = list_ends(self.lm)
-        room = self.lm.max_length + 1
-        answers = [
-            Written(self.lm, ends, len(source), min(self.answer_tokens, room - len(source))) for source in sources
-        ]
-        going = answers
+        answers: list[Written] = []
+        for source, form in zip(sources, forms, strict=True):
+            room = self.lm.max_length + 1 - len(source)
+            answers.append(Written(self.lm, ends, form, len(source), most=min(self.answer_tokens, room)))
         reader = self.lm.read(sources, ())
-        chosen: Tensor | None = None
-        while going:
-            log_probabilities = reader.next_log_probabilities(chosen)
-            best = log_probabilities.topk(min(LIKELIEST, log_probabilities.shape[-1]))
-            for row, answer in enumerate(going):
-                answer.add(best.indices[row], best.values[row])
-            chosen = best.indices[:, 0]
+        log_probabilities = reader.next_log_probabilities(None)
+        chosen = log_probabilities.argmax(-1)
+        for row, answer in enumerate(answers):
+            answer.choose(chosen[row], log_probabilities[row])
+        going = answers
+        while True:
             kept = [row for row, answer in enumerate(going) if answer.goes_on]
+            if not kept:
+                break
             if len(kept) < len(going):
-                rows = torch.tensor(kept, dtype=torch.long, device=self.lm.device)
+                rows = torch.tensor(kept, device=self.lm.device)
                 reader.keep(rows)
                 chosen = chosen[rows]
                 going = [going[row] for row in kept]
+            chosen = self._go_on(reader, chosen, going)
         return [answer.as_reply() for answer in answers]
+
+    def _go_on(self, reader: Reader, chosen: Tensor, going: Sequence["Written"]) -> Tensor:
+        """The next token of each answer, which is added to it; probabilities in float32 where a verdict may stand."""
+        model = self.lm.model
+        with native_output_layer(model), output_layer_given(model, lambda hidden: hidden) as seen:
+            following = reader.next_log_probabilities(chosen).argmax(-1)
+        (hidden,) = seen
+        verdicts = [row for row, answer in enumerate(going) if answer.may_be_verdict(following[row])]
+        exact: dict[int, Tensor] = {}
+        if verdicts:
+            logits = self.lm.project(hidden[verdicts, -1])
+            exact = dict(zip(verdicts, logits.log_softmax(-1), strict=True))
+        for row, answer in enumerate(going):
+            answer.choose(following[row], exact.get(row))
+        return following
 
 
 @dataclass
@@ -171,6 +193,8 @@ class Written:
 
     lm: ConditionalLM
     ends: frozenset[int]
+    # of the verdict that it should have
+    form: Form
     prompt_tokens: int
     # tokens, at most
     most: int
@@ -183,18 +207,23 @@ class Written:
         """Whether another token follows."""
         return not self.has_ended and len(self.ids) < self.most
 
-    def add(self, likeliest: Tensor, log_probabilities: Tensor) -> None:
-        """Adds the first of the likeliest tokens, with the others where it may be a verdict."""
-        token = int(likeliest[0])
-        is_first = not self.ids
-        self.has_ended = token in self.ends
-        if self.has_ended and not is_first:
+    def may_be_verdict(self, token: Tensor) -> bool:
+        """Whether a token may be the verdict."""
+        return is_verdict(self._spell([int(token)]), self.form)
+
+    def choose(self, token: Tensor, log_probabilities: Tensor | None) -> None:
+        """Adds a token; where the log-probabilities of all tokens are known, with the likeliest ones."""
+        chosen = int(token)
+        self.has_ended = chosen in self.ends
+        if self.has_ended and self.ids:
             return
-        if is_first or is_verdict(self._spell([token])):
-            names = self.lm.tokenizer.batch_decode(likeliest[:, None].tolist())
-            pairs = tuple(zip(names, log_probabilities.tolist(), strict=True))
-            self.chosen.append(ChosenToken(place=len(self._spell(self.ids)), token=names[0], likeliest=pairs))
-        self.ids.append(token)
+        if log_probabilities is not None:
+            best = log_probabilities.topk(min(LIKELIEST, len(log_probabilities)))
+            names = self.lm.tokenizer.batch_decode(best.indices[:, None].tolist())
+            likeliest = tuple(zip(names, best.values.tolist(), strict=True))
+            name = self.lm.tokenizer.decode([chosen])
+            self.chosen.append(ChosenToken(place=len(self._spell(self.ids)), token=name, likeliest=likeliest))
+        self.ids.append(chosen)
 
     def as_reply(self) -> Reply:
         """The answer; the first token alone is a whole one."""

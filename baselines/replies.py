@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from baselines.verdicts import CHOICES, IS_YES
+from baselines.verdicts import CHOICES, IS_YES, Form
 from core.errors import broken_rules
 from data.records import Record
 
@@ -65,10 +65,19 @@ def to_word(token: str) -> str:
     return unicodedata.normalize("NFKC", token).strip(" \t\n\"'").lower()
 
 
-def is_verdict(token: str) -> bool:
-    """Whether a token is a whole number, a yes or no, or the letter of a text or of a tie."""
+def is_verdict(token: str, form: Form | None = None) -> bool:
+    """Whether a token is a whole number, a yes or no, or the capital letter of a text or of a tie; None: any of them.
+
+    >>> is_verdict(" A"), is_verdict(" a"), is_verdict("A", "number")
+    (True, False, False)
+    """
     word = to_word(token)
-    return word.isdecimal() or word in IS_YES or word in CHOICES
+    is_of_form = {
+        "number": word.isdecimal(),
+        "word": word in IS_YES,
+        "letter": word in CHOICES and word.upper() in token,
+    }
+    return any(is_of_form.values()) if form is None else is_of_form[form]
 
 
 # ---- what is read of the answer of an endpoint; the rest may hold anything -------------------------------------------

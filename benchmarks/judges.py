@@ -30,6 +30,7 @@ from meta_eval.intervals import Resampling
 from meta_eval.preferences import Preferences
 from meta_eval.strengths import fit_strengths
 from models.batching import pad_with_mask
+from models.devices import choose_dtype
 
 CHAT_COLUMNS = ("way", "questions", "tokens", "seconds", "tokens a second", "ratio", "equal answers")
 PREFER_COLUMNS = ("way", "systems", "battles", "seconds", "ratio", "mean width of intervals")
@@ -43,9 +44,16 @@ def time_processor(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.process_time() - start
 
 
+def load_plainly(chosen: argparse.Namespace, chat: LocalChat) -> Any:
+    """The model as transformers loads it."""
+    dtype = choose_dtype(chosen.device, chosen.dtype)
+    return type(chat.lm.model).from_pretrained(chosen.model, dtype=dtype).to(chosen.device).eval()
+
+
 @torch.inference_mode()
 def generate_plainly(
     chat: LocalChat,
+    model: Any,
     questions: Sequence[str],
     rows: int,
 ) -> list[list[int]]:
@@ -55,7 +63,7 @@ def generate_plainly(
     for first in range(0, len(sources), rows):
         batch = sources[first : first + rows]
         padded = pad_with_mask([source[::-1] for source in batch], 0, chat.lm.device)
-        written = chat.lm.model.generate(
+        written = model.generate(
             input_ids=padded["input_ids"].flip(1),
             attention_mask=padded["attention_mask"].flip(1),
             max_new_tokens=chat.answer_tokens,
@@ -73,15 +81,16 @@ def chat(chosen: argparse.Namespace) -> None:
     model.ask(asked[0])
     questions = [Question(text) for text in asked]
     replies, seconds = time_processor(lambda: dict(model.ask_all(questions)))
-    written, plain_seconds = time_processor(lambda: generate_plainly(model, asked, chosen.rows))
+    plain = load_plainly(chosen, model)
+    written, plain_seconds = time_processor(lambda: generate_plainly(model, plain, asked, chosen.rows))
     tokens = 0
     equal = 0
     for place, ids in enumerate(written):
         reply = replies[place]
         assert isinstance(reply, Reply)
         tokens += reply.prompt_tokens + reply.answer_tokens
-        plain = model.lm.tokenizer.decode(ids, skip_special_tokens=True)
-        equal += reply.text.strip() == str(plain).strip()
+        text = model.lm.tokenizer.decode(ids, skip_special_tokens=True)
+        equal += reply.text.strip() == str(text).strip()
     print(describe_machine())
     print_header(*CHAT_COLUMNS)
     for way, took, same in (("generate", plain_seconds, len(asked)), ("here", seconds, equal)):

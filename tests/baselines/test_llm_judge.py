@@ -505,6 +505,29 @@ def test_answers_of_several_tokens_are_those_of_generate(toy_chat_model: Path) -
     assert answer.is_cut is (len(expected) == 6)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
+def test_probabilities_inside_an_answer_are_those_of_a_whole_reading(
+    toy_chat_model: Path, dtype: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every token is taken for a verdict."""
+    monkeypatch.setattr("baselines.local_chat.is_verdict", lambda token, form: True)
+    chat = LocalChat(str(toy_chat_model), dtype=dtype, answer_tokens=12)
+    found = 0
+    for text in ("bad text ?", "good", "text good bad 1"):
+        answer = chat.ask(text)
+        words = answer.text.split()
+        for chosen in answer.chosen:
+            before = answer.text[: chosen.place].split()
+            ids = chat.lm.tokenizer.convert_tokens_to_ids(before)
+            with torch.inference_mode():
+                logits = chat.lm.model(torch.tensor([[*chat.read(text), *ids]])).logits[0, -1].float()
+            expected = logits.log_softmax(-1)[chat.lm.tokenizer.convert_tokens_to_ids(chosen.token)]
+            assert words[len(before)] == chosen.token
+            assert dict(chosen.likeliest)[chosen.token] == pytest.approx(float(expected), abs=tolerance)
+            found += len(before) > 0
+    assert found
+
+
 def test_a_model_in_this_process_explains_where_it_may(toy_chat_model: Path) -> None:
     settings = {"explain": True, "answer_tokens": 3}
     judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence"], **settings)
