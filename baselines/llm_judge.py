@@ -118,7 +118,7 @@ class LLMJudge(BaseMetric):
         cls,
         model: str | Sequence[str],
         base_url: str | None = None,
-        aspects: Sequence[str] | None = None,
+        aspects: str | Sequence[str] | None = None,
         rubric: str | None = None,
         repeats: int = 1,
         price: Sequence[float] | None = None,
@@ -441,8 +441,10 @@ def describe_questions(
     return [*vars(aspect).values(), rating, choice]
 
 
-def choose_aspects(rubric: str | None, aspects: Sequence[str] | None) -> tuple[str, ...]:
+def choose_aspects(rubric: str | None, aspects: str | Sequence[str] | None) -> tuple[str, ...]:
     """The names of the aspects that are asked about; empty for all of a rubric of the user's."""
+    if isinstance(aspects, str):
+        return (aspects,)
     if aspects is not None:
         return tuple(aspects)
     return USUAL if rubric is None else ()

@@ -48,7 +48,8 @@ class MoverScore(BaseMetric):
     encoder: Encoder
     # a corpus for the IDF of tokens, which the signature names; without one all tokens weigh alike
     documents: Sequence[str] | None = None
-    # how many of the last layers are read; minimum, mean and maximum over them make a token's vector
+    # how many of the last layers are read, at most all of them and the word embeddings, as the signature says; their
+    # minimum, mean and maximum make a token's vector
     layers: Count = 5
     # a longer text or reference is cut at its end (`warn`) or refused (`error`)
     truncation: CutTruncation = "warn"
@@ -71,7 +72,9 @@ class MoverScore(BaseMetric):
     @property
     def settings(self) -> dict[str, Setting]:
         documents = None if self.documents is None else fingerprint(sorted(self.documents))
+        known = self.encoder.model[0].auto_model.config.num_hidden_layers + 1
         named = {"encoder": self.encoder.name, "identity": self.encoder.identity, "documents": documents}
+        named["layers"] = min(self.layers, known)
         return super().settings | named
 
     def score_all(self, examples: Sequence[Example]) -> Scores:

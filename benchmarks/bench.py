@@ -77,6 +77,7 @@ EXPERT = TinyCausal(
     intermediate_size=288,
     shape="gpt_neox",
 )
+SourceTarget = tuple[Sequence[int], Sequence[int]]  # token ids that a model reads, and those that it scores
 CTRL_EVAL_COLUMNS = ("aspect", "texts", "released, s", "here, s", "ratio", "products", "largest difference")
 PRETRAINED_COLUMNS = (
     "model",
@@ -100,7 +101,8 @@ def timed(work: Callable[[], Any], device: str = "cpu") -> tuple[Any, float]:
 
 
 def print_row(*cells: Any) -> None:
-    print("|", " | ".join(map(format_cell, cells)), "|", flush=True)
+    shown = " | ".join(map(format_cell, cells))
+    print(f"| {shown} |", flush=True)
 
 
 def format_cell(cell: Any) -> str:
@@ -127,7 +129,8 @@ def count_products(work: Callable[[], object]) -> int:
 
 def time_steps(name: str, chosen: argparse.Namespace) -> None:
     """Prints the time of a scored and of a trained batch, each with the peak memory up to then."""
-    model = build_random(name, chosen.layers).to(chosen.device, getattr(torch, chosen.dtype)).train()
+    model = build_random(name, chosen.layers)
+    model = model.to(chosen.device, getattr(torch, chosen.dtype)).train()
     ids = torch.randint(200, 9000, (chosen.rows, TOKENS), device=chosen.device)
     inputs = {"input_ids": ids}
     if model.config.is_encoder_decoder:
@@ -162,7 +165,8 @@ def time_steps(name: str, chosen: argparse.Namespace) -> None:
 def steps(chosen: argparse.Namespace) -> None:
     print_header("model", "size", "score: time, peak memory", "train: time, peak memory")
     for name in chosen.models or PAPER:
-        process = multiprocessing.get_context("spawn").Process(target=time_steps, args=(name, chosen))
+        spawning = multiprocessing.get_context("spawn")
+        process = spawning.Process(target=time_steps, args=(name, chosen))
         process.start()
         process.join()
         if process.exitcode:
@@ -176,7 +180,8 @@ def score_in_batches(
     closed: bool,
 ) -> list[float]:
     """Mean log-probability of each target, in batches of 8 in the order given, as the released program does it."""
-    infills = infiller.encode([(pattern.before, pattern.target, pattern.after) for pattern in patterns], closed)
+    parts = [(pattern.before, pattern.target, pattern.after) for pattern in patterns]
+    infills = infiller.encode(parts, closed)
     model = infiller.lm.model
     pad = model.config.pad_token_id
     scores: list[float] = []
@@ -198,29 +203,38 @@ def score_as_released(
     rows: Sequence[Example],
 ) -> np.ndarray:
     """The scores of an aspect with equal weights for all evaluators of a text."""
-    if aspect != "attribute_relevance":
-        if aspect == "coherence":
-            patterns = [coherence_patterns(split_english(row.full_text)) for row in rows]
-        else:
-            patterns = [consistency_patterns(row.prefix or "", row.full_text) for row in rows]
-        scores = score_in_batches(infiller, [*itertools.chain(*patterns)], closed=aspect == "coherence")
-        ends = np.cumsum([len(of_text) for of_text in patterns])
-        parts = np.split(np.array(scores), ends[:-1])
-        return np.array([part.mean() for part in parts])
+    if aspect == "attribute_relevance":
+        return score_relevance_as_released(infiller, rows)
+    is_coherence = aspect == "coherence"
+    if is_coherence:
+        patterns = [coherence_patterns(split_english(row.full_text)) for row in rows]
+    else:
+        patterns = [consistency_patterns(row.prefix or "", row.full_text) for row in rows]
+    scores = score_in_batches(infiller, list(itertools.chain(*patterns)), closed=is_coherence)
+    ends = np.cumsum([len(of_text) for of_text in patterns])
+    parts = np.split(np.array(scores), ends[:-1])
+    return np.array([part.mean() for part in parts])
+
+
+def score_relevance_as_released(infiller: Infiller, rows: Sequence[Example]) -> np.ndarray:
+    """Attribute relevance by Eq. 1 with the weights of Eq. 15-16, which are equal for all evaluators of a text."""
     words = [word for verbalizer in PROMPTS.verbalizers for word in verbalizer]
     gaps = [relevance_pattern(prompt, row.full_text) for row in rows for prompt in PROMPTS.prompts]
     patterns = [replace(gap, target=word) for gap in gaps for word in words]
     scores = score_in_batches(infiller, patterns, closed=False)
-    p = np.exp(scores).reshape(len(rows), len(PROMPTS.prompts), len(PROMPTS.verbalizers), 2)
+    shape = (len(rows), len(PROMPTS.prompts), len(PROMPTS.verbalizers), 2)
+    p = np.exp(scores).reshape(shape)
     label = np.array([PROMPTS.labels.index(row.label or "") for row in rows])
-    asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)[..., 0]
-    return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 15-16
+    asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)
+    return asked[..., 0].sum((1, 2)) / p.sum((1, 2, 3))
 
 
 def ctrl_eval(chosen: argparse.Namespace) -> None:
     rows = chosen.rows + -chosen.rows % 8
-    texts = builtin_corpus("builtin_reviews", 1, 1, rows).rated[0].examples[: chosen.rows]
-    read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20  # each label word is one token
+    reviews = builtin_corpus("builtin_reviews", train=1, held_out=1, rated=rows).rated[0]
+    texts = reviews.examples[: chosen.rows]
+    # each label word is one token
+    read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20
     tokenizer = train_tokenizer(
         read,
         4000,
@@ -236,29 +250,43 @@ def ctrl_eval(chosen: argparse.Namespace) -> None:
         print(name)
         print_header(*CTRL_EVAL_COLUMNS)
         for aspect in metric.aspects:
-            some = texts[: max(1, len(texts) // 4)] if aspect == "attribute_relevance" else texts  # 24 prompts for each
-            released = partial(score_as_released, infiller, aspect, some)
+            compare_ctrl_eval(metric, aspect, texts, chosen)
 
-            def here(
-                metric: Any = metric,
-                aspect: Any = aspect,
-                some: Any = some,
-            ) -> np.ndarray:
-                return replace(metric, aspects=(aspect,)).score(some).values[aspect]
 
-            plain = ours = np.empty(0)
-            plain_seconds = seconds = 0.0
-            ratios: list[float] = []
-            for _ in range(chosen.runs):
-                plain, plain_seconds = timed(released, chosen.device)
-                ours, seconds = timed(here, chosen.device)
-                ratios.append(plain_seconds / seconds)
-            difference = float(np.abs(ours / plain - 1).max())
-            spread = f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
-            products = count_products(released) / count_products(here)
-            cells = [aspect, len(some), plain_seconds, seconds, spread, products, f"{difference:.0e}"]
-            print_row(*cells)
-            assert difference <= 1e-5, "the two ways must give the same scores"
+def compare_ctrl_eval(
+    metric: CTRLEval,
+    aspect: Any,
+    texts: Sequence[Example],
+    chosen: argparse.Namespace,
+) -> None:
+    """Prints how long both ways take for an aspect; fails unless they give the same scores."""
+    if aspect == "attribute_relevance":
+        texts = texts[: max(1, len(texts) // 4)]  # 24 prompts for each
+    of_aspect = replace(metric, aspects=(aspect,))
+    released = partial(score_as_released, metric.infiller, aspect, texts)
+
+    def here() -> np.ndarray:
+        return of_aspect.score(texts).values[aspect]
+
+    plain = ours = np.empty(0)
+    plain_seconds = seconds = 0.0
+    ratios: list[float] = []
+    for _ in range(chosen.runs):
+        plain, plain_seconds = timed(released, chosen.device)
+        ours, seconds = timed(here, chosen.device)
+        ratios.append(plain_seconds / seconds)
+    difference = float(np.abs(ours / plain - 1).max())
+    cells = [
+        aspect,
+        len(texts),
+        plain_seconds,
+        seconds,
+        f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]",
+        count_products(released) / count_products(here),
+        f"{difference:.0e}",
+    ]
+    print_row(*cells)
+    assert difference <= 1e-5, "the two ways must give the same scores"
 
 
 def mars(chosen: argparse.Namespace) -> None:
@@ -269,15 +297,17 @@ def mars(chosen: argparse.Namespace) -> None:
     for story in stories:
         context = story.context or ""
         ending = story.text.removeprefix(context).strip()
-        jobs += [Job(context, template) for template in make_templates(ending, context, RATIOS, documents)]
+        templates = make_templates(ending, context, RATIOS, documents)
+        jobs += [Job(context, template) for template in templates]
     jobs = jobs[:JOBS]
     (name,) = chosen.models or ("small GPT-2",)
+    # the model has more tokens, which are never written
     tokenizer = train_tokenizer(
         texts,
         4000,
         max_length=1024,
         sentinels=(),
-    )  # the model has more tokens, never written
+    )
     lm = CausalLM(build_random(name).to(chosen.device), tokenizer)
     together = SelfPlanningAugmenter(lm, Augmentation(), token_budget=10**9)
     alone = SelfPlanningAugmenter(lm, Augmentation(), token_budget=1)
@@ -299,7 +329,8 @@ def cdm(chosen: argparse.Namespace) -> None:
     amateur = gaps.build(AMATEUR, dialogues, seed=0)
     expert = gaps.build(EXPERT, dialogues, seed=0)
     pair = Pair(amateur, expert, READ)
-    sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
+    tasks = pair.tokenise(dialogues).tasks(seed=0)
+    sources = [list(task.source) for task in tasks]
 
     def draw(token_budget: int) -> list[list[int]]:
         return sample_segments(pair, sources, Sampling(gamma=1.0), uniforms, token_budget=token_budget)
@@ -317,15 +348,22 @@ def cdm(chosen: argparse.Namespace) -> None:
 
 
 @torch.inference_mode()
-def score_plainly(lm: CausalLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[np.ndarray]:
+def score_plainly(lm: CausalLM, pairs: Sequence[SourceTarget]) -> list[np.ndarray]:
     """log P of each target by the plain forward of transformers, one pair at a time."""
     rows: list[np.ndarray] = []
     for source, target in pairs:
         ids = torch.tensor([[*source, *target]], device=lm.device)
-        logits = lm.model(input_ids=ids[:, :-1], use_cache=False).logits[0, len(source) - 1 :].float()
-        scores = logits.log_softmax(-1).gather(-1, ids[0, len(source) :, None])
+        output = lm.model(input_ids=ids[:, :-1], use_cache=False)
+        logits = output.logits[0, len(source) - 1 :].float()
+        written = ids[0, len(source) :, None]
+        scores = logits.log_softmax(-1).gather(-1, written)
         rows.append(scores.squeeze(-1).cpu().numpy())
     return rows
+
+
+def largest_difference(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float:
+    """The largest absolute difference between the log-probabilities of two ways."""
+    return max(float(np.abs(a - b).max()) for a, b in zip(some, others, strict=True))
 
 
 def pretrained(chosen: argparse.Namespace) -> None:
@@ -333,28 +371,44 @@ def pretrained(chosen: argparse.Namespace) -> None:
     print_header(*PRETRAINED_COLUMNS)
     for name in chosen.models:
         lm = CausalLM.from_pretrained(name, chosen.device, chosen.dtype)
-        whole = [([lm.start], lm.tokenizer(" ".join(turns))["input_ids"]) for turns in dialogues]
         for path in ("whole texts", "left-to-right", "fill-in-the-middle"):
-            pairs = whole if path == "whole texts" else list_gaps(lm, dialogues, path)
+            pairs = list_wholes(lm, dialogues) if path == "whole texts" else list_gaps(lm, dialogues, path)
             tokens = sum(len(source) + len(target) - 1 for source, target in pairs)
             plain, seconds = timed(partial(score_plainly, lm, pairs), chosen.device)
             here, ours = timed(partial(lm.log_probabilities, pairs, token_budget=2048), chosen.device)
-            differences = [float(np.abs(a - b).max()) for a, b in zip(plain, here, strict=True)]
-            cells = [name, path, tokens, tokens / seconds, tokens / ours, seconds / ours, max(differences)]
+            cells = [
+                name,
+                path,
+                tokens,
+                tokens / seconds,
+                tokens / ours,
+                seconds / ours,
+                largest_difference(plain, here),
+            ]
             print_row(*cells)
+
+
+def list_wholes(lm: CausalLM, dialogues: Sequence[Sequence[str]]) -> list[SourceTarget]:
+    """Each dialogue as one text after the start token."""
+    texts = [" ".join(turns) for turns in dialogues]
+    return [([lm.start], lm.tokenizer(text)["input_ids"]) for text in texts]
 
 
 def list_gaps(
     lm: CausalLM,
     dialogues: Sequence[Sequence[str]],
     order: Any,
-) -> list[tuple[Sequence[int], list[int]]]:
-    """Each turn of each dialogue in view of what the order reads of the others."""
+) -> list[SourceTarget]:
+    """Each turn of each dialogue as a target; the source is what the order reads of the other turns."""
     Untrained(order=order).apply(lm)
     tokenised = tokenise(lm, dialogues, READ)
-    gaps = [(turns, Gap(t, 0, len(turn))) for turns in tokenised.dialogues for t, turn in enumerate(turns)]
-    tasks = [tokenised.task(turns, gap) for turns, gap in gaps]
-    return [(task.source, tokenised.infilling.target(task.segment)) for task in tasks]
+    pairs: list[SourceTarget] = []
+    for turns in tokenised.dialogues:
+        for number, turn in enumerate(turns):
+            task = tokenised.task(turns, Gap(number, 0, len(turn)))
+            target = tokenised.infilling.target(task.segment)
+            pairs.append((task.source, target))
+    return pairs
 
 
 CASES = {case.__name__: case for case in (steps, ctrl_eval, mars, cdm, pretrained)}
@@ -364,7 +418,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=CASES)
     parser.add_argument(
-        "--models", nargs="*", help="names of tests/random_models.py, or folders; default: all of the case"
+        "--models",
+        nargs="*",
+        help="names of tests/random_models.py, or folders; default: all of the case",
     )
     parser.add_argument("--layers", type=int, help="of every model of `steps`; default: all")
     parser.add_argument(

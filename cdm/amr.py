@@ -25,7 +25,7 @@ PIECE = re.compile(r'(?P<open>\()|(?P<close>\))|(?P<node>/\s*[^\s()~]+|"[^"]*")(
 
 
 def letters(text: str) -> str:
-    """The ASCII letters and digits of a text in lower case: what all tokenizers agree on.
+    """The ASCII letters and digits of a text in lower case, which all tokenizers write alike.
 
     >>> letters("Ġdon't ▁Worry!")
     'dontworry'
@@ -34,7 +34,7 @@ def letters(text: str) -> str:
 
 
 def related_tokens(graph: str) -> Iterator[Span]:
-    """For each aligned concept, the tokens [start, stop) from it to the concept that it belongs to.
+    """For each aligned concept, the tokens [start, stop) from it to its parent concept.
 
     >>> list(related_tokens("(w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4))"))
     [(2, 3), (1, 3), (2, 5)]
@@ -57,7 +57,7 @@ def related_tokens(graph: str) -> Iterator[Span]:
 
 @dataclass(frozen=True)
 class Graphs:
-    """The places of sentences."""
+    """The spans of related tokens in sentences, by sentence."""
 
     # of letters, by the letters of the sentence
     spans: Mapping[str, Sequence[Span]]
@@ -92,11 +92,11 @@ class Graphs:
 
     @cached_property
     def lengths(self) -> list[int]:
-        """Of the sentences in letters, the longest first."""
+        """The lengths of the sentences in letters, the longest first."""
         return sorted({len(sentence) for sentence in self.spans if sentence}, reverse=True)
 
     def places(self, turn: str) -> list[Span]:
-        """The spans of a turn of one or more known sentences, all in its letters. Other text is skipped.
+        """The spans of related tokens in a turn, in positions of its letters; only known sentences have spans.
 
         >>> Graphs({"hi": [], "iask": [(1, 4)]}).places("hiiask")
         [(3, 6)]
@@ -115,18 +115,18 @@ def draw_amr_gap(
     turns: Pieces,
     graphs: Graphs,
     rng: random.Random,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap | None:
-    """A random position of at most `LONGEST_SEGMENT` tokens that a graph of a sentence names; None without one.
+    """Draws a span of at most `LONGEST_SEGMENT` tokens that the graph of a sentence relates; None if there is none.
 
-    The first `given` turns have no gap.
+    The first `prompt_turns` turns have no gap.
 
     >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
     >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0))
     Gap(turn=1, start=1, stop=4)
     """
     gaps: list[Gap] = []
-    for t, turn in list(enumerate(turns))[given:]:
+    for t, turn in list(enumerate(turns))[prompt_turns:]:
         ends = [0, *accumulate(len(letters(token)) for token in turn)]
         for start, stop in graphs.places(letters("".join(turn))):
             inside = [i for i in range(len(turn)) if ends[i] < stop and ends[i + 1] > start]

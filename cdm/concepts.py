@@ -41,7 +41,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Question:
-    """A gap at one mention, and the mentions of the other concepts, which could stand there."""
+    """A gap at one mention, and the mentions of other concepts as candidates to fill it."""
 
     concepts: str  # as they are given, joined by ", "
     words: Words  # of the sentence, split at spaces
@@ -75,9 +75,9 @@ def inflect(concept: str, ending: str) -> str:
 
 
 def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention]:
-    """The first word of the sentence that is a regular form of each concept, whatever punctuation stands beside it.
+    """For each concept, the first word of the sentence that is a regular form of it; punctuation is ignored.
 
-    Of two concepts at one place only the last counts.
+    If two concepts match one word, only the last one counts.
 
     >>> find_mentions(["team", "run"], ["the", "teams", "run."])
     [Mention(concept='team', place=1, ending='s'), Mention(concept='run', place=2, ending='')]
@@ -98,7 +98,7 @@ def exchange(
     first: Mention,
     second: Mention,
 ) -> Words:
-    """Both concepts in each other's place, each with the ending and the punctuation of that place.
+    """Swaps two concepts; each takes the ending and the punctuation of its new position.
 
     >>> exchange(("the", "dog", "catches", "balls."), Mention("dog", 1, ""), Mention("ball", 3, "s"))
     ('the', 'ball', 'catches', 'dogs.')
@@ -114,12 +114,12 @@ def put(
     concept: str,
     ending: str,
 ) -> str:
-    """The word with a concept in place of its letters."""
+    """Replaces the letters of a word by a concept with the given ending."""
     return LETTERS.sub(inflect(concept, ending), word, count=1)
 
 
 def share_that_lose_concepts(negatives: Negatives) -> float:
-    """The share of negatives that no longer mention some concept which the positive mentions; 0 without negatives."""
+    """The share of negatives that lost a concept which their positive mentions; 0 without negatives."""
 
     def list_mentioned(turns: Dialogue) -> set[str]:
         concepts, sentence = turns
@@ -133,7 +133,7 @@ def share_that_lose_concepts(negatives: Negatives) -> float:
 
 
 def find_known(texts: Sequence[Sequence[str]]) -> frozenset[str]:
-    """The words, in lower case, that two or more of the sentences have, which stand last in their texts.
+    """The words, in lower case, that occur in at least two sentences; the sentence is the last turn of its text.
 
     >>> sorted(find_known([("dog, run", "A dog runs"), ("cat", "a cat runs")]))
     ['a', 'runs']
@@ -147,8 +147,8 @@ def find_known(texts: Sequence[Sequence[str]]) -> frozenset[str]:
 def find_exchanges(turns: Sequence[str], known: Container[str]) -> dict[Mention, list[Mention]]:
     """For each mention of a concept in the sentence, the mentions it may be swapped with; empty for other texts.
 
-    All four words, those that stand there and those that come, must be `known`: a regular form may be no word
-    ("actored"), and unseen words must not tell negatives from positives.
+    All four words, before and after the swap, must be `known`: a regular form may not be a word ("actored"), and
+    unseen words must not give negatives away.
     """
     if len(turns) != 2:
         return {}
@@ -170,7 +170,7 @@ def find_exchanges(turns: Sequence[str], known: Container[str]) -> dict[Mention,
 
 
 def check_exchangeable(texts: Sequence[Sequence[str]], known: Container[str]) -> None:
-    """Raises SettingError where no sentence mentions two of its concepts that can exchange their places."""
+    """Raises SettingError if no sentence mentions two concepts that can be swapped."""
     if not any(find_exchanges(turns, known) for turns in texts):
         raise SettingError(
             "strategy exchange needs sentences that mention two of their concepts, which in each other's place are "
@@ -185,7 +185,7 @@ def exchange_concepts(
     sampling: Sampling,
     seed: int,
 ) -> Negatives:
-    """A negative of every sentence that mentions two of its concepts: the degraded distribution draws which exchange.
+    """Makes a negative of every sentence with two of its concepts; the degraded distribution draws which to swap.
 
     A text is two turns: concepts joined by ", ", and a sentence. The gap is a random mention. The candidates are the
     other mentions that may take its place (`find_exchanges`), with its ending. Eq. 4 is taken over whole candidates and
@@ -218,7 +218,7 @@ def weigh(
     questions: Sequence[Question],
     sampling: Sampling,
 ) -> list[Float[NDArray[np.float64], " candidates"]]:
-    """The shares of the candidates of every question, by Eq. 4 over them alone; they sum to 1."""
+    """The probabilities of the candidates of every question, by Eq. 4 over these candidates alone."""
     tokenised = pair.tokenise([(question.concepts, " ".join(question.words)) for question in questions])
     tasks: list[tuple[Sequence[int], list[int]]] = []
     for turns, question in zip(tokenised.dialogues, questions, strict=True):

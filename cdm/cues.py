@@ -1,4 +1,4 @@
-"""What gives negatives away: how well one surface feature alone tells positives from their negatives."""
+"""What gives negatives away: how well one surface feature alone separates positives from their negatives."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,10 +11,10 @@ TOLERANCE = 0.03  # of an AUC from .5, beyond which a feature gives negatives aw
 
 
 def measure_cues(negatives: Negatives, reference: Sequence[Sequence[str]]) -> dict[str, float]:
-    """The AUC of each cue, positives against negatives: .5 is chance, above it positives have more of it.
+    """The AUC of each surface feature, positives against negatives: .5 is chance; above it, positives have more of it.
 
-    A word is unseen if no dialogue of `reference` has it. These should be neither positives nor donors of turns, whose
-    own words would all be seen.
+    A word is unseen if no dialogue of `reference` has it. The reference should contain neither the positives nor donors
+    of turns, whose words would all be seen.
     """
     known = {word for turns in reference for word in _words(turns)}
 

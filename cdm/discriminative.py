@@ -57,7 +57,7 @@ def find_steps(
     places: list[int] = []  # the turn of each task
     tasks: list[InfillingTask] = []
     for turns in tokenised.dialogues:
-        scored = [t for t in range(tokenised.given, len(turns)) if turns[t]]
+        scored = [t for t in range(tokenised.prompt_turns, len(turns)) if turns[t]]
         counts.append(len(scored))
         places += scored
         tasks += [tokenised.task(turns, Gap(t, 0, len(turns[t]))) for t in scored]
@@ -107,7 +107,7 @@ def explain_steps(
     tokenised: TokenisedDialogues,
     steps: Sequence[Steps],
 ) -> list[dict[str, Any]]:
-    """What made the scores of dialogues low: the momentum of their turns and tokens (nats, higher is better).
+    """Explains the scores of dialogues: the momentum of their turns and tokens (nats, higher is better).
 
     `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The text of
     the token that closes a turn is empty.
@@ -144,7 +144,7 @@ FEATURES = tuple(f"{part}_{name}" for part in ("token", "turn") for name in _SUM
 
 
 def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.float64], " summary"]:
-    """Mean, deviation, quantiles, extremes and share below zero of a sequence of any length, which is itself left out.
+    """Mean, deviation, quantiles, extremes and share below zero of a sequence; its length is not a feature.
 
     >>> summary(np.array([-1.0, 1.0]))[[0, 1, 9, 10, 11]].tolist()
     [0.0, 1.0, -1.0, 1.0, 0.5]
@@ -162,7 +162,7 @@ def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.fl
 
 
 def find_features(steps: Steps) -> Float[NDArray[np.float64], " features"]:
-    """The summary of the steps' momentum and that of the mean of each turn that has tokens, in order of `FEATURES`."""
+    """The features of a dialogue (`FEATURES`): summaries of the momentum of its steps and of the means of its turns."""
     momentum = steps.momentum
     turn_means = np.array([momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
     return np.concatenate([summary(momentum), summary(turn_means)])
@@ -196,9 +196,9 @@ class ClassifierPooler:
         damaged: Sequence[Steps],
         strength: float = 0.1,
     ) -> "ClassifierPooler":
-        """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
+        """Fits a logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
 
-        Raises ValueError where one of the two is empty.
+        Raises ValueError if one of the two is empty.
         """
         if not good or not damaged:
             raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
@@ -218,24 +218,24 @@ class ClassifierPooler:
         return cls(float(model.intercept_[0]), features)
 
     def with_auc(self, human: Sequence[Steps], machine: Sequence[Steps]) -> "ClassifierPooler":
-        """The pooler with its AUC, of human dialogues against the same with machine turns: .5 or less is refused."""
+        """Adds the AUC of human dialogues against the same with machine turns; at .5 or less the pooler is refused."""
         logits = [self.logit(steps) for steps in (*human, *machine)]
         labels = [1] * len(human) + [0] * len(machine)
         return replace(self, auc=float(roc_auc_score(labels, logits)))
 
     @property
     def refusal(self) -> str:
-        """Why its scores must not be used; empty where they may be."""
+        """Why its scores must not be used; empty if they may."""
         if self.auc is None or self.auc > 0.5:
             return ""
         return f"classifier pooling does not score human dialogues above machine turns (held-out AUC {self.auc:.2f})"
 
     def logit(self, steps: Steps) -> float:
-        """Higher is better."""
+        """The score of a dialogue; higher is better."""
         return sum(self.contributions(steps).values()) + self.intercept
 
     def contributions(self, steps: Steps) -> dict[str, float]:
-        """What each feature adds to the logit; with the intercept they sum to it."""
+        """What each feature adds to the logit; all contributions and the intercept sum to it."""
         contributions: dict[str, float] = {}
         for name, value in zip(FEATURES, find_features(steps).tolist(), strict=True):
             scaling = self.features[name]
@@ -248,7 +248,7 @@ class ClassifierPooler:
 
     @classmethod
     def load(cls, path: Path) -> "ClassifierPooler":
-        """Reads what `save` wrote. Raises InputError for another content."""
+        """Reads what `save` wrote. Raises InputError for any other content."""
         return cls(**read_settings(path, cls))
 
 
@@ -283,7 +283,7 @@ def pool(
 class DiscriminativeCDM(BaseMetric):
     """The contrast of a large and a small model, pooled to one number per dialogue (CDM); higher is better.
 
-    Turns and tokens explain it, and with classifier pooling what every feature adds.
+    Its explanations are the momentum of turns and tokens and, for classifier pooling, what every feature adds.
     """
 
     name = "cdm_discriminative"
@@ -310,12 +310,12 @@ class DiscriminativeCDM(BaseMetric):
         max_length: int = READ,
         token_budget: int = 16_384,
     ) -> "DiscriminativeCDM":
-        """A trained pair by folder (a run's `models/`) or hub name, or two pretrained models, `amateur` and `expert`.
+        """Loads a trained pair by folder (a run's `models/`) or hub name, or a pretrained `amateur` and `expert`.
 
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
         training; `separator`, `order` and `max_length` say how it reads dialogues (`Untrained`), and it has no pooler.
 
-        Raises InputError where a part of the folder is missing, and for a pooler that ranks machine turns above human
+        Raises InputError if a part of the folder is missing, and for a pooler that ranks machine turns above human
         ones; SettingError for a folder together with a pair, for half of a pair, and as `Pair`.
         """
         if amateur is not None and expert is not None and models is None:
@@ -345,12 +345,12 @@ class DiscriminativeCDM(BaseMetric):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        """The models and the pooling; how it is computed changes nothing."""
+        """The models and the pooling; the token budget changes no score."""
         return {
             "amateur": self.pair.amateur.identity,
             "expert": self.pair.expert.identity,
             "infilling": self.pair.infilling.family.name,
-            "windows": f"{self.pair.max_length}-{self.pair.given}",
+            "windows": f"{self.pair.max_length}-{self.pair.prompt_turns}",
             "spelling": self.pair.spelling,
             "pooling": self.pooling,
             "pooler": None if self.pooler is None else fingerprint(asdict(self.pooler)),
@@ -362,7 +362,7 @@ class DiscriminativeCDM(BaseMetric):
         return self.score_steps(tokenised, find_steps(self.pair, tokenised, self.token_budget))
 
     def score_steps(self, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> Scores:
-        """The scores of dialogues whose steps are known: poolings of one pair share them."""
+        """Scores dialogues whose steps are known already; all poolings of a pair share them."""
         explanations = explain_steps(self.pair, tokenised, steps) if self.explain else []
         if self.pooling == "classifier" and self.pooler is not None:
             for explanation, dialogue in zip(explanations, steps, strict=False):

@@ -33,17 +33,17 @@ READ = 1024  # source tokens of a model that never learned `Gaps`
 
 @dataclass(frozen=True)
 class TokenisedDialogues:
-    """Dialogues as token ids by one tokenizer, with how it writes gaps and joins turns."""
+    """Dialogues as token ids of one tokenizer, and how gaps are written and turns joined."""
 
     dialogues: Sequence[Turns]
     infilling: Infilling
     separator: tuple[int, ...]
     max_length: int  # source tokens that a model reads
-    given: int  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    prompt_turns: int  # the first turns, which have no gap (the concepts of a CommonGen sentence)
     tokens: Mapping[int, str]  # every token by its id, as the vocabulary writes it
 
     def to_pieces(self, turns: Turns) -> list[list[str]]:
-        """The turns as the vocabulary writes their tokens."""
+        """The tokens of the turns as strings of the vocabulary."""
         pieces: list[list[str]] = []
         for turn in turns:
             pieces.append([self.tokens[token] for token in turn])
@@ -53,11 +53,11 @@ class TokenisedDialogues:
         return make_task(turns, gap, self.infilling, self.separator, self.max_length)
 
     def tasks(self, seed: int) -> list[InfillingTask]:
-        """Random gaps in every dialogue, by the seed, the dialogue's tokens and how often it came before.
+        """Draws random gaps in every dialogue, by the seed, the dialogue's tokens and how often it occurred before.
 
-        Every part of a dialogue has one: consecutive whole turns that fit into `max_length`, so that together the tasks
-        read the dialogue. Where a model does not read what follows a gap, the gap is the last turn of the part. Two
-        models see the same gaps; one that learns fewer of each dialogue sees the first ones of the other.
+        A dialogue is cut into parts of consecutive whole turns that fit into `max_length`, and every part has one gap.
+        For a model that does not read what follows a gap, the gap is the last turn of the part. Two models see the same
+        gaps; a model that learns fewer of each dialogue sees the first ones of the other.
         """
         seen: Counter[str] = Counter()
         tasks: list[InfillingTask] = []
@@ -82,7 +82,7 @@ class TokenisedDialogues:
                 first=rng.randint(1, room),
                 separator=between,
             )
-        return [part for part in parts if any(turns[max(part.start, self.given) : part.stop])]
+        return [part for part in parts if any(turns[max(part.start, self.prompt_turns) : part.stop])]
 
     def _part_task(
         self,
@@ -91,24 +91,24 @@ class TokenisedDialogues:
         rng: random.Random,
     ) -> InfillingTask:
         inside = turns[part.start : part.stop]
-        given = max(0, self.given - part.start)
+        prompt_turns = max(0, self.prompt_turns - part.start)
         if self.infilling.reads_after:
-            gap = training_gap(self.to_pieces(inside), rng, given)
+            gap = training_gap(self.to_pieces(inside), rng, prompt_turns)
         else:
-            last = max(t for t, turn in enumerate(inside) if turn and t >= given)
+            last = max(t for t, turn in enumerate(inside) if turn and t >= prompt_turns)
             gap = Gap(last, 0, len(inside[last]))
         task = self.task(inside, gap)
         outside = sum(len(turn) + len(self.separator) for t, turn in enumerate(turns) if t not in part)
         return replace(task, dropped=task.dropped + outside)
 
     def share_read(self, tasks: Sequence[InfillingTask]) -> float:
-        """The share of the dialogues' tokens that tasks in different places read or write, separators left out."""
+        """The share of the dialogues' tokens that some task reads or writes, without separators."""
         read = sum(task.read + len(task.segment) for task in tasks)
         return read / sum(len(turn) for turns in self.dialogues for turn in turns)
 
 
 def find_infilling(lm: ConditionalLM) -> Infilling:
-    """How a model reads a dialogue with a gap and writes the missing segment.
+    """Finds how a model reads a dialogue with a gap and writes the missing segment.
 
     Left to right the separator of turns ends the segment. The source of an encoder-decoder model always ends with the
     token that ends a text, which tokenizers from scratch leave out. BART's kind writes the segment, framed as a text.
@@ -133,7 +133,7 @@ def find_infilling(lm: ConditionalLM) -> Infilling:
 
 
 def find_separator(lm: ConditionalLM) -> tuple[int, ...]:
-    """What stands between turns: the text that the model's settings name, or else the token `SEPARATOR`.
+    """The separator of turns: the text that the model's settings name, or else the token `SEPARATOR`.
 
     Raises SettingError for a tokenizer without that token.
     """
@@ -164,11 +164,11 @@ def tokenise(
     lm: ConditionalLM,
     dialogues: Sequence[Sequence[str]],
     max_length: int,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> TokenisedDialogues:
-    """Every turn as token ids, each turn on its own.
+    """Encodes every turn separately.
 
-    Raises SettingError where a model has too few positions for the sources or turns.
+    Raises SettingError if a model has too few positions for the sources or turns.
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(plain_token_ids(lm.tokenizer, turns))
@@ -191,7 +191,7 @@ def tokenise(
         infilling=infilling,
         separator=find_separator(lm),
         max_length=max_length,
-        given=given,
+        prompt_turns=prompt_turns,
         tokens=pieces,
     )
 
@@ -209,13 +209,13 @@ def held_out_nll(
 
 @checked_dataclass
 class Gaps:
-    """A model learns to fill random gaps of dialogues. A causal model learns what precedes the segment, too.
+    """A training task: to fill random gaps of dialogues. A causal model also learns the text before the gap.
 
-    The first three fields are saved with the model and hold for all that the pair reads later.
+    The first three fields are saved with the model and apply whenever the pair reads dialogues.
     """
 
     max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
-    given: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
     # of the text (`data.words.spell`)
     spelling: Spelling = "as_is"
     # gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees the
@@ -232,9 +232,9 @@ class Gaps:
         dialogues: Sequence[Sequence[str]],
         seed: int,
     ) -> ConditionalLM:
-        """The model before training; its tokenizer knows the turns and their separator.
+        """Builds the model before training; its tokenizer has the separator of turns as a token.
 
-        Raises SettingError for an order that does not suit the model.
+        Raises SettingError for an order that the model does not support.
         """
         marks = SMALL.marks if self.order == "fill-in-the-middle" else ()
         between = (SEPARATOR,) if self.separator is None else ()
@@ -246,14 +246,14 @@ class Gaps:
                 f"{self.order} for a {type(lm.model).__name__}"
             )
         lm.tokenizer.model_max_length = self.max_length
-        lm.model.config.given_turns = self.given
+        lm.model.config.given_turns = self.prompt_turns
         lm.model.config.spelling = self.spelling
         lm.model.config.gap_order = self.order
         lm.model.config.turn_separator = self.separator
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
-        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.max_length, self.given)
+        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.max_length, self.prompt_turns)
         fills = tokenised.infilling
 
         def draw_tasks(seed: int) -> list[Task]:
@@ -280,12 +280,12 @@ class Untrained:
     separator: str = TEXT_SEPARATOR  # the text between turns
     order: Order | None = None  # how causal models read; None: fill-in-the-middle where their vocabulary has the tokens
     max_length: Count = READ  # source tokens; longer dialogues are read in windows
-    given: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
 
     def apply(self, lm: ConditionalLM) -> None:
-        """Sets what `Gaps.build` sets."""
+        """Writes these settings into the model, as `Gaps.build` does for a model that learns gaps."""
         lm.tokenizer.model_max_length = min(self.max_length, lm.max_length)
-        lm.model.config.given_turns = self.given
+        lm.model.config.given_turns = self.prompt_turns
         lm.model.config.spelling = "as_is"
         lm.model.config.gap_order = self.order
         lm.model.config.turn_separator = self.separator
@@ -300,7 +300,7 @@ class PartialOrder:
 
     @property
     def holds(self) -> bool:
-        """E(p_e) > E(p_a), Eq. 2, as far as the held-out likelihood tells."""
+        """Whether the expert has the higher held-out likelihood, as Eq. 2 requires: E(p_e) > E(p_a)."""
         return self.expert_nll < self.amateur_nll
 
     def __str__(self) -> str:
@@ -313,15 +313,15 @@ class PartialOrder:
 
 @dataclass(frozen=True)
 class Pair:
-    """Amateur and expert over one vocabulary; the other fields are as in `Gaps`.
+    """Amateur and expert with one vocabulary; the other fields are those of `Gaps`.
 
-    Raises SettingError where their tokenizers differ or lack the separator, or their ways of filling gaps differ.
+    Raises SettingError if their tokenizers differ or lack the separator, or if they write gaps in different ways.
     """
 
     amateur: ConditionalLM
     expert: ConditionalLM
     max_length: int = 512
-    given: int = 0
+    prompt_turns: int = 0
     spelling: Spelling = "as_is"
 
     def __post_init__(self) -> None:
@@ -348,9 +348,10 @@ class Pair:
         dtype: str = "float32",
         untrained: "Untrained | None" = None,
     ) -> "Pair":
-        """Loads two infilling models by folder or hub name. A model that is both is loaded once.
+        """Loads two infilling models by folder or hub name; a model named twice is loaded once.
 
-        The settings of models that learned `Gaps` are saved with the amateur; pretrained ones read as `untrained` says.
+        Models that learned `Gaps` have their settings saved with the amateur; `untrained` gives those of pretrained
+        models.
 
         Raises SettingError for `untrained` with an amateur that learned `Gaps`.
         """
@@ -370,7 +371,7 @@ class Pair:
             first,
             second,
             max_length=first.tokenizer.model_max_length,
-            given=config.given_turns,
+            prompt_turns=config.given_turns,
             spelling=config.spelling,
         )
 
@@ -381,12 +382,12 @@ class Pair:
 
     @property
     def vocabulary(self) -> int:
-        """The number of logits that stand for tokens. A model may have more (T5: 32128; Pythia: 50304 or 50432)."""
+        """The number of tokens of the vocabulary. A model may have more logits (T5: 32128; Pythia: 50304 or 50432)."""
         return 1 + max(self.amateur.tokenizer.get_vocab().values())
 
     @cached_property
     def ends(self) -> dict[int, Ids]:
-        """Every token that ends a segment, with the tokens of what it spells before the end.
+        """Every token that ends a segment, with the tokens of the text that it spells before the end.
 
         These are the closing token and, where the separator of turns is text, all tokens that hold it. Vocabularies
         have tokens such as a full stop with a line break, and what follows a separator is another turn.
@@ -405,9 +406,9 @@ class Pair:
 
     @property
     def never_drawn(self) -> list[int]:
-        """Tokens that no segment may hold and that do not end it: marks, and ids that stand for no token.
+        """Tokens that no segment may contain and that do not end it: markers, and ids without a token.
 
-        Marks are the separator and all tokens that were added to the vocabulary: some of Qwen's are not called special.
+        Markers are the separator and all tokens added to the vocabulary; some of Qwen's are not declared special.
         """
         tokenizer = self.amateur.tokenizer
         marks = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder, *find_separator(self.amateur)}
@@ -415,10 +416,10 @@ class Pair:
         return sorted((marks | empty) - set(self.ends))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
-        return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.given)
+        return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.prompt_turns)
 
     def decode(self, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
-        """Dialogues of token ids as text, with one space for any run of white space.
+        """Decodes dialogues to text, with one space for any run of white space.
 
         Positives and negatives both pass through it, so that they differ only in their words.
         """
@@ -428,7 +429,7 @@ class Pair:
         return [tuple(islice(texts, len(dialogue))) for dialogue in dialogues]
 
     def compare(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
-        """Eq. 2: compares both models on the same held-out tasks; logs a warning where the expert is not better."""
+        """Compares both models on the same held-out tasks (Eq. 2); logs a warning if the expert is not better."""
         amateur_nll = held_out_nll(self.amateur, self.infilling, tasks)
         expert_nll = held_out_nll(self.expert, self.infilling, tasks)
         order = PartialOrder(amateur_nll, expert_nll)

@@ -7,6 +7,7 @@ do not tell them apart.
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ Dialogue = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Negatives:
-    """Positives and their negatives, in the order of the dialogues that could be manipulated."""
+    """Dialogues that could be manipulated (positives) and their negatives, in one order."""
 
     positives: tuple[Dialogue, ...]  # the dialogues as the pair's tokenizer writes them
     negatives: tuple[Dialogue, ...]  # the same dialogues with redrawn segments
@@ -53,7 +54,7 @@ class Negatives:
 
     @classmethod
     def of(cls, positives: Sequence[Dialogue], negatives: Mapping[int, Dialogue], **counted: Any) -> "Negatives":
-        """Those of the dialogues that have one, by index."""
+        """Builds Negatives from a mapping of dialogue index to negative; dialogues without one count as failures."""
         at = tuple(sorted(negatives))
         both = tuple(positives[i] for i in at), tuple(negatives[i] for i in at)
         return cls(*both, at, len(positives) - len(at), **counted)
@@ -61,7 +62,7 @@ class Negatives:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The negatives of some dialogues, with JSON values."""
+    """The negatives of some dialogues as JSON values."""
 
     indices: Sequence[int]  # of the dialogues that got a negative
     negatives: Sequence[Dialogue]
@@ -73,7 +74,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class NegativeSampler:
-    """Draws the negatives of any of the dialogues. Each depends on its dialogue, its index, the seed and `longest`."""
+    """Draws the negatives of dialogues. Each depends only on its dialogue, its index, the seed and `longest`."""
 
     pair: Pair
     tokenised: TokenisedDialogues
@@ -103,10 +104,20 @@ class NegativeSampler:
             _check_graphs(len(dialogues) - uncovered, len(dialogues))
         lengths = [len(turn) for turns in tokenised.dialogues for turn in turns]
         longest = sampling.longest or 1 + max(lengths, default=0)
-        return cls(pair, tokenised, positives, strategy, sampling, seed, graphs, uncovered, longest)
+        return cls(
+            pair=pair,
+            tokenised=tokenised,
+            positives=positives,
+            strategy=strategy,
+            sampling=sampling,
+            seed=seed,
+            graphs=graphs,
+            uncovered=uncovered,
+            longest=longest,
+        )
 
     def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Drawn:
-        """The negatives of the dialogues with these indices."""
+        """Draws the negatives of the dialogues with these indices."""
         pair = self.pair
         current: dict[int, Turns] = {i: self.tokenised.dialogues[i] for i in indices}
         rngs = {i: random.Random(f"{self.seed}/{i}") for i in indices}
@@ -159,18 +170,18 @@ class NegativeSampler:
         self, tasks: Mapping[int, InfillingTask], draw: tuple[int, int], ranks: list[int]
     ) -> dict[int, Sequence[int]]:
         """A segment for each task; `draw` is the round and the attempt, on which the random numbers depend, too."""
-        candidates = self.sampling.candidates
-        shape = candidates, self.longest
-        uniforms = [np.random.default_rng((self.seed, i, *draw)).random(shape) for i in tasks]
-        sources = [task.source for task in tasks.values() for _ in range(candidates)]
+        count = self.sampling.candidates
+        uniforms = [np.random.default_rng((self.seed, i, *draw)).random((count, self.longest)) for i in tasks]
+        sources = [task.source for task in tasks.values() for _ in range(count)]
         drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms), ranks))
-        return {
-            i: choose_segment([next(drawn) for _ in range(candidates)], task.segment, self.longest)
-            for i, task in tasks.items()
-        }
+        segments: dict[int, Sequence[int]] = {}
+        for i, task in tasks.items():
+            candidates = list(islice(drawn, count))
+            segments[i] = choose_segment(candidates, task.segment, self.longest)
+        return segments
 
     def join(self, parts: Sequence[Drawn]) -> Negatives:
-        """The negatives of all dialogues, from those of their parts."""
+        """Joins the negatives of parts into those of all dialogues."""
         pairs = [pair for part in parts for pair in zip(part.indices, part.negatives, strict=True)]
         tokens = sum(part.tokens for part in parts)
         implausible = sum(part.implausible for part in parts)
@@ -193,72 +204,85 @@ def sample_negatives(
     advance: Callable[[int], None] = lambda rows: None,
     graphs: Graphs | None = None,
 ) -> Negatives:
-    """A negative for every dialogue: `strategy` says how often and how much of it is drawn again.
+    """Makes a negative of every dialogue: `strategy` says how many segments are redrawn and how long they are.
 
-    A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
-    at another place, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
-    manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. `advance` gets the number
+    A segment that equals the removed one, leaves an empty turn or does not end within the longest length is redrawn at
+    another position, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
+    manipulation that fails in all attempts leaves the dialogue unchanged. `advance` gets the number
     of dialogues done. `graphs` are those of `amr-multi`. `cdm.parallel` draws on every device of a trainer.
 
-    Raises SettingError for `amr-multi` where fewer than half of the dialogues have a graph with a place.
+    Raises SettingError for `amr-multi` if fewer than half of the dialogues have a graph with related tokens.
     """
-    sampler = NegativeSampler.prepare(pair, dialogues, strategy, sampling, seed, graphs)
+    sampler = NegativeSampler.prepare(
+        pair,
+        dialogues,
+        strategy,
+        sampling,
+        seed=seed,
+        graphs=graphs,
+    )
     return sampler.join([sampler.draw(range(len(dialogues)), advance)])
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:
-    """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative are a pair."""
+    """Training texts of a discriminator: positives (label 1) and negatives (label 0), grouped in pairs."""
     pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
-    return [
-        LabelledText(segments, label, group=str(i), pair=other)
-        for i, positive, negative in pairs
-        for segments, label, other in ((positive, 1, negative), (negative, 0, positive))
-    ]
+    texts: list[LabelledText] = []
+    for i, positive, negative in pairs:
+        texts.append(LabelledText(positive, 1, group=str(i), pair=negative))
+        texts.append(LabelledText(negative, 0, group=str(i), pair=positive))
+    return texts
 
 
 def count_uncovered(tokenised: TokenisedDialogues, strategy: Strategy, graphs: Graphs | None) -> int:
-    """How many dialogues have no content word (`content-multi`) or no graph with a place (`amr-multi`)."""
+    """How many dialogues have no content word (`content-multi`) or no graph with related tokens (`amr-multi`)."""
     place = strategy.partition("-")[0]
     if place not in PLACED:
         return 0
     rng = random.Random(0)  # whether there is a place does not depend on the draw
     pieces = [tokenised.to_pieces(turns) for turns in tokenised.dialogues]
-    return sum(find_place(turns, place, rng, graphs, tokenised.given) is None for turns in pieces)
+    return sum(find_place(turns, place, rng, graphs, tokenised.prompt_turns) is None for turns in pieces)
 
 
 def _check_graphs(covered: int, dialogues: int) -> None:
     if covered < LEAST_COVERED * dialogues or not covered:
         raise SettingError(
-            f"strategy amr-multi needs AMR graphs with places of at least {LEAST_COVERED:.0%} of the dialogues, but "
-            f"{covered} of {dialogues} have one: write their sentences with +exp=cdm_sentences, parse all of them with "
-            "an AMR parser that aligns (such as amrlib), or use content-multi"
+            f"strategy amr-multi needs AMR graphs with related tokens for {LEAST_COVERED:.0%} of the dialogues, but "
+            f"only {covered} of {dialogues} have one: write their sentences with +exp=cdm_sentences, parse all of them "
+            "with an AMR parser that aligns (such as amrlib), or use content-multi"
         )
 
 
-def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | None, given: int) -> Gap | None:
-    """A random gap at a content word (`content`) or where a graph names one (`amr`); None where there is none."""
+def find_place(turns: Pieces, place: str, rng: random.Random, graphs: Graphs | None, prompt_turns: int) -> Gap | None:
+    """Draws a gap at a content word (`content`) or at tokens that a graph relates (`amr`); None if there is none."""
     if place == "content":
-        return draw_content_gap(turns, rng, given)
-    return None if graphs is None else draw_amr_gap(turns, graphs, rng, given)
+        return draw_content_gap(turns, rng, prompt_turns)
+    return None if graphs is None else draw_amr_gap(turns, graphs, rng, prompt_turns)
 
 
 def find_gap(
     tokenised: TokenisedDialogues, turns: Turns, place: Place, rng: random.Random, graphs: Graphs | None
 ) -> Gap:
-    """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment.
+    """Draws a gap of the given kind; a dialogue without content words, or without graphs, gets a random segment.
 
-    Where a model does not read what follows, the gap goes on to the end of its turn.
+    For a model that does not read what follows, the gap extends to the end of its turn.
     """
-    pieces, given = tokenised.to_pieces(turns), tokenised.given
-    found = find_place(pieces, place, rng, graphs, given) if place in PLACED else None
-    gap = found or draw_gap(pieces, rng, place == "utterance", given)
-    return gap if tokenised.infilling.reads_after else replace(gap, stop=len(turns[gap.turn]))
+    pieces = tokenised.to_pieces(turns)
+    prompt_turns = tokenised.prompt_turns
+    gap = None
+    if place in PLACED:
+        gap = find_place(pieces, place, rng, graphs, prompt_turns)
+    if gap is None:
+        gap = draw_gap(pieces, rng, place == "utterance", prompt_turns)
+    if not tokenised.infilling.reads_after:
+        gap = replace(gap, stop=len(turns[gap.turn]))
+    return gap
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
-    """Of the segments that ended before `longest` and are not the removed one, that of the nearest length.
+    """Chooses the segment nearest in length to the removed one, of those that ended before `longest` and differ.
 
-    Where there is none, the first candidate.
+    If there is none, it is the first candidate.
 
     >>> choose_segment([[5], [6, 7, 8, 9], [4, 4, 4]], removed=[4, 4, 4], longest=9)
     [6, 7, 8, 9]

@@ -17,7 +17,7 @@ MakeTrainer = Callable[..., pl.Trainer]
 
 
 class PairModule(pl.LightningModule):
-    """A pair whose models read on the device that the trainer gives them."""
+    """A Lightning module of a pair, whose models run on the device that the trainer assigns."""
 
     def __init__(self, pair: Pair) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class NegativesModule(PairModule):
         self.advance = advance
 
     def predict_step(self, part: Part, _: int) -> dict[str, Any]:
-        """The negatives as JSON values (`Drawn`)."""
+        """Draws the negatives of a part, as JSON values (`Drawn`)."""
         processes = self.trainer.world_size  # the others are about as far
         return asdict(self.sampler.draw(part.indices, lambda rows: self.advance(rows * processes)))
 
@@ -49,10 +49,10 @@ class MomentumModule(PairModule):
         self.token_budget = token_budget
 
     def predict_step(self, part: Part, _: int) -> list[dict[str, Any]]:
-        """The steps of each dialogue as JSON values (`Steps`)."""
+        """Finds the steps of each dialogue of a part, as JSON values (`Steps`)."""
         dialogues = [self.tokenised.dialogues[i] for i in part.indices]
         steps = find_steps(self.pair, replace(self.tokenised, dialogues=dialogues), self.token_budget)
-        return [{name: np.asarray(value).tolist() for name, value in vars(step).items()} for step in steps]
+        return [_to_json(of_dialogue) for of_dialogue in steps]
 
 
 def sample_negatives_on_all(
@@ -62,10 +62,17 @@ def sample_negatives_on_all(
     advance: Callable[[int], None] = lambda rows: None,
     size: int = PART,
 ) -> Negatives:
-    """The negatives of all dialogues, by every process; see `predict` for the folder, the trainer and the size."""
+    """Draws the negatives of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
     module = NegativesModule(sampler, advance)
     models = (module.amateur, module.expert)
-    parts = predict(module, models, len(sampler.positives), folder, make_trainer, size)
+    parts = predict(
+        module,
+        models,
+        len(sampler.positives),
+        folder=folder,
+        make_trainer=make_trainer,
+        size=size,
+    )
     return sampler.join([Drawn(**part) for part in parts])
 
 
@@ -77,11 +84,22 @@ def find_steps_on_all(
     token_budget: int = 16_384,
     size: int = PART,
 ) -> list[Steps]:
-    """`find_steps` of all dialogues, by every process; see `predict` for the folder, the trainer and the size."""
+    """Runs `find_steps` of all dialogues on all devices; see `predict` for the folder, the trainer and the size."""
     module = MomentumModule(pair, tokenised, token_budget)
     models = (module.amateur, module.expert)
-    parts = predict(module, models, len(tokenised.dialogues), folder, make_trainer, size)
+    parts = predict(
+        module,
+        models,
+        len(tokenised.dialogues),
+        folder=folder,
+        make_trainer=make_trainer,
+        size=size,
+    )
     return [_to_steps(step) for part in parts for step in part]
+
+
+def _to_json(steps: Steps) -> dict[str, Any]:
+    return {name: np.asarray(value).tolist() for name, value in vars(steps).items()}
 
 
 def _to_steps(values: dict[str, Any]) -> Steps:

@@ -50,17 +50,17 @@ def make_rule_negatives(
     dialogues: Sequence[Sequence[str]],
     rule: Rule,
     seed: int,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Negatives:
-    """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
+    """Makes a negative of every dialogue that the rule can change; turns and words come from another of the dialogues.
 
-    The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).
+    The first `prompt_turns` turns stay unchanged and are inserted nowhere else (the concepts of a CommonGen sentence).
 
     Raises SettingError for an unknown rule.
     """
     check(Rule, rule=rule)
     positives = list(map(_join_spaces, dialogues))
-    donors = [positive[given:] for positive in positives if len(positive) > given]
+    donors = [positive[prompt_turns:] for positive in positives if len(positive) > prompt_turns]
     known: set[str] = set()
     for turn in chain.from_iterable(donors):
         known.update(word.lower() for word in _list_words(turn))
@@ -72,8 +72,8 @@ def make_rule_negatives(
     negatives: dict[int, Dialogue] = {}
     for i, positive in enumerate(positives):
         rng = random.Random(f"{rule}/{seed}/{i}")
-        kept = positive[:given]
-        changeable = positive[given:]
+        kept = positive[:prompt_turns]
+        changeable = positive[prompt_turns:]
         for _ in range(ATTEMPTS if changeable else 0):
             changed = change(changeable, rng.choice(donors), rng)
             negative = (*kept, *changed)

@@ -15,6 +15,7 @@ from cdm.infilling import Pair
 from cdm.momentum import OverVocabulary, degraded_log_probabilities, keep_plausible
 from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
 from models.batching import batches_by_budget, halve_when_out_of_memory
+from models.model import Reader
 
 
 @checked_dataclass
@@ -37,7 +38,7 @@ class Sampling:
 
 
 def warp_probabilities(log_probabilities: OverVocabulary, sampling: Sampling) -> OverVocabulary:
-    """Temperature, then top-k, then top-p, renormalised."""
+    """Applies temperature, then top-k, then top-p, and renormalises."""
     warpers = LogitsProcessorList([TemperatureLogitsWarper(float(sampling.temperature))])
     if sampling.top_k:
         warpers.append(TopKLogitsWarper(sampling.top_k))
@@ -65,23 +66,33 @@ def sample_segments(
     ranks: list[int] | None = None,
     token_budget: int = 16_384,
 ) -> list[list[int]]:
-    """One segment for every source from the degraded distribution, without the tokens that frame it.
+    """Draws one segment for every source from the degraded distribution, without the tokens that frame it.
 
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
-    token, and ends where the models close it or begin another turn (`Pair.ends`). One with as many tokens as `uniforms`
-    has columns is cut: it has not ended before the last of them. `ranks` receives, for every token drawn, ends
+    token, and ends where the models close it or begin another turn (`Pair.ends`). A segment with as many
+    tokens as `uniforms` has columns is cut: it has not ended. `ranks` receives, for every token drawn, ends
     included, how many of the tokens that may be drawn the amateur finds likelier; nothing where the amateur is not
     evaluated.
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
     segments: list[list[int]] = [[] for _ in sources]
-    found, forbidden = [] if ranks is None else ranks, pair.never_drawn
-    for batch in batches_by_budget([len(source) for source in sources], token_budget):
-        drawn = halve_when_out_of_memory(
-            lambda rows: _sample_batch(pair, [sources[i] for i in rows], sampling, uniforms[rows], forbidden, found),
-            batch,
+    if ranks is None:
+        ranks = []
+    forbidden = pair.never_drawn
+
+    def sample(rows: Sequence[int]) -> list[list[int]]:
+        return _sample_batch(
+            pair,
+            [sources[i] for i in rows],
+            sampling,
+            uniforms=uniforms[rows],
+            forbidden=forbidden,
+            ranks=ranks,
         )
+
+    for batch in batches_by_budget([len(source) for source in sources], token_budget):
+        drawn = halve_when_out_of_memory(sample, batch)
         for i, segment in zip(batch, drawn, strict=True):
             segments[i] = segment
     return segments
@@ -96,13 +107,14 @@ def _sample_batch(
     ranks: list[int],
 ) -> list[list[int]]:
     ends = pair.ends
-    device, vocabulary = pair.amateur.device, pair.vocabulary
+    device = pair.amateur.device
+    vocabulary = pair.vocabulary
     # At gamma = 0 the distribution is the amateur's and at -1 the expert's: the other model is not evaluated.
-    readers = {
-        name: lm.read(sources, pair.infilling.opening)
-        for name, lm, unused in (("amateur", pair.amateur, -1), ("expert", pair.expert, 0))
-        if sampling.gamma != unused
-    }
+    readers: dict[str, Reader] = {}
+    if sampling.gamma != -1:
+        readers["amateur"] = pair.amateur.read(sources, pair.infilling.opening)
+    if sampling.gamma != 0:
+        readers["expert"] = pair.expert.read(sources, pair.infilling.opening)
     draws = torch.as_tensor(uniforms, device=device)
     chosen: Tensor | None = None
     segments: list[list[int]] = [[] for _ in sources]

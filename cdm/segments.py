@@ -1,4 +1,4 @@
-"""Gaps in dialogues: where they are, what is removed and what stays (CDM, Algorithm 1, lines 1-2; section 4.1.1).
+"""Gaps in dialogues: what is removed and what stays (CDM, Algorithm 1, lines 1-2; section 4.1.1).
 
 A dialogue is a list of turns, a turn a list of token ids. Source and target always put the dialogue together again
 exactly; the released training code loses a token between them. Content words, found by rules, stand in for the places
@@ -40,7 +40,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class InfillingTask:
-    """A source with a gap, and what stood there."""
+    """A source with a gap, and the segment that was removed."""
 
     source: tuple[int, ...]
     segment: tuple[int, ...]
@@ -54,14 +54,15 @@ def draw_gap(
     turns: Pieces,
     rng: random.Random,
     utterance: bool,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap:
-    """A whole random utterance, or a random segment of at most `LONGEST_SEGMENT` tokens inside one.
+    """Draws a whole utterance, or a segment of at most `LONGEST_SEGMENT` tokens inside one.
 
-    A segment cuts no word but those longer than that. The first `given` turns have no gap. Raises ValueError where no
-    other turn has tokens.
+    A segment consists of whole words, unless a single word is longer. The first `prompt_turns` turns have no gap.
+
+    Raises ValueError if no other turn has tokens.
     """
-    filled = [i for i, turn in enumerate(turns) if turn and i >= given]
+    filled = [i for i, turn in enumerate(turns) if turn and i >= prompt_turns]
     if not filled:
         raise ValueError("a gap needs a dialogue with at least one token")
     turn = filled[rng.randrange(len(filled))]
@@ -84,16 +85,16 @@ def draw_gap(
 def draw_content_gap(
     turns: Pieces,
     rng: random.Random,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap | None:
-    """A random content word with up to two words on each side; None without a content word.
+    """Draws a content word with up to two words on each side; None without a content word.
 
-    The first `given` turns have no gap.
+    The first `prompt_turns` turns have no gap.
 
     >>> draw_content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
     Gap(turn=1, start=2, stop=5)
     """
-    words = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
+    words = {t: find_words(turn) for t, turn in enumerate(turns) if t >= prompt_turns}
     places: list[tuple[int, int]] = []  # the turn of a content word, and which of its words it is
     for t, spans in words.items():
         for k, (start, stop) in enumerate(spans):
@@ -121,7 +122,7 @@ def find_words(tokens: Sequence[str]) -> list[Span]:
 
 
 def is_content(word: str) -> bool:
-    """Whether a word, as the vocabulary writes it, is none of scikit-learn's English stop words.
+    """Whether a word, as the vocabulary writes it, is not an English stop word of scikit-learn.
 
     >>> [is_content(word) for word in ("▁music!", "Ġthe", "Ġ42")]
     [True, False, False]
@@ -166,7 +167,7 @@ def make_task(
 ) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
-    Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
+    If the rest of the gap's turn does not fit, its tokens nearest to the gap stay. Dropped tokens are counted.
     """
     room = max_length - len(infilling.marks) + 1  # the gap takes the place of one token
     if not infilling.reads_after:
@@ -190,12 +191,12 @@ def make_task(
 def training_gap(
     turns: Pieces,
     rng: random.Random,
-    given: int = 0,
+    prompt_turns: int = 0,
 ) -> Gap:
-    """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
+    """Draws a gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
     return draw_gap(
         turns,
         rng,
         utterance=rng.random() < 1 / 3,
-        given=given,
+        prompt_turns=prompt_turns,
     )

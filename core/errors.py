@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud
 class InputError(Exception):
     """The input breaks the rules; `faults` holds one line `file:line: what is wrong, what was found` per fault.
 
-    A fault of a whole file has no line. The runner prints `str()`, equal ones as one, and exits with 2.
+    A fault of a whole file has no line. The runner prints `str()`, with equal faults merged, and exits with 2.
     """
 
     def __init__(self, faults: Iterable[str]) -> None:
@@ -89,7 +89,7 @@ def printable(text: str) -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """The first names with commas, and an ellipsis where more follow.
+    """Joins the first names with commas, and adds an ellipsis if more follow.
 
     >>> list_first(["a", "b", "c"], 2), list_first(["a", "b"], 2)
     ('a, b, …', 'a, b')
@@ -113,13 +113,21 @@ def fault(
     return printable(f"{path}:{line}: {what}" if line else f"{path}: {what}")
 
 
-def suggest_similar(name: str, allowed: Collection[str]) -> str:
-    """The allowed names that begin with the name, else up to three that are spelled alike, as the end of a sentence.
+def suggest_similar(
+    name: str,
+    allowed: Collection[str],
+    place: str = "",
+) -> str:
+    """The allowed names that begin with the name, else up to three with a similar spelling, as the end of a sentence.
+
+    `place` stands before each of them.
 
     >>> suggest_similar("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
     ' (did you mean cdm_generative or cdm_discriminative?)'
     >>> suggest_similar("blue", ["bleu", "cdm_generative"]), suggest_similar("xyz", ["bleu"])
     (' (did you mean bleu?)', '')
+    >>> suggest_similar("orde", ["order"], "--metric.")
+    ' (did you mean --metric.order?)'
     """
     similar = [candidate for candidate in allowed if name and candidate.startswith(name)]
     if not similar:
@@ -129,24 +137,30 @@ def suggest_similar(name: str, allowed: Collection[str]) -> str:
             n=3,
             cutoff=0.5,
         )
-    return f" (did you mean {' or '.join(similar)}?)" if similar else ""
+    shown = [f"{place}{candidate}" for candidate in similar]
+    return f" (did you mean {' or '.join(shown)}?)" if shown else ""
 
 
 def check_names(
     given: Iterable[str],
     allowed: Collection[str],
     of: str,
+    place: str = "",
 ) -> None:
-    """Raises SettingError for the first given name that is no setting `of` this."""
+    """Raises SettingError for the first given name that is not a setting.
+
+    `of` says of what in the message, and `place` stands before the name.
+    """
     for name in given:
         if name not in allowed:
+            similar = suggest_similar(name, allowed, place)
             shown = ", ".join(allowed) or "none"
-            raise SettingError(f"{name} is not a setting of {of}{suggest_similar(name, allowed)}; allowed: {shown}")
+            raise SettingError(f"{place}{name} is not a setting of {of}{similar}; allowed: {shown}")
 
 
 @contextmanager
 def blame_file(path: Path | str) -> Iterator[None]:
-    """Raises InputError with the file for an error in the block, which only reads it: libraries raise any class.
+    """Turns any error in the block, which only reads the file, into an InputError that names the file.
 
     An InputError passes as it is. A SettingError becomes one fault for each of its lines.
     """
@@ -163,7 +177,7 @@ def blame_file(path: Path | str) -> Iterator[None]:
 
 
 def group_faults(faults: Sequence[str]) -> list[str]:
-    """The faults for a message: many equal ones of a file as one line, and `SHOWN_FAULTS` lines at most.
+    """The lines of a message: equal faults of a file are merged, and at most `SHOWN_FAULTS` lines are shown.
 
     >>> group_faults([fault("in.jsonl", line, "text is empty") for line in range(1, 100_001)])
     ['in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)']
@@ -190,17 +204,23 @@ def group_faults(faults: Sequence[str]) -> list[str]:
 
 
 def format_value(value: object) -> str:
-    """Formats a value for a message: as JSON, on one line, shortened.
+    """Formats a value for a message: as JSON, on one line, shortened; of a long object the names of its values.
 
-    >>> format_value(None), format_value("a\\nb")
-    ('null', '"a\\\\nb"')
+    >>> format_value(None), format_value("a\\nb"), format_value({"id": "x" * 99, "text": "Hi"})
+    ('null', '"a\\\\nb"', 'an object with id and text')
     """
     text = printable(json.dumps(value, ensure_ascii=False, default=str))
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    if isinstance(value, Mapping):
+        names = [printable(str(name)) for name in value]
+        listed = " and ".join([", ".join(names[:-1]), names[-1]]) if names[1:] else names[0]
+        return f"an object with {listed}" if len(listed) <= SHOWN_CHARACTERS else f"an object of {len(names)} values"
+    return f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:
-    """The errors that pydantic found: the place (names of fields, keys, indices), the rule in words, the value."""
+    """The errors that pydantic raised: the path (names of fields, keys, indices), the rule in words, and the value."""
     for problem in error.errors(include_url=False):
         message = problem["msg"].removeprefix("Value error, ")
         rule = message.replace("Input should be", "must be")
@@ -218,7 +238,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:
-    """Calls the readers and returns their results in order; raises the faults of all of them as one InputError."""
+    """Calls the readers and returns their results in order. Raises one InputError with the faults of all readers."""
     results: list[Any] = []
     faults: list[str] = []
     for read in readers:

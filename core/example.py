@@ -1,7 +1,7 @@
 """Example: one judged text and what is known about it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ VISIBLE = re.compile(
 
 
 def is_invisible(text: str) -> bool:
-    r"""Whether a text that is not blank shows nothing, such as a zero-width space alone.
+    r"""Whether a text that is not blank has no visible character, such as a lone zero-width space.
 
     >>> is_invisible("\u200b"), is_invisible("a\u200b"), is_invisible(" ")
     (True, False, False)
@@ -37,7 +37,7 @@ def says_something(text: str) -> bool:
 
 
 def refuse_surrogates(text: str) -> str:
-    r"""The text itself. Raises ValueError for half of a surrogate pair, which JSON can hold and UTF-8 cannot.
+    r"""Returns the text. Raises ValueError for half of a surrogate pair, which JSON allows and UTF-8 does not.
 
     >>> refuse_surrogates("\ud83d")
     Traceback (most recent call last):
@@ -55,7 +55,7 @@ def refuse_surrogates(text: str) -> str:
 def count_words(text: str) -> int:
     """The number of words between spaces: the length of a text in every table.
 
-    Scripts without spaces between words, such as Chinese, have each letter counted; marks between them are no words.
+    In scripts without spaces, such as Chinese, each character counts as a word, except punctuation.
 
     >>> count_words(" Well, I  do.\\n"), count_words("明月几时有？把酒问青天。")
     (3, 10)
@@ -71,7 +71,7 @@ def count_words(text: str) -> int:
 
 @dataclass(frozen=True)
 class Example:
-    """One text to judge, with everything that a metric may need; but for `extra` its fields are keys of a JSONL line.
+    """One text to judge, with everything that a metric may need. All fields except `extra` are keys of a JSONL line.
 
     Metrics judge `text`, or `turns` for a dialogue; without both the answer is empty. Raises ValueError for what UTF-8
     cannot hold.
@@ -113,7 +113,7 @@ class Example:
 
     @classmethod
     def of_checked(cls, values: Mapping[str, Any]) -> "Example":
-        """An example of values that have the types of its fields and keep the rules. Nothing is checked."""
+        """Makes an Example without checks, from values that are known to be valid."""
         made = object.__new__(cls)
         for name, value in {
             "ratings": {},
@@ -147,13 +147,14 @@ class Example:
         return count_words(self.full_text)
 
 
-def hint_column(name: str, example: Example) -> str:
+def hint_column(name: str, examples: Sequence[Example]) -> str:
     """How to name the column of a field among those that gave none, as the end of a message; empty if there are none.
 
-    >>> hint_column("system", Example("1", "Yes.", extra={"bot": "a", "mark": 4}))
+    >>> hint_column("system", [Example("1", "Yes.", extra={"bot": "a", "mark": 4})])
     ': data.columns.system=COLUMN names its column; unread are bot, mark'
     """
-    spare = [key for key in example.extra if key not in ("ratings", "file_scores")]
+    keys = dict.fromkeys(key for example in examples for key in example.extra)
+    spare = [key for key in keys if key not in ("ratings", "file_scores")]
     if not spare:
         return ""
     return f": data.columns.{name}=COLUMN names its column; unread are {list_first(spare, SHOWN)}"

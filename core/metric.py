@@ -32,7 +32,7 @@ class BaseMetric:
 
     @property
     def settings(self) -> dict[str, Setting]:
-        """What changes a score, by name."""
+        """The settings that change a score, by name."""
         signed: dict[str, Setting] = {}
         for field in fields(self):  # pyright: ignore[reportArgumentType]
             value = getattr(self, field.name)
@@ -49,7 +49,7 @@ class BaseMetric:
         return signature(self.name, libraries=self.libraries, **self.settings)
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores the examples; one that lacks a required field is NaN with a reason.
+        """Scores the examples; an example without a required field gets NaN and a reason.
 
         Raises ExampleError if none has them, and for texts that a model cannot read whole (`truncation=error`).
         """
@@ -77,12 +77,12 @@ class BaseMetric:
 
 
 def compose(text: str) -> str:
-    """The text with its letters and accents composed, as most files have them."""
+    """The text in Unicode's composed form (NFC), the form of most files."""
     return unicodedata.normalize(FORM, text)
 
 
 def compose_example(example: Example) -> Example:
-    """The example with composed letters in all its texts; the example itself where they are."""
+    """The example with all its texts in composed form; the same object if they already are."""
     texts = [example.text, *example.turns, *example.references, example.context, example.prefix, example.label]
     if all(unicodedata.is_normalized(FORM, text) for text in filter(None, texts)):
         return example

@@ -5,18 +5,18 @@ from typing import Any
 
 
 def find_object(name: str) -> Any:
-    """The object that `MODULE.NAME` names, also an attribute of one.
+    """Finds the object that `MODULE.NAME` names, or an attribute of such an object.
 
-    As `pkgutil.resolve_name`, but where a module is there and cannot be imported, its ImportError is raised.
+    As `pkgutil.resolve_name`, but a module that exists and cannot be imported raises its ImportError.
 
     >>> find_object("pathlib.Path.cwd").__name__
     'cwd'
     """
     place, *parts = name.split(".")
-    found: Any = import_module(place)
+    target: Any = import_module(place)
     for part in parts:
         place = f"{place}.{part}"
-        if not hasattr(found, part):
+        if not hasattr(target, part):
             import_module(place)
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target

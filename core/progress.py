@@ -20,7 +20,7 @@ shown: ContextVar[Progress] = ContextVar("shown", default=show_nothing)
 
 
 def step(what: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
-    """Shows a step where `shown` is set.
+    """Shows a step of work if the caller asked for progress (`shown`).
 
     >>> with step("counting", total=3) as advance:
     ...     advance(3)

@@ -36,7 +36,7 @@ class _FieldsBySettings(property):
 
 
 def fields_by_settings(find: Callable[..., tuple[Field, ...]]) -> Any:
-    """`Metric.requires` of a metric whose settings decide it: `find` takes them by name, with their defaults."""
+    """Makes `Metric.requires` depend on the metric's settings: `find` receives them by name, with their defaults."""
     return _FieldsBySettings(find)
 
 
@@ -109,7 +109,7 @@ class Scores:
 
     @classmethod
     def join(cls, parts: Sequence["Scores"], signature: str) -> "Scores":
-        """The scores of one metric for the examples of all parts; a part without explanations gets empty ones."""
+        """Joins the scores of one metric for consecutive parts; a part without explanations gets empty ones."""
         values: dict[str, NDArray[np.float64]] = {}
         for aspect in parts[0].values:
             values[aspect] = np.concatenate([part.values[aspect] for part in parts])
@@ -169,7 +169,7 @@ def name_models(models: Sequence[str]) -> str:
 
 @runtime_checkable
 class AnnouncesCost(Protocol):
-    """A metric that says before it scores a file what that may cost."""
+    """A metric that announces what scoring a file may cost, before it does so."""
 
     def announce(self, examples: Iterable[Example]) -> None: ...
 
@@ -180,7 +180,7 @@ class Metric(Protocol):
 
     @property
     def requires(self) -> tuple[Field, ...]:
-        """The fields that it reads besides the text (`fields_by_settings`); without one, an example is NaN."""
+        """The fields that the metric reads besides the text; an example without one of them gets NaN."""
         ...
 
     @property

@@ -26,7 +26,7 @@ def describe_missing_fields(
     metric: str,
     scores_empty: bool = False,
 ) -> str | None:
-    """A sentence about the required fields that the example lacks, or that its text is empty; else None."""
+    """Describes the required fields that the example lacks, or says that its text is empty; None if it is complete."""
     if example.is_empty and not scores_empty:
         return f"{metric} has no score for an empty answer"
     missing = [field for field in requires if not has_field(example, field)]
@@ -37,9 +37,9 @@ def describe_missing_fields(
 
 
 def hint_field(example: Example, requires: Sequence[Field]) -> str:
-    """How to name the column of the first required field that the example lacks, as the end of a message."""
+    """The end of a message: how to name the column of the first required field that the example lacks."""
     missing = [field for field in requires if not has_field(example, field)]
-    return hint_column(missing[0], example) if missing else ""
+    return hint_column(missing[0], [example]) if missing else ""
 
 
 def check_complete(
@@ -48,12 +48,12 @@ def check_complete(
     metric: str,
     scores_empty: bool = False,
 ) -> list[str | None]:
-    """For each example the reason why the metric cannot score it, None if it has all fields.
+    """For each example, the reason why the metric cannot score it, or None.
 
-    `scores_empty` is for a metric that has a score for an empty answer.
+    Set `scores_empty` for a metric that can score an empty answer.
 
     Raises ExampleError if there are examples but none has these fields: then the file or the metric is wrong.
-    TypeError for what is not a sequence of Examples, such as a text.
+    Raises TypeError for anything but a sequence of Examples, such as a text.
     """
     if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
         shown = repr(examples)[:SHOWN_CHARACTERS]
@@ -74,9 +74,9 @@ def score_complete(
     score: Callable[[list[Example]], Scores],
     scores_empty: bool = False,
 ) -> Scores:
-    """Scores the examples that have the required fields; the others are NaN with a reason.
+    """Scores the examples that have the required fields; the others get NaN and a reason.
 
-    Raises ExampleError as `check_complete` does, and those of `score`, with the indices of `examples`.
+    Raises ExampleError as `check_complete` does, and passes on that of `score` with the indices of `examples`.
     """
     reasons = check_complete(examples, requires, metric, scores_empty)
     complete = [i for i, reason in enumerate(reasons) if reason is None]
@@ -109,5 +109,5 @@ def score_complete(
 
 
 def references_of(example: Example) -> list[str]:
-    """The references that are neither blank nor of invisible characters alone."""
+    """The references that have a visible character."""
     return [reference for reference in example.references if says_something(reference)]

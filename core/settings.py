@@ -20,14 +20,14 @@ CHECKED = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 
 def refuse_blank(text: str) -> str:
-    """A validator of texts."""
+    """Returns the text if it is not blank; a validator for pydantic."""
     if not text.strip():
         raise ValueError("must not be blank")
     return text
 
 
 def to_tuple(values: object) -> tuple[Any, ...]:
-    """A validator that accepts lists and tuples."""
+    """Turns a list into a tuple; a validator for pydantic."""
     if not isinstance(values, list | tuple):
         raise ValueError("must be a list")
     return tuple(values)

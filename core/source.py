@@ -82,7 +82,7 @@ TEXTS = _read_project()
 
 
 class Line(NamedTuple):
-    """A logical line: what stands between two line ends outside brackets."""
+    """A logical line of Python: it may span several lines inside brackets."""
 
     number: int  # of its first line in the file
     indent: str
@@ -97,7 +97,7 @@ class Statement(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Its lines with their indents."""
+        """The lines of the statement with their indents."""
         return "\n".join(line.indent + line.text for line in self.lines)
 
 
@@ -182,7 +182,7 @@ class Module:
 
     @property
     def top(self) -> str:
-        """The name of its top-level package, or its own."""
+        """The name of its top-level package; its own name outside a package."""
         return self.name.partition(".")[0]
 
     @property
@@ -200,7 +200,7 @@ class Module:
 
     @cached_property
     def label(self) -> str:
-        """Its file, as seen from the folder of the top-level package."""
+        """The path of its file, relative to the folder that the top-level package lies in."""
         if self.file is None or self.root is None:
             return self.name
         return self.file.relative_to(self.root).as_posix()
@@ -231,7 +231,7 @@ class Module:
 
     @cached_property
     def imports(self) -> list[tuple[str, str]]:
-        """What it imports, also inside functions, but not for type checkers: the name here, and `module.name`."""
+        """Its imports, also inside functions, but not those for type checkers: (local name, `module.name`)."""
         imported: list[tuple[str, str]] = []
         checked: str | None = None  # the indent of the block for type checkers that a line stands in
         for line in self.lines:
@@ -269,7 +269,7 @@ class Module:
 
     @cached_property
     def closure(self) -> dict[str, str]:
-        """By file, the hash of this module, of all that it imports in turn, and of the data files that these name."""
+        """By file, the hashes of this module, of all that it imports in turn, and of the data files named there."""
         modules: dict[str, Module] = {self.label: self}
         waiting: list[Module] = [self]
         while waiting:
@@ -294,7 +294,7 @@ class Module:
         return {Path(self.label).with_name(file.name).as_posix(): _hash(_read(file)) for file in read}
 
     def trace(self, start: Statement) -> tuple[set[str], set[str]]:
-        """What a statement uses of this module: the text of each statement, and what it imports."""
+        """Follows the names that a statement uses: the texts of the statements of this module, and what they import."""
         defined: dict[str, list[Statement]] = {}
         for statement in self.statements:
             for name in statement.names:
@@ -342,8 +342,8 @@ def _hash(text: str) -> str:
 def hash_sources(code: Iterable[Code]) -> dict[str, str]:
     """By file, a hash of the source behind functions and classes.
 
-    Of the module of a function or class counts what it uses there, by name; a function inside another one counts
-    without the outer one. Of the modules of this project that these lines import everything counts, and so do the
+    In the module of a function or class, the hash covers what the function uses there, by name; a nested function
+    counts without the outer one. Modules of this project that these lines import count as a whole, and so do the
     modules that they import in turn, with the data files that they name. For a function outside this project, the
     modules of its own package count too.
 

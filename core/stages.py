@@ -114,19 +114,19 @@ def _list_types(value: Any) -> Iterator[Code]:
 
 
 def check_place(setting: str, folder: Path) -> None:
-    """Raises SettingError where no folder can be: below a file, behind a ring of links, under too long a name."""
+    """Raises SettingError if no folder can be made: below a file, behind a ring of links, under too long a name."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except FileNotFoundError:
         return
     except OSError as error:
         raise SettingError(f"{setting} cannot be {folder}: {error.strerror}") from error
-    if not S_ISDIR(found.st_mode):
+    if not S_ISDIR(status.st_mode):
         raise SettingError(f"{setting} must be a folder, but {folder} is none")
 
 
 def check_writable(setting: str, folder: Path) -> None:
-    """Raises SettingError for a folder that nothing can be written to, or that cannot be made."""
+    """Raises SettingError for a folder that is not writable or cannot be made."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -174,7 +174,7 @@ def _report_changed_code(place: Path, depends: Depends) -> None:
 
 
 def find_damage(stage: Path) -> str | None:
-    """The name of a file of a finished stage that is missing, has changed or was added; None if all are whole.
+    """The name of a file of a finished stage that is missing, has changed or was added; None for an intact stage.
 
     It is `depends.json` for a stage in the place of another one, since the hash in its name is that of this file.
     """
@@ -286,9 +286,9 @@ class Stages:
         *,
         code: Sequence[Iterable[Code]],
     ) -> list[Path]:
-        """The folders of several stages of one name. Those not kept yet are built by one `build`, by their indices.
+        """The folders of several stages of one name. One call of `build` makes the missing ones, by their indices.
 
-        `code` has for each stage what it has in `get`.
+        `code` has one entry per stage, as in `get`.
         """
         places = [self._place(name, own_depends, own_code) for own_depends, own_code in zip(depends, code, strict=True)]
         unfinished: dict[int, Path] = {}
@@ -311,7 +311,7 @@ class Stages:
         code: Iterable[Code],
         mark: str,
     ) -> None:
-        """Makes a kept stage with a file `mark` unfinished, so that the next `get` continues it in its folder."""
+        """Marks a kept stage with a file `mark` as unfinished, so that the next `get` continues it in its folder."""
         final, _ = self._place(name, depends, code)
         if not self.first or not (final / mark).is_file():
             return
@@ -367,7 +367,7 @@ class Stages:
         *,
         code: Iterable[Code],
     ) -> "Cache":
-        """The cache `name` under `depends`, of values that `code` makes."""
+        """Opens the cache `name` under `depends`, for values that `code` makes."""
         return Cache(*self._place(name, depends, code))
 
     def _wait_for(self, final: Path) -> None:
@@ -382,8 +382,9 @@ class Stages:
 class Cache:
     """Values by key, for JSON (NaN and infinity included), in one file that several processes and threads extend.
 
-    Each has a checksum: one that is unfinished or damaged counts as missing. A process sees the values that were there
-    when it first looked, and its own. A cache in the place of another one is put aside as `root/name-hash.damaged`.
+    Each value has a checksum: an unfinished or damaged one counts as missing. A process sees the values that were there
+    when it first looked, and those it added. A cache in the place of another one is put aside as
+    `root/name-hash.damaged`.
     """
 
     # `root/name-hash`
@@ -392,7 +393,7 @@ class Cache:
     depends: Depends
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
-        """The value of a key, made and kept if it is not there yet."""
+        """The value of a key; `make` computes it if it is missing, and it is kept."""
         if key in self.values:
             return self.values[key]
         made = make()

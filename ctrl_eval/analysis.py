@@ -28,8 +28,8 @@ def quartiles(ratings: Float[NDArray[np.float64], " n"], rng: np.random.Generato
 def biased_subsets(ratings: Float[NDArray[np.float64], " n"], seed: int) -> list[NDArray[np.int64]]:
     """Four subsets of the examples, from mostly bad to mostly good ones (section 4.6.2, Figure 3).
 
-    Subset j takes an example of quartile i with the probability 1 / (|j - i| + 1). Each holds indices in ascending
-    order.
+    Subset j takes an example of quartile i with the probability 1 / (|j - i| + 1). Each has its indices in
+    ascending order.
     """
     rng = np.random.default_rng(seed)
     quartile = quartiles(ratings, rng)
@@ -51,7 +51,7 @@ def number_of_evaluators(
 ) -> dict[int, tuple[float, float]]:
     """Mean and standard deviation of the correlation with randomly drawn evaluators, by their number (Figure 4).
 
-    The weights of the drawn evaluators are renormalised. Where all are zero, the evaluators weigh the same.
+    The weights of the drawn evaluators are renormalised. If all are zero, the evaluators weigh the same.
     """
     rng = np.random.default_rng(seed)
     by_number: dict[int, tuple[float, float]] = {}

@@ -46,7 +46,7 @@ def aggregate(
 
 
 def relevance_score(probabilities: Float[NDArray[np.float64], " labels"], label: int) -> float:
-    """CTRLEval, Eq. 14: P(v(a)) / sum over labels a' of P(v(a')), the share of the wanted label."""
+    """CTRLEval, Eq. 14: P(v(a)) / sum over labels a' of P(v(a')), the share of the given label."""
     return float(probabilities[label] / probabilities.sum())
 
 

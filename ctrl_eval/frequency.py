@@ -39,7 +39,7 @@ class WordFrequencies:
 
     @property
     def name(self) -> str:
-        """Where the table comes from, for signatures: `released_`, `counted_` or `table_` (others) and its corpus."""
+        """The origin of the table, for signatures: `released_`, `counted_` or `table_` (others), and its corpus."""
         if self.corpus == RELEASED:
             return f"released_{self.corpus}"
         kind = "counted" if self.sentences else "table"
@@ -61,7 +61,7 @@ class WordFrequencies:
 
 
 def inverse_word_frequency(sentences_with_word: int, sentences: int) -> float:
-    """CTRLEval, Eq. 7: IWF of a word, log(1 + |C|) / f_w; 0 for a word that no sentence holds.
+    """CTRLEval, Eq. 7: IWF of a word, log(1 + |C|) / f_w; 0 for a word that occurs in no sentence.
 
     >>> round(inverse_word_frequency(2, 9), 4)  # ln(10) / 2
     1.1513
@@ -103,9 +103,9 @@ def count_frequencies(sentences: Iterable[str], tokenizer: PreTrainedTokenizerBa
 
 
 def load_frequencies(path: Path | str, tokenizer: PreTrainedTokenizerBase) -> WordFrequencies:
-    """A table of the tokens of `tokenizer`: the file of `save` (.json), or one number per line in the order of ids.
+    """Reads a table of the tokens of `tokenizer`: a file of `save` (.json), or one number per line in the order of ids.
 
-    Raises InputError with every line that is no number of at least 0, and for a table of another tokenizer.
+    Raises InputError with every line that is not a number of at least 0, and for a table of another tokenizer.
     """
     path = Path(path)
     values, corpus, sentences = _read_table(path)

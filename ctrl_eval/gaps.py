@@ -26,7 +26,7 @@ Kind = Literal["sentence", "beginning", "rest", "words"]
 
 @checked_dataclass
 class TextGaps:
-    """What a model learns: to fill a random gap in every text."""
+    """A training task: to fill a random gap in every text."""
 
     prompts: Prompts  # the prompts of the metric; their label words become gaps
     # the share of the texts with a label word in which the gap is a label word
@@ -50,10 +50,10 @@ class TextGaps:
         return model.build(texts, (), seed)
 
     def tasks(self, lm: Seq2SeqLM, texts: Sequence[str]) -> Callable[[int], list[Task]]:
-        """The tasks of an epoch by its seed: a text with a random gap, and what belongs there.
+        """Returns the tasks of an epoch as a function of its seed: a text with a random gap, and the missing segment.
 
         Texts that are longer than the model reads, and those without a word, are left out.
-        Raises SettingError where none has a word.
+        Raises SettingError if no text has a word.
         """
         infilling = make_infilling(T5, lm.tokenizer)
         worded = [text for text in texts if RUNS.search(text)]

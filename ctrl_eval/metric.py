@@ -46,7 +46,7 @@ Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 @dataclass(frozen=True)
 class Evaluations:
-    """The pattern evaluators of one text in one aspect, which explain its score."""
+    """The scores and weights of the pattern evaluators of one text in one aspect; they explain its score."""
 
     scores: Float[NDArray[np.float64], " evaluators"]  # one per evaluator
     weights: Float[NDArray[np.float64], " evaluators"]
@@ -55,7 +55,7 @@ class Evaluations:
     remarks: tuple[str, ...] = ()  # anything unusual about the text
 
     def explanation(self) -> dict[str, Any]:
-        """JSON-able."""
+        """The evaluators as JSON values."""
         evaluators: list[dict[str, Any]] = []
         for pattern, score, share in zip(self.patterns, self.scores, shares(self.weights), strict=True):
             evaluators.append(
@@ -77,8 +77,8 @@ def _list_fields(aspects: Sequence[Aspect] = ASPECTS) -> tuple[Field, ...]:
 class CTRLEval(BaseMetric):
     """Coherence, consistency and attribute relevance of a text by text infilling; higher is better.
 
-    Each is a weighted mean over patterns (Eq. 1). Coherence and consistency: mean log-probabilities of what is missing
-    in a pattern, at most 0. Attribute relevance: the probability of the label's words against all label words, 0 to 1.
+    Each is a weighted mean over patterns (Eq. 1). Coherence and consistency are mean log-probabilities of the
+    target of a pattern, at most 0. Attribute relevance is the share of the label's words among all label words, 0 to 1.
     """
 
     name = "ctrleval"
@@ -122,14 +122,14 @@ class CTRLEval(BaseMetric):
         dtype: str = "float32",
         **settings: Any,
     ) -> "CTRLEval":
-        """The metric on a hub name or a folder: PEGASUS, T5, BART, or a causal model.
+        """Builds the metric on a PEGASUS, T5, BART or causal model, by hub name or folder.
 
         A causal model fills in the middle where its vocabulary has the tokens for it (Qwen2.5-Coder, StarCoder,
-        CodeGemma and others of `models.families`). Otherwise, or by `order=left-to-right`, it reads what precedes a gap
-        alone, and the signature says so.
-        `iwf` is a table (`frequency.load_frequencies`) of the tokens of `iwf_tokenizer`, or of `model`; without one all
-        targets weigh alike. `prompts` is `sentiment`, `topic` or a YAML file, `sentence_split` as in `make_splitter`.
-        `settings` are the other fields. The weights are loaded by the first `score`.
+        CodeGemma and others of `models.families`). Otherwise, or with `order=left-to-right`, it reads only what
+        precedes a gap, and the signature says so. `iwf` is a table (`frequency.load_frequencies`) of the tokens of
+        `iwf_tokenizer`, or of `model`; without one all targets weigh alike. `prompts` is `sentiment`, `topic` or a YAML
+        file, `sentence_split` as in `make_splitter`. `settings` are the other fields. The weights are loaded by the
+        first `score`.
 
         Raises InputError for a faulty file, SettingError for a faulty setting, MissingModelError for a missing model.
         """
@@ -154,10 +154,10 @@ class CTRLEval(BaseMetric):
 
         Coherence and consistency are log-probabilities in nats (at most 0), attribute relevance is in [0, 1].
 
-        NaN are a text without words, and coherence of a dialogue whose turns are one sentence: only the mask remains of
-        it. A text of one sentence has a number, as in the released code, and a remark.
+        A text without words gets NaN, and so does the coherence of a dialogue that is one sentence, of which only the
+        mask remains. A text of one sentence gets a number, as in the released code, and a remark.
 
-        Raises InputError where google/pegasus-large does not have the published values (`ctrl_eval.released`).
+        Raises InputError if google/pegasus-large does not give the published values (`ctrl_eval.released`).
         Raises ExampleError, before the model is loaded, for every text without a sentence, prefix that does not begin
         its text, label that the verbalizers lack, and, with truncation `error`, text that does not fit.
         """
@@ -178,7 +178,7 @@ class CTRLEval(BaseMetric):
         return replace(scores, values=values, reasons=reasons)
 
     def scores_of(self, evaluations: Mapping[Aspect, Sequence[Evaluations]]) -> Scores:
-        """The scores of texts whose evaluators are known: Eq. 1, or what `weights` puts in its place."""
+        """Scores texts whose evaluators are known: by Eq. 1, or by the alternative that `weights` names."""
         values: dict[str, NDArray[np.float64]] = {}
         for aspect, rows in evaluations.items():
             values[aspect] = np.array([aggregate(row.scores, row.weights, self.weights) for row in rows])

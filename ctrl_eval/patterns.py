@@ -18,7 +18,7 @@ class Pattern:
 def coherence_patterns(sentences: Sequence[str]) -> list[Pattern]:
     """f and g of coherence (Eq. 2-3): each sentence is removed in turn and is the target.
 
-    A space stands between the mask and a neighbouring sentence. A text of one sentence leaves the bare mask.
+    A space separates the mask from a neighbouring sentence. A text of one sentence leaves only the mask.
 
     >>> coherence_patterns(["One.", "Two."])[1]
     Pattern(before='One. ', target='Two.', after='')

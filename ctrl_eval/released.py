@@ -67,14 +67,14 @@ def is_released(
     config: Any,
     dtype: str,
 ) -> bool:
-    """Whether a model of this name should have the published values: it has the published shape, in float32."""
+    """Whether a model should give the published values: by its name, in the published shape and in float32."""
     if name != NAME or dtype != "float32":
         return False
     return all(getattr(config, key, None) == value for key, value in SHAPE.items())
 
 
 def check_values(values: Mapping[str, float]) -> None:
-    """Raises InputError, with what to report, for values of `EXAMPLE` that are not the published ones."""
+    """Raises InputError if the values of `EXAMPLE` differ from the published ones; it says what to report."""
     versions = ", ".join(f"{library} {version(library)}" for library in ("torch", "transformers", "tokenizers"))
     faults: list[str] = []
     for aspect, value in values.items():

@@ -25,12 +25,12 @@ from data.columns import (
 from data.formats.recognition import recognise, recognise_chosen
 from data.formats.tool_file import ToolFile, iterate_objects
 from data.rating_words import GivenLevels, Levels, RatingWords, freeze_levels, order_words
-from data.table_files import DELIMITERS
+from data.table_files import TABLES
 from data.text_files import form_of, iterate_lines, readable_path
 
 log = logging.getLogger(__name__)
 
-FORMS = (".jsonl", ".json", *DELIMITERS, ".parquet")
+FORMS = (".jsonl", ".json", *TABLES, ".parquet")
 TYPED = (".parquet", "records")  # forms whose names may be numbers
 PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a text per line"
 
@@ -48,7 +48,7 @@ class InputFile:
     columns: Columns = ()
     # files with one value per line, by field; the first is `path`. Empty for any other form
     aligned: tuple[tuple[str, Path], ...] = ()
-    # of a folder of WMT with several language pairs, the one to read
+    # of a folder of WMT with several language pairs, or a workbook with several sheets, the one to read
     split: str | None = None
     # scales of ratings in words, or in numbers of which the lowest is the best (`data.rating_words`)
     levels: Levels = ()
@@ -74,8 +74,8 @@ class InputFile:
         """An input by its settings.
 
         Args:
-            path: a .jsonl, .csv, .tsv (each also .gz) or .parquet file, or a file of another tool; `-` for JSONL on
-                standard input.
+            path: a .jsonl, .csv, .tsv (each also .gz), .parquet or .xlsx file, or a file of another tool; `-` for JSONL
+                on standard input.
             columns: by field the column of the file that gives it, or a path into its objects (`output.content`), or
                 several for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
                 name renames a column that is passed on.
@@ -133,7 +133,7 @@ class InputFile:
             return None
         self.check_unchanged()
         if is_of_pairs:
-            return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns)
+            return recognise_chosen(self.path, form_of(self.path, FORMS), self.columns, self.split)
         return recognise(self.path, self.split)
 
     @cached_property
@@ -163,7 +163,7 @@ class InputFile:
         words = known.get("words", RatingWords())
         notes = [known.get("tool_file"), words.description]
         rated = [key for _, key in list_ratings(self.columns)]
-        if rated and self.form not in DELIMITERS:
+        if rated and self.form not in TABLES:
             hint = "data.columns.scores.NAME=scores.NAME reads another as a metric"
             notes.append(f"{', '.join(rated)} are ratings: {hint}")
         return tuple(f"{self.path.name}: {note}" for note in notes if note)
@@ -214,7 +214,7 @@ FileLike: TypeAlias = InputFile | Path | str
 
 def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
     """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
-    is_table = file.form in DELIMITERS
+    is_table = file.form in TABLES
     is_typed = file.form in TYPED
     columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
     seen: dict[str, None] = {}
@@ -255,7 +255,7 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
                 )
             yield from ((line, dict(row)) for line, row in file.tool_file.texts)
         case form:
-            yield from iterate_objects(file.path, form, faults)
+            yield from iterate_objects(file.path, form, faults, file.split)
 
 
 def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

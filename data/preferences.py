@@ -1,5 +1,6 @@
 """Preferences in files: which of two systems' outputs for an input is preferred, one judgement per line."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from data.numeric import parse_finite, parse_number, to_number
 from data.rater_rows import USUAL_RATERS
 from data.records import Name, Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored
-from data.table_files import DELIMITERS
+from data.table_files import TABLES
 from meta_eval.preferences import Preferences
 
 A = ("a", "model_a", "model_1", "left", "first")
@@ -161,7 +162,7 @@ def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] 
     names = [name for name, _ in file.columns if not name.startswith(JUDGE)]
     check_names(names, FIELDS, "data.columns of judgements")
     rows = read_objects(file, faults)
-    if file.form in DELIMITERS:
+    if file.form in TABLES:
         rows = ((line, _drop_empty(row)) for line, row in rows)
     elif file.form in TYPED:
         rows = ((line, _name_numbers(row)) for line, row in rows)
@@ -208,7 +209,9 @@ def check_preferences(
     renamed = _rename_rows(rows, columns, seen)
     first = list(islice(renamed, 1))
     _check_first(path, [row for _, row in first], list(seen))
-    located = check_records(path, chain(first, renamed), PreferenceRecord, faults)
+    copies: list[int] = []
+    distinct = _leave_out_copies(chain(first, renamed), copies)
+    located = check_records(path, distinct, PreferenceRecord, faults)
     faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
     faults += _check_one_hot(path, columns, seen)
     reader = WinnerReader.of(record for _, record in located)
@@ -225,13 +228,36 @@ def check_preferences(
         what = f"found none in {without} rows" if without else "but has only a header"
         faults.append(fault(path, 0, f"the file needs at least one judgement, {what}"))
     require_none((), faults)
+    notes = []
+    if without:
+        notes.append(f"{path.name}: {_count_rows(without)} without a winner left out")
+    if copies:
+        notes.append(f"{path.name}: {_count_rows(len(copies))} left out: exact copies of judgements of the same rater")
     preferences = _join_records(path.name, records, reader)
-    if ANSWERS in seen:
-        preferences = replace(preferences, by_model=True)
-    if not without:
-        return preferences
-    left_out = "1 row" if without == 1 else f"{without} rows"
-    return replace(preferences, notes=(f"{path.name}: {left_out} without a winner left out",))
+    by_model = ANSWERS in seen or preferences.by_model
+    return replace(preferences, notes=tuple(notes), by_model=by_model)
+
+
+def _count_rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number} rows"
+
+
+def _leave_out_copies(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], copies: list[int]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows without exact copies of earlier ones that name a rater, whose lines are added to `copies`.
+
+    Equal rows without a rater may be judgements of several people.
+    """
+    known: set[str] = set()
+    for line, row in rows:
+        if row.get("rater"):
+            content = json.dumps(row, sort_keys=True, default=str)
+            if content in known:
+                copies.append(line)
+                continue
+            known.add(content)
+        yield line, row
 
 
 def _check_one_hot(
@@ -257,6 +283,7 @@ def _join_records(
     lengths_a = _numbers(record.length_a for record in records)
     lengths_b = _numbers(record.length_b for record in records)
     lengths = np.stack([lengths_a, lengths_b], axis=1)
+    ids = tuple(str(record.id) for record in records)
     return Preferences(
         name=name,
         inputs=tuple(str(record.group or record.id) for record in records),
@@ -266,6 +293,7 @@ def _join_records(
         raters=tuple(record.rater for record in records),
         judges={judge: _read_judge(judge, records, reader) for judge in judges},
         lengths=None if np.isnan(lengths).any() else lengths,
+        ids=ids if all(record.id for record in records) else (),
     )
 
 

@@ -20,6 +20,8 @@ from data.rating_words import MOST_WORDS, GivenLevels, freeze_levels, normalise_
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 KEYS = ("id", "item_id", "sample_id", "example_id", "doc_id", "question_id", "task_id", "test_id", "uid", "item")
 KEYS += ("sample", "idx", "index", "key", "testIdx")
+BATCH = frozenset(("HITId", "AssignmentId", "WorkerId"))  # columns of a batch of Mechanical Turk
+BATCH_LABEL, BATCH_INPUT = "Answer.", "Input."  # what names of its labels, and of what was shown, begin with
 NO_LABELS = frozenset(("id", "ids", "count", "time", "date"))  # words in names of numbers that are no labels
 NAMED_JUDGES = ("judge", "judge_model", "judge_name", "grader", "autorater")  # of rows with one verdict each
 TOLD = 12  # columns in a message
@@ -116,8 +118,16 @@ def can_be_labels(values: Iterable[Any], levels: GivenLevels | None = None) -> b
 
 
 def find_key(header: Collection[str]) -> str | None:
-    """The column that names a row."""
-    return next((name for name in KEYS if name in header), None)
+    """The column that names a row; of a batch of Mechanical Turk an id that was shown, else the task.
+
+    >>> find_key(["Item", "judge"]), find_key(["HITId", "AssignmentId", "WorkerId", "Input.id", "Answer.ok"])
+    ('Item', 'Input.id')
+    """
+    is_batch = {*header} >= BATCH
+    prefix = BATCH_INPUT if is_batch else ""
+    written = {name.strip().lower().replace(" ", "_"): name for name in header}
+    keys = [f"{prefix}{key}".lower() for key in KEYS] + (["hitid"] if is_batch else [])
+    return next((written[key] for key in keys if key in written), None)
 
 
 def holds_texts(values: Iterable[Any]) -> bool:
@@ -149,23 +159,32 @@ def find_roles(
     key = find_key(header)
     given = {*people, *judges}
     open_ = [name for name in header if name != key and name not in given]
+    if {*header} >= BATCH:
+        open_ = [name for name in open_ if name == "WorkerId" or name.startswith(BATCH_LABEL)]
     labels = [name for name in open_ if can_be_labels(values[name], levels)]
     rater = _find_rater(open_, labels, is_repeated=key is not None and len({*map(str, values[key])}) < len(rows))
     labels = [name for name in labels if name != rater and not {*split_name(name)} & NO_LABELS]
     named_by = next((name for name in NAMED_JUDGES if name in open_ and name not in labels), None)
     of_people = [*people] or _choose(labels, PEOPLE, PERHAPS_PEOPLE, JUDGES)
+    if {*header} >= BATCH:
+        of_people = [*people] or labels
     rest = [name for name in labels if name not in of_people]
     of_judges = [*judges] or _choose(rest, JUDGES, PERHAPS_JUDGES, PEOPLE)
     rest = [name for name in rest if name not in of_judges and _is_discrete(values[name])]
     if of_people and not of_judges and len(rest) == 1 and "judges" in needs:
         of_judges = rest  # people's labels are named, and nothing else can be the verdict
-    problem = _find_problem(of_people, of_judges, needs) or _find_clash(of_people, of_judges, people, judges)
+    problem = _find_problem(of_people, of_judges, needs)
+    if not problem and rater is None:
+        problem = _find_clash(of_people, of_judges, people)
     if problem:
         raise SettingError(f"{problem}. {_propose(command, header, rest, of_people, of_judges)}")
     if named_by and len(of_judges) > 1:
         rule = f"{named_by} names the judge of a row, which then has one verdict"
         raise SettingError(f"{rule}, found {_list(of_judges)}: {command} --judges {of_judges[0]}")
-    by_aspect = name_aspects(of_people, of_judges) or {LABEL: of_people} if of_people else {}
+    if rater is not None:
+        by_aspect = {name.removeprefix(BATCH_LABEL): [name] for name in of_people}  # a row is by one person
+    else:
+        by_aspect = name_aspects(of_people, of_judges) or {LABEL: of_people} if of_people else {}
     taken = {key, rater, named_by, *of_people, *of_judges}
     return Roles(
         key=key,
@@ -217,9 +236,7 @@ def _find_problem(of_people: Sequence[str], of_judges: Sequence[str], needs: Col
     return "no column says by its name that it holds verdicts of a judge" if lacks_judges else ""
 
 
-def _find_clash(
-    of_people: Sequence[str], of_judges: Sequence[str], people: Sequence[str], judges: Sequence[str]
-) -> str:
+def _find_clash(of_people: Sequence[str], of_judges: Sequence[str], people: Sequence[str]) -> str:
     """The problem of several columns of people that are neither raters nor aspects."""
     if people or len(of_people) < 2 or name_aspects(of_people, of_judges):
         return ""

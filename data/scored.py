@@ -22,7 +22,7 @@ from data.files import iterate_rows, to_record
 from data.input_file import FORMS, FileLike, InputFile, read_objects
 from data.rater_rows import join_rater_rows
 from data.records import Rating, Text, check_id, check_records, check_rows, layout, name_people, require_none, to_rating
-from data.table_files import DELIMITERS, row_writer, to_cell
+from data.table_files import DELIMITERS, TABLES, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.scored_set import ScoredSet
 
@@ -46,7 +46,7 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
         path, line = outputs.locate(i)
         missing = [name for name in ("system", "group") if getattr(example, name) is None]
         for name in missing:
-            hint = hint_column(name, example)
+            hint = hint_column(name, [example])
             faults.append(fault(path, line, f'"{name}" is needed here, found null{hint}'))
         if missing:
             continue
@@ -397,7 +397,7 @@ def read_score_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
     """The ids and scores of the valid rows with their lines; adds a fault to `faults` for every broken rule."""
     file = InputFile(path)
     for line, row in read_objects(file, faults):
-        if file.form in DELIMITERS:
+        if file.form in TABLES:
             cells = {name: cell for name, cell in row.items() if name == "id" or name.startswith(SCORE)}
             row, *_ = read_cells(cells, (), is_table=True)
         for _, record in check_records(path, [(line, row)], SCORE_ROW, faults):

@@ -15,12 +15,13 @@ from data.columns import count_columns
 from data.text_files import LONGEST_LINE, iterate_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+TABLES = (*DELIMITERS, ".xlsx")  # whose cells are texts
 SEPARATORS = (";", "\t", ",")
 LISTS = ("turns", "references")  # fields with lists of texts
 ROWS = 1024  # of a parquet file, to read at once
 SMALL = 1_000_000  # bytes of a small parquet file
 SMALL_ROWS = 16  # of a small one, to read at once: they may be long
-MOST_VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
+MOST_VALUES = (100_000, 10)  # values of a parquet file or workbook: so many, and so many more for each of its bytes
 MOST_COLUMN_BYTES = (2**24, 100)  # bytes of a column, uncompressed, likewise
 MOST_CHARACTERS = (2**26, 1_000)  # of all rows, likewise
 
@@ -55,7 +56,7 @@ def read_rows(
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:
         header = next(reader)
-        problems = count_columns(header) or _find_repeated(header)
+        problems = count_columns(header) or find_repeated(header)
         if problems:
             raise InputError([*faults, *(fault(path, 1, problem) for problem in problems)])
         begins = reader.line_num + 1
@@ -75,7 +76,7 @@ def read_rows(
         faults.append(fault(path, begins, f"{rule}, found: {error}"))
 
 
-def _find_repeated(header: Sequence[str]) -> list[str]:
+def find_repeated(header: Sequence[str]) -> list[str]:
     """The problem of each column that occurs more than once."""
     repeated = [name for name, count in Counter(header).items() if count > 1]
     return [f"a column must occur once, but {format_value(name)} is repeated" for name in repeated]
@@ -121,7 +122,7 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         except pyarrow.ArrowInvalid as error:
             raise InputError([fault(path, 0, f"the file must be parquet: {error}")]) from error
         _check_size(path, size, file.metadata)
-        left = _most(MOST_CHARACTERS, size)
+        left = find_most(MOST_CHARACTERS, size)
         for batch in file.iter_batches(ROWS if size > SMALL else SMALL_ROWS):
             try:
                 rows = batch.to_pylist(maps_as_pydicts="strict")
@@ -131,7 +132,7 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 number += 1
                 left -= _count_characters(row)
                 if left < 0:
-                    most = _most(MOST_CHARACTERS, size)
+                    most = find_most(MOST_CHARACTERS, size)
                     rule = f"the texts of a file of {size} bytes must have at most {most} characters"
                     raise InputError([fault(path, number, f"{rule}, found more up to this row")])
                 yield number, _without_nulls(row)
@@ -151,14 +152,15 @@ def _check_size(
         longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
         limits = (("values", values, MOST_VALUES), ("bytes in a column", longest, MOST_COLUMN_BYTES))
         for what, count, limit in limits:
-            most = _most(limit, size)
+            most = find_most(limit, size)
             if count > most:
                 problems.append(f"a parquet file of {size} bytes must have at most {most} {what}, found {count}")
     if problems:
         raise InputError([fault(path, 0, problem) for problem in problems])
 
 
-def _most(limit: tuple[int, int], size: int) -> int:
+def find_most(limit: tuple[int, int], size: int) -> int:
+    """The most that a file of this size may have: so many, and so many more for each of its bytes."""
     fixed, factor = limit
     return fixed + factor * size
 

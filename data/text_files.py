@@ -18,7 +18,7 @@ from typing import IO, Any, TextIO
 from core.errors import InputError, fault, format_value
 
 STANDARD = Path("-")  # standard input or standard output
-SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers")
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
 LONGEST_LINE = 2**26  # bytes of a line of a text file, or characters of a row of a CSV file
@@ -85,7 +85,7 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
         what = "a folder" if path.is_dir() else format_value(name.suffix)
         if form in SPREADSHEETS:
-            what += ": save it as CSV"
+            what += ": save it as CSV or .xlsx"
         raise InputError([fault(path, 0, f"{rule}, found {what}")])
     return form
 

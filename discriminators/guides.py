@@ -96,7 +96,10 @@ class BiLSTMGuide:
 
     @torch.no_grad()
     def advance(
-        self, state: BiLSTMState, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None
+        self,
+        state: BiLSTMState,
+        tokens: Int[Tensor, " rows"],
+        read: Bool[Tensor, " rows"] | None = None,
     ) -> BiLSTMState:
         """The state after one more token; where `read` is False the row stays as it is."""
         own = self._own(tokens)

@@ -50,7 +50,11 @@ class DiscriminatorScore(ClassifierMetric):
 
     @classmethod
     def from_pretrained(
-        cls, folder: str | Path, device: str = "cpu", dialogues: bool = False, explain: bool = False
+        cls,
+        folder: str | Path,
+        device: str = "cpu",
+        dialogues: bool = False,
+        explain: bool = False,
     ) -> Self:
         """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputError where there is none."""
         return cls(Discriminator.from_pretrained(folder, device), dialogues, explain)

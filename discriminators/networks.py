@@ -24,7 +24,9 @@ Hidden = Float[Tensor, "batch time dim"]
 
 
 def attention_pool(
-    hidden: Hidden, mask: Mask, w: Float[Tensor, " dim"]
+    hidden: Hidden,
+    mask: Mask,
+    w: Float[Tensor, " dim"],
 ) -> tuple[Float[Tensor, "batch dim"], Float[Tensor, "batch time"]]:
     """alpha = softmax(w^T tanh H), r = H alpha (Zhou et al. 2016, Eq. 9-11), over real tokens only.
 
@@ -253,7 +255,10 @@ class CausalLSTM(nn.Module):
 
     @torch.no_grad()
     def advance(
-        self, state: CausalState, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None
+        self,
+        state: CausalState,
+        tokens: Int[Tensor, " rows"],
+        read: Bool[Tensor, " rows"] | None = None,
     ) -> CausalState:
         """The state after one more token; where `read` is False the row stays as it is."""
         h, c = lstm_cell(self.table()[tokens.clamp(max=self.vocabulary_size)] + state.recurrent, state.c)

@@ -36,7 +36,9 @@ class LabelledText:
 
 
 def split_by_group(
-    texts: Sequence[LabelledText], held_out: float, seed: int
+    texts: Sequence[LabelledText],
+    held_out: float,
+    seed: int,
 ) -> tuple[list[LabelledText], list[LabelledText]]:
     """Training and held-out texts: random whole groups are held out until they hold the share `held_out` of the texts.
 

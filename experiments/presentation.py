@@ -14,7 +14,7 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.training import Trained
 from judge.agreement_tables import tabulate_agreement
 from judge.report.plots import plot_curves, scores_against_ratings
-from judge.tables import format_cell
+from judge.wording import format_cell
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
 from meta_eval.scored_set import ScoredSet

@@ -7,7 +7,14 @@ from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
 from experiments.presentation import present
 from experiments.steering.models import SteeringPlan, load_generator, split_parts, train_label_guide, train_label_judges
-from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Trained, find_or_train
+from experiments.training import (
+    DiscriminatorPlan,
+    GuidePlan,
+    LanguageModelPlan,
+    Trained,
+    find_or_train,
+    list_texts,
+)
 
 
 def models(
@@ -26,30 +33,46 @@ def models(
 ) -> Outcome:
     """Trains a model of each kind, or finds it as a stage of an earlier run.
 
-    The dialogues are for CDM. The remarks are for the infiller of CTRLEval with its word frequencies, for the generator
-    (`share` of them), the guides and the judges, which halve the others; `topics` are the same texts with their topics
-    as labels, for further guides and judges. The stories are for the language model of MARS.
+    CDM learns the dialogues, the language model of MARS the stories, the infiller of CTRLEval and its word frequencies
+    the remarks. The generator learns a share of the remarks (`share`); guides and judges halve the others. `topics` are
+    the same texts with their topics as labels, for further guides and judges.
     """
     pair = train_pair(run, dialogues, cdm)
     negatives = get_negatives(run, pair, dialogues, cdm.negatives)
     discriminators = train_discriminators(run, {GENERATIVE: negatives}, cdm)
     pooler = get_pooler(run, pair, dialogues, cdm.pooler)
-    texts, held_out = ([example.full_text for example in part] for part in (remarks.train, remarks.held_out))
-    backbone = find_or_train(run, "infiller", infiller, texts, held_out)
-    story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
-    fluent = find_or_train(run, "language_model", language_model, story_texts, held_out_stories)
-    plan = SteeringPlan(generator, guide, judge, share, cdm.device)
-    writer, lm = load_generator(run, plan, split_parts(remarks, plan, run.seed).generator, remarks)
-    guides: list[Trained] = []
-    judges: list[Trained] = []
-    for labelled in (remarks, topics):
-        parts = split_parts(labelled, plan, run.seed)  # by their texts, so that those of the generator are left out
-        guides += [train_label_guide(run, guide, lm, label, parts.guide) for label in labelled.labels]
-        judges += train_label_judges(run, judge, labelled.labels, parts.judge).values()
-    trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, writer, *guides, *judges)
+    texts = list_texts(remarks.train)
+    backbone = find_or_train(run, "infiller", infiller, texts, list_texts(remarks.held_out))
+    fluent = find_or_train(
+        run,
+        "language_model",
+        language_model,
+        list_texts(stories.train),
+        list_texts(stories.held_out),
+    )
+    steering = train_steering(run, SteeringPlan(generator, guide, judge, share, cdm.device), remarks, topics)
+    trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, *steering)
     return present(
         run,
         models={model.name: model for model in trained},
         folders={"pooler": pooler, "iwf": find_or_count_frequencies(run, backbone, texts)},
         synthetic=True,
     )
+
+
+def train_steering(
+    run: Run,
+    plan: SteeringPlan,
+    remarks: Corpus,
+    topics: Corpus,
+) -> list[Trained]:
+    """Trains the generator on the remarks, then guides and judges of sentiments and of topics."""
+    generator_texts = split_parts(remarks, plan, run.seed).generator
+    generator, lm = load_generator(run, plan, generator_texts, remarks)
+    guides: list[Trained] = []
+    judges: list[Trained] = []
+    for labelled in (remarks, topics):
+        parts = split_parts(labelled, plan, run.seed)  # by their texts, so that those of the generator are left out
+        guides += [train_label_guide(run, plan.guide, lm, label, parts.guide) for label in labelled.labels]
+        judges += train_label_judges(run, plan.judge, labelled.labels, parts.judge).values()
+    return [generator, *guides, *judges]

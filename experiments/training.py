@@ -9,7 +9,7 @@ import json
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_type_hints
 from transformers import PreTrainedTokenizerBase
 
 from core.errors import InputError, SettingError
+from core.example import Example
 from core.settings import Count, check, checked_dataclass
 from core.stages import fingerprint
 from discriminators.guides import new_causal_guide
@@ -70,16 +71,19 @@ class Trained:
     def moved(self) -> dict[str, float]:
         """How far training moved the embedding of each new token of a pretrained model, as a share of its norm."""
         path = Path(self.source) / MOVED
-        return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        if not path.is_file():
+            return {}
+        return json.loads(path.read_text("utf-8"))
 
     @property
     def held_out_nll(self) -> float:
-        """The held-out loss of a language model trained here, in nats per token, with the weights that were kept.
+        """The held-out loss of the saved weights of a language model trained here, in nats per token.
 
-        These have the lowest loss, or the largest discrepancy where the curve has it.
+        Training saves the weights with the lowest loss, or with the largest discrepancy if the curve has one.
         """
-        points = (point for point in self.curve if "val/loss" in point)
-        return max(points, key=lambda point: point.get("val/discrepancy", -point["val/loss"]))["val/loss"]
+        points = [point for point in self.curve if "val/loss" in point]
+        saved = max(points, key=lambda point: point.get("val/discrepancy", -point["val/loss"]))
+        return saved["val/loss"]
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,13 @@ class Pretrained:
     name: str
 
 
-class Lesson(NamedTuple):
-    """What a model learns: texts, and what a training needs besides."""
+def list_texts(examples: Iterable[Example]) -> list[str]:
+    """The full text of each example."""
+    return [example.full_text for example in examples]
+
+
+class TrainingData(NamedTuple):
+    """The texts that a model learns, and the seed and tokenizer of its training."""
 
     texts: Sequence[Any]
     held_out: Sequence[Any]
@@ -109,23 +118,39 @@ def find_or_train(
     tokenizer: PreTrainedTokenizerBase | None = None,
     seed: int | None = None,
 ) -> Trained:
-    """A pretrained model, or one that learns `texts` with the trainer of the run, or this one found as a stage.
+    """Returns a pretrained model as it is; trains any other plan on `texts`, or finds the model as a stage.
 
     Language models are checked on `held_out`; discriminators hold out a part of `texts`. A guide reads prefixes in the
-    tokens of `tokenizer`. The seed is that of the run by default.
+    tokens of `tokenizer`. The default seed is that of the run.
 
     Raises SettingError if a language model has no texts to learn from.
     """
     if isinstance(plan, Pretrained):
-        return Trained(plan.name, Path(plan.name) if Path(plan.name).is_dir() else None)
-    lesson = Lesson(texts, held_out, run.seed if seed is None else seed, tokenizer)
-    depends = {"plan": plan, "precision": run.precision, "seed": lesson.seed}
-    depends |= {"train": fingerprint(texts), "held_out": fingerprint(held_out)}
+        return find_pretrained(plan)
+    data = TrainingData(texts, held_out, seed=run.seed if seed is None else seed, tokenizer=tokenizer)
+    depends = {
+        "plan": plan,
+        "precision": run.precision,
+        "seed": data.seed,
+        "train": fingerprint(texts),
+        "held_out": fingerprint(held_out),
+    }
     if tokenizer is not None:
         depends["tokens"] = fingerprint(tokenizer.get_vocab())
+
+    def build(folder: Path) -> None:
+        plan.train(run, name, folder, data)
+
     with run.timed(f"training {name}"):
-        folder = run.stages.get(name, depends, lambda folder: plan.train(run, name, folder, lesson), together=True)
-    return Trained(name, folder, tuple(json.loads((folder / "curve.json").read_text(encoding="utf-8"))))
+        folder = run.stages.get(name, depends, build, together=True)
+    curve = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
+    return Trained(name, folder, tuple(curve))
+
+
+def find_pretrained(plan: Pretrained) -> Trained:
+    """The model in a folder, or the one with this name on the hub if there is no such folder."""
+    folder = Path(plan.name)
+    return Trained(plan.name, folder if folder.is_dir() else None)
 
 
 class Objective(Protocol):
@@ -144,40 +169,63 @@ class Objective(Protocol):
 class LanguageModelPlan:
     """A language model to train here."""
 
-    model: Any  # the model to build; `learns.build` receives it
+    model: Any  # the model to build; `objective.build` receives it
     schedule: LanguageModelSchedule  # the length and learning rate of the training
-    learns: Objective
+    objective: Objective
     tasks_per_text: int = 1  # how often an epoch takes the tasks of a text, each time others (other gaps, for example)
 
-    def keeps(self) -> Mapping[str, Any]:
-        """What `train_language_model` keeps other than the weights of the lowest held-out loss, as its arguments."""
+    def checkpoint_options(self) -> Mapping[str, Any]:
+        """The arguments of `train_language_model` that say which weights it saves; {}: those of the lowest loss."""
         return {}
 
-    def train(self, run: Run, name: str, folder: Path, lesson: Lesson) -> None:
+    def train(
+        self,
+        run: Run,
+        name: str,
+        folder: Path,
+        data: TrainingData,
+    ) -> None:
         """Trains the model into the folder. Raises SettingError if there are no texts to learn from."""
-        texts, held_out, seed, _ = lesson
-        if not texts or not held_out:
+        if not data.texts or not data.held_out:
+            missing = "held-out" if data.texts else "training"
             raise SettingError(
                 f"the small model {name} learns from the texts of `data`, but these have no "
-                f"{'held-out' if texts else 'training'} texts: choose other data, or a pretrained model (scale=paper)"
+                f"{missing} texts: choose other data, or a pretrained model (scale=paper)"
             )
-        lm = self.learns.build(self.model, texts, seed)
+        lm = self.objective.build(self.model, data.texts, data.seed)
         log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
-        epoch = self.learns.tasks(lm, [text for text in texts for _ in range(self.tasks_per_text)])
-        checked, loggers, kept = self.learns.tasks(lm, held_out)(seed), run.loggers(name), self.keeps()
-        train_language_model(lm, epoch, checked, self.schedule, folder, run.trainer, loggers, seed, **kept)
+        repeated = [text for text in data.texts for _ in range(self.tasks_per_text)]
+        draw_epoch = self.objective.tasks(lm, repeated)
+        draw_held_out = self.objective.tasks(lm, data.held_out)
+        train_language_model(
+            lm,
+            train=draw_epoch,
+            held_out=draw_held_out(data.seed),
+            schedule=self.schedule,
+            folder=folder,
+            make_trainer=run.trainer,
+            loggers=run.loggers(name),
+            seed=data.seed,
+            **self.checkpoint_options(),
+        )
 
 
 @dataclass(frozen=True)
 class WholeTexts:
     """A causal model learns whole texts, from the start token to the end token, the same tasks in every epoch."""
 
-    def build(self, model: Any, texts: Sequence[str], seed: int) -> LanguageModel:
+    def build(
+        self,
+        model: Any,
+        texts: Sequence[str],
+        seed: int,
+    ) -> LanguageModel:
         return model.build(texts, (), seed)
 
     def tasks(self, lm: CausalLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
-        found = [Task([lm.start], [*row, lm.start]) for row in encode_fitting(lm, texts, lm.max_length - 2)]
-        return lambda seed: found
+        rows = encode_fitting(lm, texts, lm.max_length - 2)
+        tasks = [Task([lm.start], [*row, lm.start]) for row in rows]
+        return lambda seed: tasks
 
 
 @dataclass(frozen=True)
@@ -186,7 +234,12 @@ class MaskedTokens:
 
     share: float = 0.15  # of the tokens of a text that are masked
 
-    def build(self, model: Any, texts: Sequence[str], seed: int) -> LanguageModel:
+    def build(
+        self,
+        model: Any,
+        texts: Sequence[str],
+        seed: int,
+    ) -> LanguageModel:
         return model.build(texts, (), seed)
 
     def tasks(self, lm: MaskedLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
@@ -199,25 +252,35 @@ class MaskedTokens:
 
         return draw_tasks
 
-    def task(self, row: Sequence[int], mask: int, rng: random.Random) -> Task:
+    def task(
+        self,
+        row: Sequence[int],
+        mask: int,
+        rng: random.Random,
+    ) -> Task:
         """Masks a share of the inner tokens of a row, but at least one."""
         inner = range(1, len(row) - 1)
-        at = set(rng.sample(inner, max(1, round(self.share * len(inner)))))
-        source = [mask if i in at else token for i, token in enumerate(row)]
-        return Task(source, [token if i in at else NOT_LEARNED for i, token in enumerate(row)])
+        count = max(1, round(self.share * len(inner)))
+        source = list(row)
+        target = [NOT_LEARNED] * len(row)
+        for index in rng.sample(inner, count):
+            source[index] = mask
+            target[index] = row[index]
+        return Task(source, target)
 
 
 def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
     """Encodes the texts; longer ones are left out. Raises InputError if no text is short enough."""
     rows = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-    found = [row for row in rows if len(row) <= most]
-    if not found:
+    fitting = [row for row in rows if len(row) <= most]
+    left_out = len(rows) - len(fitting)
+    if not fitting:
         raise InputError(
             [f"a text to train on must have at most {most} tokens, but all {len(rows)} have more: shorten them"]
         )
-    if len(found) < len(rows):
-        log.warning("%d of %d texts have more than %d tokens and are left out", len(rows) - len(found), len(rows), most)
-    return found
+    if left_out:
+        log.warning("%d of %d texts have more than %d tokens and are left out", left_out, len(rows), most)
+    return fitting
 
 
 @checked_dataclass
@@ -229,28 +292,45 @@ class DiscriminatorPlan:
     texts: Count | None = None  # maximum number of training texts, of all classes together; None for all
 
     def __post_init__(self) -> None:
-        kinds = get_type_hints(self.build.func, include_extras=True)
+        types = get_type_hints(self.build.func, include_extras=True)
         for name, value in self.build.keywords.items():
-            check(kinds.get(name, Any), **{name: value})
+            check(types.get(name, Any), **{name: value})
 
     @property
     def per_class(self) -> int | None:
-        """How many texts of each class it learns, at most."""
+        """The maximum number of training texts of each class; None for all."""
         return None if self.texts is None else self.texts // 2
 
-    def train(self, run: Run, name: str, folder: Path, lesson: Lesson) -> None:
+    def train(
+        self,
+        run: Run,
+        name: str,
+        folder: Path,
+        data: TrainingData,
+    ) -> None:
         """Trains the discriminator into the folder, on at most `texts` of the texts."""
-        chosen = choose_groups(lesson.texts, self.texts, lesson.seed)
-        build, learned = self.prepare(lesson._replace(texts=chosen))
-        train_classifier(build, learned, folder, run.trainer, self.training, run.loggers(name), lesson.seed)
+        chosen = choose_groups(data.texts, self.texts, data.seed)
+        build, learned = self.prepare(data._replace(texts=chosen))
+        train_classifier(
+            build,
+            learned,
+            folder=folder,
+            make_trainer=run.trainer,
+            settings=self.training,
+            loggers=run.loggers(name),
+            seed=data.seed,
+        )
 
-    def prepare(self, lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
-        """What to build, and the texts that it learns."""
-        return self.build, lesson.texts
+    def prepare(self, data: TrainingData) -> tuple[partial, Sequence[LabelledText]]:
+        """Returns the function that builds the model, and the texts that it learns."""
+        return self.build, data.texts
 
 
 def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) -> Sequence[LabelledText]:
-    """At most `most` of the texts, in their order: whole random groups, so that a text keeps its counterpart."""
+    """Draws whole groups at random, at most `most` texts in all, so that each text keeps its counterpart.
+
+    The texts stay in their order.
+    """
     if most is None or len(texts) <= most:
         return texts
     sizes = Counter(text.group for text in texts)
@@ -265,24 +345,34 @@ def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) ->
 
 @checked_dataclass
 class GuidePlan(DiscriminatorPlan):
-    """A guide to train, on prefixes of whole texts, which end where tokens of a generator do.
+    """A guide to train on prefixes of whole texts, which end where tokens of a generator do.
 
-    It builds a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
+    `build` is a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
     """
 
-    # maximum number of prefixes of a text for the exact guide, drawn at random; None for all, as in the paper; the
-    # causal guide learns all in one pass
+    # maximum number of prefixes of a text for the exact guide, drawn at random; None for all, as in the paper. The
+    # causal guide learns all in one pass.
     prefixes: Count | None = None
 
-    def prepare(self, lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
-        """What to build, and the texts or prefixes that it learns. Raises ValueError without a tokenizer."""
-        texts, _, seed, tokenizer = lesson
+    def prepare(self, data: TrainingData) -> tuple[partial, Sequence[LabelledText]]:
+        """Returns the function that builds the guide, and the texts or prefixes that it learns.
+
+        Raises ValueError without a tokenizer.
+        """
+        tokenizer = data.tokenizer
         if tokenizer is None:
             raise ValueError("a guide reads the tokens of a generator: give its tokenizer")
-        if self.build.func is not new_causal_guide:
-            decode = partial(decode_tokens, tokenizer)
-            texts = prefix_texts(texts, lambda text: plain_token_ids(tokenizer, [text])[0], decode, self.prefixes, seed)
-        return partial(self.build, tokenizer=tokenizer), texts
+        build = partial(self.build, tokenizer=tokenizer)
+        if self.build.func is new_causal_guide:
+            return build, data.texts
+        prefixes = prefix_texts(
+            data.texts,
+            encode=lambda text: plain_token_ids(tokenizer, [text])[0],
+            decode=partial(decode_tokens, tokenizer),
+            most=self.prefixes,
+            seed=data.seed,
+        )
+        return build, prefixes
 
 
 def prefix_notes(plan: GuidePlan) -> list[str]:

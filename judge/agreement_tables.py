@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from judge.tables import Row, Table, collect_reasons, format_number, join_names, pick, tabulate
+from judge.tables import Row, Table, pick, tabulate
+from judge.wording import collect_reasons, format_number, join_names
 from meta_eval.agreement import Agreement
 from meta_eval.alternative_annotator import AlternativeTest
 from meta_eval.bootstrap import Estimate

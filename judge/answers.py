@@ -15,7 +15,7 @@ from core.errors import SettingError
 from core.example import Example
 from data.preferences import ANSWERS
 from data.text_files import open_atomically
-from judge.tables import format_number
+from judge.wording import format_number
 from meta_eval.bootstrap import Floats
 from meta_eval.preferences import PairAnswer, Preferences, Verdicts, settle_orders
 from meta_eval.scored_set import ScoredSet

@@ -14,8 +14,9 @@ from pydantic import Field
 from core.scores import Metric
 from core.settings import Count, Seed, Several, checked_dataclass
 from data.damage import DAMAGES
-from judge.tables import Result, Table, bound_answer, pick, tabulate
+from judge.tables import Result, Table, pick, tabulate
 from judge.verbs.score import join_signatures
+from judge.wording import bound_answer
 from meta_eval.auditing import CueAudit, DamageAudit, EditAudit
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet

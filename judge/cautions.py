@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from judge.tables import format_cell, format_number, join_names
+from judge.wording import format_cell, format_number, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.scored_set import ScoredSet
 from meta_eval.systems import Grid
 from meta_eval.ties import subtract
@@ -19,6 +21,7 @@ SEVERE = 0.5  # standard deviations between the means of two raters
 OTHER_SCALE = 3.0  # times the spread of another rater
 UNEVEN = 0.1  # of the shares of two systems that a rater rated
 SKEWED = 0.25  # skewness over the root of n: t intervals cover .92 or less (log-normal differences)
+CONFOUNDED = "a difference of the two cannot be told from one of their raters"
 WITHIN = {"per_system": "within systems", "per_input": "within inputs", "system_means": "between means of systems"}
 
 
@@ -26,8 +29,8 @@ def note_repeats(scored: ScoredSet) -> Iterator[str]:
     """A note where contexts or texts repeat and no text names its input: intervals take such texts as independent."""
     if scored.groups is not None:
         return
-    contexts = [each.context for each in scored.examples if each.context]
-    texts = [each.full_text for each in scored.examples if not each.is_empty]  # empty answers have a note of their own
+    contexts = [example.context for example in scored.examples if example.context]
+    texts = [example.full_text for example in scored.examples if not example.is_empty]  # empty ones have their own note
     for what, values in (("contexts", contexts), ("texts", texts)):
         distinct = len(set(values))
         if len(values) - distinct > REPEATED * len(scored):
@@ -48,103 +51,156 @@ def note_copied_ratings(scored: ScoredSet) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class RaterScales:
+    """How the raters of an aspect use its scale."""
+
+    # which texts each rater rated, of shape (raters, n)
+    is_rated: NDArray[np.bool_]
+    # the mean and the standard deviation of each rater, of shape (raters,)
+    means: Floats
+    spreads: Floats
+
+    @classmethod
+    def of(cls, ratings: Floats) -> RaterScales | None:
+        """The scales of raters by their ratings, of shape (raters, n); None unless two of them rated several texts."""
+        several = ratings[(~np.isnan(ratings)).sum(axis=1) > 1]
+        if len(several) < 2:
+            return None
+        return cls(~np.isnan(several), np.nanmean(several, axis=1), np.nanstd(several, axis=1))
+
+    @property
+    def usual_spread(self) -> float:
+        """The median of the standard deviations."""
+        return float(np.median(self.spreads))
+
+    @property
+    def gap(self) -> float:
+        """The distance of the highest mean from the lowest one."""
+        return float(np.ptp(self.means))
+
+    @property
+    def ratio(self) -> float:
+        """The largest standard deviation, divided by the smallest one above 0."""
+        above_0 = self.spreads[self.spreads > 0]
+        return float(above_0.max() / above_0.min()) if len(above_0) else 1.0
+
+
 def note_raters(scored: ScoredSet) -> Iterator[str]:
     """Notes where raters use other parts of the scale, and where they rated systems unequally often."""
-    for aspect, table in scored.raters.items():
-        known = ~np.isnan(table)
-        table = table[known.sum(axis=1) > 1]
-        known = ~np.isnan(table)
-        if len(table) < 2:
+    for aspect, ratings in scored.raters.items():
+        scales = RaterScales.of(ratings)
+        if scales is None:
             continue
-        means = np.nanmean(table, axis=1)
-        spreads = np.nanstd(table, axis=1)
-        usual = float(np.median(spreads))
-        gap = float(np.ptp(means))
-        widest = float(spreads.max() / spreads[spreads > 0].min()) if (spreads > 0).any() else 1.0
-        is_severe = gap > SEVERE * max(usual, 1e-12) and not known.all()
-        if is_severe or widest > OTHER_SCALE:
-            lowest, highest = (format_number(float(end)) for end in (means.min(), means.max()))
+        is_severe = scales.gap > SEVERE * max(scales.usual_spread, 1e-12) and not scales.is_rated.all()
+        if is_severe or scales.ratio > OTHER_SCALE:
+            lowest = format_number(float(scales.means.min()))
+            highest = format_number(float(scales.means.max()))
             yield (
                 f"raters of {aspect} use the scale differently: their means lie from {lowest} to {highest}, their "
-                f"spreads differ by a factor of {widest:.1f}; a mean over the raters of a text depends on who they are"
+                f"spreads differ by a factor of {scales.ratio:.1f}; a mean over the raters of a text depends on who "
+                "they are"
             )
-        yield from _note_confounded(scored, aspect, known, gap, usual)
+        confounded = [f"{a} and {b}" for a, b in find_confounded(scored, aspect)]
+        if confounded:
+            yield f"no rater of {aspect} rated texts of both {join_names(confounded[:3])}: {CONFOUNDED}"
+        else:
+            yield from _note_uneven(scored, aspect, scales)
 
 
-def _note_confounded(
-    scored: ScoredSet, aspect: str, known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], gap: float, usual: float
-) -> Iterator[str]:
-    """A note where no rater rated two systems, or a rater rated one more often than another, and raters differ."""
+def _note_uneven(scored: ScoredSet, aspect: str, scales: RaterScales) -> Iterator[str]:
+    """A note where a rater rated one system more often than another, and raters differ."""
     names = np.array(scored.systems or [])
     systems = list(dict.fromkeys(names.tolist()))
-    if len(systems) < 2:
+    if len(systems) < 2 or scales.gap <= SEVERE * scales.usual_spread / 2:
         return
-    shares = np.array([known[:, names == system].mean(axis=1) for system in systems])
-    apart_by_rater = [
-        f"{a} and {b}"
-        for (a, of_a), (b, of_b) in combinations(zip(systems, shares > 0, strict=True), 2)
-        if of_a.any() and of_b.any() and not (of_a & of_b).any()
-    ]
-    if apart_by_rater:
-        yield (
-            f"no rater of {aspect} rated texts of both {join_names(apart_by_rater[:3])}: a difference of the two "
-            "cannot be told from one of their raters"
-        )
+    shares = np.array([scales.is_rated[:, names == system].mean(axis=1) for system in systems])
+    unevenness = np.ptp(shares, axis=0)
+    rater = int(np.argmax(unevenness))
+    if unevenness[rater] <= UNEVEN:
         return
-    if gap <= SEVERE * usual / 2:
-        return
-    apart = np.ptp(shares, axis=0)
-    rater = int(np.argmax(apart))
-    if apart[rater] > UNEVEN:
-        most = systems[int(np.argmax(shares[:, rater]))]
-        least = systems[int(np.argmin(shares[:, rater]))]
-        yield (
-            f"one rater of {aspect} rated {format_number(float(shares[:, rater].max()))} of the texts of {most} and "
-            f"{format_number(float(shares[:, rater].min()))} of {least}, and means of raters differ by "
-            f"{format_number(gap)}: a difference of systems may be one of raters"
-        )
+    of_rater = shares[:, rater]
+    most = int(np.argmax(of_rater))
+    least = int(np.argmin(of_rater))
+    yield (
+        f"one rater of {aspect} rated {format_number(float(of_rater[most]))} of the texts of {systems[most]} and "
+        f"{format_number(float(of_rater[least]))} of {systems[least]}, and means of raters differ by "
+        f"{format_number(scales.gap)}: a difference of systems may be one of raters"
+    )
+
+
+def find_confounded(scored: ScoredSet, aspect: str) -> list[tuple[str, str]]:
+    """The pairs of systems that people rated for an aspect, but no rater rated texts of both: their raters differ.
+
+    Ratings whose raters are not named confound nothing that a file shows.
+    """
+    if aspect not in scored.raters or scored.systems is None:
+        return []
+    is_rated = ~np.isnan(scored.raters[aspect])
+    names = np.array(scored.systems)
+    systems = dict.fromkeys(names.tolist())
+    raters_by_system = {system: is_rated[:, names == system].any(axis=1) for system in systems}
+    rated = [system for system, raters in raters_by_system.items() if raters.any()]
+    return [(a, b) for a, b in combinations(rated, 2) if not (raters_by_system[a] & raters_by_system[b]).any()]
 
 
 def note_groupings(rows: Sequence[Agreement]) -> list[str]:
     """A note for each metric that agrees over all texts and in reverse in another grouping, by both intervals."""
-    whole = {(row.metric, row.aspect): row for row in rows if row.grouping == "global" and row.metric != CHEAP_CUES}
-    found = []
+    over_all = {
+        (row.metric, row.aspect): row.spearman for row in rows if row.grouping == "global" and row.metric != CHEAP_CUES
+    }
+    notes: list[str] = []
     for row in rows:
-        over_all = whole.get((row.metric, row.aspect))
-        if over_all is None or row.grouping == "global":
+        whole = over_all.get((row.metric, row.aspect))
+        if whole is None or row.grouping == "global":
             continue
-        one, other = over_all.spearman, row.spearman
-        if (one.low > 0 and other.high < 0) or (one.high < 0 and other.low > 0):
-            found.append(
-                f"{row.metric} and {row.aspect}: groupings disagree, spearman {format_cell(one)} over all texts and "
-                f"{format_cell(other)} {WITHIN[row.grouping]}"
+        if _are_opposite(whole, row.spearman):
+            notes.append(
+                f"{row.metric} and {row.aspect}: groupings disagree, spearman {format_cell(whole)} over all texts and "
+                f"{format_cell(row.spearman)} {WITHIN[row.grouping]}"
             )
-    return found
+    return notes
+
+
+def _are_opposite(one: Estimate, other: Estimate) -> bool:
+    """Whether the intervals lie on different sides of 0."""
+    return (one.low > 0 and other.high < 0) or (one.high < 0 and other.low > 0)
 
 
 def note_tails(grid: Grid, columns: Mapping[str, Floats]) -> Iterator[str]:
     """A note for each metric under which the mean difference of two systems rests on a skewed tail."""
     for name, values in columns.items():
-        worst = (SKEWED, "", "", np.empty(0))
+        largest = SKEWED
+        worst: tuple[str, str, Floats] | None = None
         for i, j in combinations(range(len(values)), 2):
             gaps = subtract(values[i], values[j])
             gaps = gaps[~np.isnan(gaps)]
-            if len(gaps) > 2 and np.ptp(gaps) > 0 and len(np.unique(gaps)) > 3:
-                skewness = _measure_skewness(gaps)
-                worst = max(worst, (abs(skewness), grid.systems[i], grid.systems[j], gaps), key=lambda each: each[0])
-        share, a, b, gaps = worst
-        if not len(gaps):
-            continue
-        extreme = int(np.argmax(np.abs(gaps - np.median(gaps))))
-        rest = np.delete(gaps, extreme)
-        yield (
-            f"{name}: the mean difference of {a} and {b} rests on a tail (skewness {share * len(gaps) ** 0.5:.1f} of "
-            f"{len(gaps)} inputs): without one input it is {format_number(float(rest.mean()))} in place of "
-            f"{format_number(float(gaps.mean()))}, and its interval may be too narrow"
-        )
+            skewness = abs(_measure_skewness(gaps)) if _has_a_tail(gaps) else 0.0
+            if skewness > largest:
+                largest = skewness
+                worst = (grid.systems[i], grid.systems[j], gaps)
+        if worst is not None:
+            yield f"{name}: {_describe_tail(*worst, largest)}"
+
+
+def _has_a_tail(gaps: Floats) -> bool:
+    """Whether differences have values enough for a skewness that means something."""
+    return len(gaps) > 2 and len(np.unique(gaps)) > 3
+
+
+def _describe_tail(a: str, b: str, gaps: Floats, skewness: float) -> str:
+    """How far the mean difference of two systems rests on one input; `skewness` is that over the root of n."""
+    extreme = int(np.argmax(np.abs(gaps - np.median(gaps))))
+    rest = np.delete(gaps, extreme)
+    return (
+        f"the mean difference of {a} and {b} rests on a tail (skewness {skewness * len(gaps) ** 0.5:.1f} of "
+        f"{len(gaps)} inputs): without one input it is {format_number(float(rest.mean()))} in place of "
+        f"{format_number(float(gaps.mean()))}, and its interval may be too narrow"
+    )
 
 
 def _measure_skewness(values: Floats) -> float:
     """The skewness of values over the root of their number."""
     centred = values - values.mean()
-    return float((centred**3).mean() / (centred**2).mean() ** 1.5 / np.sqrt(len(values)))
+    skewness = (centred**3).mean() / (centred**2).mean() ** 1.5
+    return float(skewness / np.sqrt(len(values)))

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judge.tables import Result, Row, Table, bound_answer, format_number, join_names, pick, tabulate
+from judge.tables import Result, Row, Table, pick, tabulate
+from judge.wording import bound_answer, format_number, join_names
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import PoweredEstimate
 from meta_eval.step_down import MOST_ENUMERATED
@@ -68,25 +69,26 @@ class SystemsCompared(Result):
     @property
     def tables(self) -> list[Table]:
         """Means, pairs, and human means from few ratings."""
-        means = [pick(each, MEAN_CELLS, metric=metric) for metric, ranked in self.means.items() for each in ranked]
         pairs = PAIRS.format(equal=EQUAL if self.margins else "")
         tables = [
-            tabulate("Systems, best first", MEANS.format(level=self.level), means),
+            tabulate("Systems, best first", MEANS.format(level=self.level), self._list_means()),
             tabulate("Systems on the same inputs", pairs, self._list_pairs()),
-            *(tabulate(*said, self._list_powered(what)) for what, said in POWERED.items()),
         ]
+        for what, (title, caption) in POWERED.items():
+            tables.append(tabulate(title, caption, self._list_powered(what)))
         return [table for table in tables if table.rows]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What limits the comparison; then which system is better by which metrics, and how surely, in one sentence."""
-        by_answer: dict[str, list[str]] = {}
+        metrics_by_answer: dict[str, list[str]] = {}
         for metric, ranked in self.means.items():
             answer = _answer_by_metric(ranked, self.pairs[metric], self.level, self.margins.get(metric))
             if 0 < ranked[0].n < self.inputs:
                 answer = f"on {ranked[0].n} of {self.inputs} inputs, {answer}"
-            by_answer.setdefault(answer, []).append(metric)
-        said = "; ".join(f"by {join_names(metrics)}, {answer}" for answer, metrics in by_answer.items())
+            metrics_by_answer.setdefault(answer, []).append(metric)
+        answers = [f"by {join_names(metrics)}, {answer}" for answer, metrics in metrics_by_answer.items()]
+        said = "; ".join(answers)
         return (*self.limits, *self._note_chance(), *bound_answer(f"{said[:1].upper()}{said[1:]}."))
 
     def draw(self) -> dict[str, Figure]:
@@ -107,76 +109,100 @@ class SystemsCompared(Result):
 
     def _note_chance(self) -> Iterator[str]:
         """How often chance alone separates systems where several metrics are tested, each for itself."""
-        if (tested := len(self.means)) > 2:
+        tested = len(self.means)
+        if tested > 2:
             often = 1 - (1 - self.level) ** tested
             yield (
                 f"p is for each metric alone: of {tested} metrics that see nothing, one or more separate equal systems "
                 f"in up to {often:.0%} of studies"
             )
 
+    def _list_means(self) -> Iterator[Row]:
+        """The mean of each system by metric."""
+        for metric, ranked in self.means.items():
+            for mean in ranked:
+                yield pick(mean, MEAN_CELLS, metric=metric)
+
     def _list_pairs(self) -> Iterator[Row]:
         """All pairs of systems by metric."""
-        has_cues = any(each.beyond_cues is not UNCOUNTED for found in self.pairs.values() for each in found.values())
+        compared = [pair for pairs in self.pairs.values() for pair in pairs.values()]
+        has_cues = any(pair.beyond_cues is not UNCOUNTED for pair in compared)
         columns = ("p_value", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "n")
-        for metric, found in self.pairs.items():
-            for (a, b), each in found.items():
-                cells = {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
-                better = judge_pair((a, b), each, self.level, self.margins.get(metric))
-                yield pick(each, columns, **cells, better=better)
+        for metric, pairs in self.pairs.items():
+            for (a, b), pair in pairs.items():
+                cells = {"metric": metric, "system_a": a, "system_b": b, "difference": pair.difference}
+                better = judge_pair((a, b), pair, self.level, self.margins.get(metric))
+                yield pick(pair, columns, **cells, better=better)
 
     def _list_powered(self, what: str) -> Iterator[Row]:
         """Human means, or differences, from few ratings: by aspect, metric and one system, or two."""
         columns = ("aspect", "metric", *(["system"] if what == "mean" else ["system_a", "system_b"]))
-        for names, each in self.powered.items():
+        for names, found in self.powered.items():
             if len(names) == len(columns):
-                cells = {"rated": each.rated, "unrated": each.unrated, what: each.estimate}
-                cells |= {f"{what}_by_ratings": each.classical, "saved": each.saved}
+                cells = {"rated": found.rated, "unrated": found.unrated, what: found.estimate}
+                cells |= {f"{what}_by_ratings": found.classical, "saved": found.saved}
                 yield {**dict(zip(columns, names, strict=True)), **cells}
 
 
-def judge_pair(systems: tuple[str, str], found: SystemComparison, level: float, margin: float | None) -> str:
+def judge_pair(systems: tuple[str, str], pair: SystemComparison, level: float, margin: float | None) -> str:
     """The better system of a pair, or what else the tests show."""
-    within = f"within {margin:g}" if found.is_equal else ""
-    if found.p_value < level:
-        better = systems[0] if found.difference.value > 0 else systems[1]
+    within = f"within {margin:g}" if pair.is_equal else ""
+    if pair.p_value < level:
+        better = systems[0] if pair.difference.value > 0 else systems[1]
         return f"{better}, {within}" if within else better
-    if math.isnan(found.p_value):
+    if math.isnan(pair.p_value):
         return "not tested"
     return f"equal {within}" if within else "not separated"
 
 
 def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float, margin: float | None) -> str:
-    compared = [each.system for each in ranked if each.n]
+    """What the tests of one metric show about its best system and each other one, in a sentence without its end."""
+    compared = [mean.system for mean in ranked if mean.n]
     if len(compared) < 2:
         return "no two systems have scores for enough inputs in common"
     best, *others = compared
-    against = {other: pairs[best, other] if (best, other) in pairs else pairs[other, best] for other in others}
-    if any(math.isnan(each.p_value) for each in against.values()):
-        return f"nothing is tested: {next(iter(against.values())).reason}"
-    p_values = {other: each.p_value for other, each in against.items()}
-    beaten = [other for other in others if p_values[other] < level]
+    against = {other: _find_pair(pairs, best, other) for other in others}
+    untested = [other for other in others if math.isnan(against[other].p_value)]
+    why = "; ".join(dict.fromkeys(against[other].reason or "" for other in untested))
+    if untested == others:
+        return f"{best} is not tested against {join_names(others)}: {why}"
+    tested = [other for other in others if other not in untested]
+    beaten = [other for other in tested if against[other].p_value < level]
     counted = [other for other in beaten if _is_counted(against[other])]
-    alike = [other for other in others if other not in beaten and against[other].ties == against[other].n]
-    equal = [other for other in others if against[other].is_equal]
-    unsure = [other for other in others if other not in (*beaten, *alike, *equal)]
-    most = format_number(max((p_values[other] for other in beaten), default=0))
-    smallest = min((p_values[other] for other in unsure), default=0.0)
-    least = format_number(smallest)
-    at_least = "at least " if unsure[1:] and smallest < 1 else ""
+    alike = [other for other in tested if other not in beaten and against[other].ties == against[other].n]
+    equal = [other for other in tested if against[other].is_equal]
+    unsure = [other for other in tested if other not in (*beaten, *alike, *equal)]
     within = f"within {margin or 0:g}"
-    said = (
-        (f"{best} scores higher than ", beaten, f" (p {'at most ' if beaten[1:] else ''}{most})"),
+    clauses = (
+        (f"{best} scores higher than ", beaten, f" ({_bound_p(against, beaten, is_most=True)})"),
         ("cheap cues may explain all of its difference from ", counted, ""),
         (f"{best} is {within} of ", [other for other in equal if other in beaten], ""),
         (f"{best} scores the same as ", alike, " on every input"),
         (f"{best} equals ", [other for other in equal if other not in beaten], f" {within}"),
-        (f"the tests do not separate {best} from ", unsure, f" (p {at_least}{least})"),
-        ("", [each.system for each in ranked if not each.n], " cannot be compared"),
+        (f"the tests do not separate {best} from ", unsure, f" ({_bound_p(against, unsure, is_most=False)})"),
+        ("", [mean.system for mean in ranked if not mean.n], " cannot be compared"),
+        (f"{best} is not tested against ", untested, f" ({why})"),
     )
-    return ", and ".join(f"{before}{join_names(names)}{after}" for before, names, after in said if names)
+    return ", and ".join(f"{before}{join_names(names)}{after}" for before, names, after in clauses if names)
 
 
-def _is_counted(found: SystemComparison) -> bool:
+def _find_pair(pairs: Pairs, a: str, b: str) -> SystemComparison:
+    """The comparison of two systems, in whichever order it was made."""
+    return pairs[a, b] if (a, b) in pairs else pairs[b, a]
+
+
+def _bound_p(against: Mapping[str, SystemComparison], others: Sequence[str], *, is_most: bool) -> str:
+    """The p-value of these comparisons: of several the largest, or the smallest."""
+    p_values = [against[other].p_value for other in others]
+    if not p_values:
+        return ""
+    bound = max(p_values) if is_most else min(p_values)
+    if len(p_values) == 1 or (not is_most and bound >= 1):
+        return f"p {format_number(bound)}"
+    return f"p {'at most' if is_most else 'at least'} {format_number(bound)}"
+
+
+def _is_counted(pair: SystemComparison) -> bool:
     """Whether nothing of the difference is shown beyond cheap cues, which make it smaller."""
-    beyond = found.beyond_cues
-    return beyond.low <= 0 <= beyond.high and abs(beyond.value) < abs(found.difference.value)
+    beyond = pair.beyond_cues
+    return beyond.low <= 0 <= beyond.high and abs(beyond.value) < abs(pair.difference.value)

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import SettingError, fault
-from data.records import require_none
-from judge.tables import Row, Table, format_cell, format_number, pick, tabulate
+from judge.tables import Row, Table, pick, tabulate
+from judge.wording import format_cell, format_number
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
 from meta_eval.grouping import restrict
 from meta_eval.intervals import share_interval
 from meta_eval.length_control import Controlled, control_length
 from meta_eval.prediction_powered import powered_rate, powered_strengths
-from meta_eval.preferences import JUDGE, Preferences
+from meta_eval.preferences import Preferences
 from meta_eval.sampling import SampleDifference, compare_cells, compare_verdicts
 
 WINNER = "winner"  # names the preferences themselves
@@ -92,41 +91,6 @@ class Corrections:
                 changed = f"equal lengths change {len(moved)} of {len(systems)} win rates"
                 found.append(f"by {name}, {changed}, most that of {most}: {format_cell(each.change)}")
         return found
-
-
-def add_labels(given: Preferences, labels: Preferences | int, seed: int) -> Preferences:
-    """One judgement of each pair, with people's outcomes for those with labels, else NaN.
-
-    `labels` are people's preferences, joined by input and systems; the outcomes of `given` are then those of a judge,
-    which its rater names.
-    Or it is the number of labels to keep of those in `given`, drawn at random.
-
-    Raises InputError for a label of a pair that is not judged, SettingError for too large a number.
-    """
-    given = given.by_majority()
-    if isinstance(labels, int):
-        known = np.flatnonzero(~np.isnan(given.outcomes))
-        if not 1 <= labels <= len(known):
-            raise SettingError(f"human_labels must be a file, or a number from 1 to {len(known)}, but is {labels}")
-        kept = np.random.default_rng(seed).permutation(known)[:labels]
-        outcomes = np.full(len(given), np.nan)
-        outcomes[kept] = given.outcomes[kept]
-        return replace(given, outcomes=outcomes)
-    labels = labels.by_majority()
-    places = {key: i for i, key in enumerate(zip(given.inputs, given.systems_a, given.systems_b, strict=True))}
-    outcomes, faults = np.full(len(given), np.nan), []
-    for name, a, b, outcome in zip(labels.inputs, labels.systems_a, labels.systems_b, labels.outcomes, strict=True):
-        if (name, a, b) in places:
-            outcomes[places[name, a, b]] = outcome
-        elif (name, b, a) in places:
-            outcomes[places[name, b, a]] = 1 - outcome
-        else:
-            faults.append(fault(labels.name, 0, f"{given.name} has no verdict on {a} and {b} for the input {name}"))
-    require_none((), faults)
-    named = {rater for rater in given.raters if rater is not None}
-    judge = named.pop() if len(named) == 1 else JUDGE
-    judges = {judge: given.outcomes, **given.judges}
-    return replace(given, outcomes=outcomes, judges=judges, by_model=labels.by_model)
 
 
 def correct(

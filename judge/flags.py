@@ -1,31 +1,33 @@
-"""Flags: `--name value ...` of a command line as settings, by the signatures and field comments of what they are for.
+"""Flags of a command: the parameters of a function and the fields of settings, read by argparse.
 
-A flag is a parameter of a verb, or a field of a dataclass of settings. Its default is that of the signature; what it
-means is in the docstring of the verb (`Args:`), or in the comment of the field.
+The default of a flag is that of the signature. What it means is in the docstring of the function (`Args:`), or in the
+comment of the field. `--flag.key value` sets a key of a flag whose type is a mapping, or a dataclass.
 """
 
 from __future__ import annotations
 
+import argparse
+import builtins
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cached_property, partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 
-from core.errors import InputError, SettingError, blame_file, fault, printable
+from core.errors import InputError, SettingError, blame_file, fault, printable, suggest_similar
 
-SELF = ""  # the key of a flag's own words, beside those of `--flag.key`
-SEVERAL = re.compile(r"Sequence|Several|tuple|list|Metrics|Levels|Family|Prompts|Any")
-OPEN = re.compile(r"Mapping|Metric|Margins|Levels|Family|Columns|Scores|Ray|Any")  # `--flag.key value`
-TEXT = re.compile(r"(str|Path|Text|Source|None|[\s|])+")  # its words stay words
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+NEEDED = inspect.Parameter.empty  # the default of a flag that must be given
+NUMBERS = {int, float, bool, Any}
 PLAIN = {"true": True, "false": False, "null": None, "none": None}
-ALIKE = 0.6  # of difflib, from which a name is taken for a misspelt flag
-LIST = re.compile(r"[^\s,]+(,[^\s,]+)+")
+WITH_COMMAS = ("prompts",)  # flags of texts, whose commas are their own
+INDENT = 6  # of what a flag means
 
 
 @dataclass(frozen=True)
@@ -33,57 +35,121 @@ class Flag:
     """A setting that the command line names."""
 
     name: str
-    # inspect.Parameter.empty where it must be given
+    # its type
+    kind: Any
+    # `NEEDED` where it must be given
     default: Any
-    # its type as the source writes it
-    kind: str
     # what it means
     comment: str
 
+    @cached_property
+    def kinds(self) -> set[Any]:
+        """The classes that its type joins."""
+        return list_classes(self.kind)
+
     @property
-    def is_needed(self) -> bool:
-        """Whether it has no default."""
-        return self.default is inspect.Parameter.empty
+    def takes_several(self) -> bool:
+        """Whether several words may follow it."""
+        return bool({Sequence, tuple, list, Any} & self.kinds)
 
     @property
     def is_list(self) -> bool:
         """Whether one word is a list too."""
-        return isinstance(self.default, tuple | list) or self.kind in ("Sequence[str]", "Prompts")
+        return isinstance(self.default, tuple | list) or (self.takes_several and self.default is NEEDED)
 
     @property
     def is_open(self) -> bool:
-        """Whether it has settings of its own, whose names are open: `--columns.text answer`."""
-        return OPEN.search(self.kind) is not None
+        """Whether it has settings of its own: `--columns.text answer`."""
+        return Mapping in self.kinds or bool(self.keys)
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of its own settings, as far as a dataclass has them."""
+        return [field.name for each in self.kinds if is_dataclass(each) for field in fields(each)]
 
     @property
     def is_switch(self) -> bool:
         """Whether it may stand without a word, for true."""
-        return self.kind == "bool"
+        return self.kinds == {bool}
 
     @property
-    def form(self) -> str:
-        """How it is written.
+    def is_text(self) -> bool:
+        """Whether its words stay as they are."""
+        return str in self.kinds and not NUMBERS & self.kinds
 
-        >>> Flag("margin", None, "float | Margins | None", "").form, Flag("network", False, "bool", "").form
-        ('--margin VALUE, --margin.NAME VALUE', '--network')
+    def read(self, word: str) -> Any:
+        """The number or truth value that a word is, or None; else the word.
+
+        >>> [Flag("k", Any, None, "").read(word) for word in ("2", ".5", "1e-3", "true", "null", "a.txt")]
+        [2, 0.5, 0.001, True, None, 'a.txt']
+        >>> Flag("output", str, None, "").read("2")
+        '2'
         """
-        several = " ..." if SEVERAL.search(self.kind) or self.is_list else ""
-        value = "" if self.is_switch else f" VALUE{several}"
-        if "Mapping" in self.kind or self.kind.startswith(("Columns", "GivenScores", "Ray")):
-            return f"--{self.name}.NAME VALUE"
-        return f"--{self.name}{value}" + (f", --{self.name}.NAME VALUE" if self.is_open else "")
+        if self.is_text:
+            return None if word in ("null", "none") and type(None) in self.kinds else word
+        for kind in (int, float):
+            with suppress(ValueError):
+                return kind(word)
+        return PLAIN.get(word.lower(), word)
+
+    @property
+    def help(self) -> str:
+        """What it means, with its default, as argparse takes it."""
+        said = [self.comment]
+        if self.is_open and f"--{self.name}." not in self.comment:
+            said.append(f"(by name: --{self.name}.{'|'.join(self.keys) or 'NAME'} VALUE)")
+        if self.default is NEEDED:
+            said.append("(needed)")
+        elif self.default not in (None, (), ""):
+            shown = self.default if isinstance(self.default, tuple | list) else [self.default]
+            words = [str(each).lower() if isinstance(each, bool) else str(each) for each in shown]
+            said.append(f"(default: {' '.join(words)})")
+        return " ".join(said).replace("%", "%%")
+
+
+def list_classes(kind: Any) -> set[Any]:
+    """The classes that a type joins, and those of the items of a sequence.
+
+    >>> sorted(each.__name__ for each in list_classes(Sequence[float] | str | None))
+    ['NoneType', 'Sequence', 'float', 'str']
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return list_classes(inner[0])
+    if origin is Literal:
+        return {type(value) for value in inner}
+    if origin in (Union, UnionType):
+        return set().union(*map(list_classes, inner))
+    if origin in (Sequence, tuple, list):
+        return {origin}.union(*map(list_classes, inner))
+    return {origin or kind}
 
 
 # ---- where flags come from ------------------------------------------------------------------------------------------
 
 
+class Names(dict[str, Any]):
+    """The names of a module; one that it imports for type checkers alone is `object`."""
+
+    def __missing__(self, name: str) -> type:
+        return object
+
+
+def read_type(annotation: Any, module: Any) -> Any:
+    """The type that an annotation in a module names."""
+    if not isinstance(annotation, str):
+        return annotation
+    return eval(annotation, {}, Names({**vars(builtins), **vars(module)}))
+
+
 def list_parameters(function: Callable[..., Any]) -> Iterator[Flag]:
     """The parameters of a function; what they mean is in its docstring."""
+    module = inspect.getmodule(function)
     meanings = read_meanings(inspect.getdoc(function) or "")
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not parameter.VAR_KEYWORD:
-            kind = write_type(parameter.annotation)
-            yield Flag(name, parameter.default, kind, meanings.get(name, ""))
+            kind = read_type(parameter.annotation, module)
+            yield Flag(name, kind, parameter.default, meanings.get(name, ""))
 
 
 def read_meanings(text: str) -> dict[str, str]:
@@ -93,19 +159,19 @@ def read_meanings(text: str) -> dict[str, str]:
     {'a': 'one thing.', 'b': 'two.'}
     """
     section = text.partition("Args:\n")[2].partition("\n\n")[0]
-    found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
-    return {name: " ".join(meaning.split()) for name, meaning in found}
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
+    return {name: " ".join(meaning.split()) for name, meaning in entries}
 
 
 def list_fields(kind: Any) -> Iterator[Flag]:
     """The fields of a dataclass; what they mean is in the comments on their lines, or above."""
+    module = inspect.getmodule(kind)
     comments = read_comments(inspect.getsource(kind))
     for field in fields(kind):
         default = field.default
-        if default is MISSING and field.default_factory is not MISSING:
-            default = field.default_factory()
-        needed = inspect.Parameter.empty if default is MISSING else default
-        yield Flag(field.name, needed, write_type(field.type), comments.get(field.name, ""))
+        if default is MISSING:
+            default = NEEDED if field.default_factory is MISSING else field.default_factory()
+        yield Flag(field.name, read_type(field.type, module), default, comments.get(field.name, ""))
 
 
 def read_comments(source: str) -> dict[str, str]:
@@ -114,137 +180,150 @@ def read_comments(source: str) -> dict[str, str]:
     >>> read_comments("class A:\\n    # how\\n    # many\\n    n: int = 1\\n    m: int = 2  # more\\n")
     {'n': 'how many', 'm': 'more'}
     """
-    found: dict[str, str] = {}
-    above: list[str] = []
-    for line in source.splitlines():
-        stripped = line.strip()
-        field = re.match(r" {4}(\w+): [^#]*(?:# (.*))?", line)
-        if stripped.startswith("# "):
-            above.append(stripped.removeprefix("# "))
-            continue
-        if field:
-            found[field[1]] = field[2] or " ".join(above)
-        above = []
-    return found
-
-
-def write_type(annotation: Any) -> str:
-    """The type of a setting as the source writes it."""
-    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    field = re.compile(r"((?: {4}# .*\n)*) {4}(\w+): [^#\n]*(?:# (.*))?")
+    comments: dict[str, str] = {}
+    for above, name, behind in field.findall(source):
+        comments[name] = behind or " ".join(line.strip().removeprefix("# ") for line in above.splitlines())
+    return comments
 
 
 # ---- what a command line says ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Words:
-    """The words of a command line behind the verb, read by its flags."""
+class Parser(argparse.ArgumentParser):
+    """A parser of flags; its faults are SettingErrors."""
 
+    def __init__(self, **about: Any) -> None:
+        layout = partial(argparse.RawDescriptionHelpFormatter, max_help_position=INDENT)
+        super().__init__(add_help=False, allow_abbrev=False, formatter_class=layout, **about)
+
+    def error(self, message: str) -> Any:
+        raise SettingError(message)
+
+
+def add_flags(group: argparse._ActionsContainer, flags: Iterable[Flag]) -> None:
+    """Adds flags to a parser, or to one of its groups."""
+    for flag in flags:
+        count = "*" if Any in flag.kinds else "+" if flag.takes_several else None
+        group.add_argument(f"--{flag.name}", action="append", nargs=count, metavar="VALUE", help=flag.help)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a command line says."""
+
+    # the command, for messages
     called: str
     flags: Mapping[str, Flag]
-    # by name; of an open flag by key, `SELF` for its own words
-    settings: dict[str, Any]
-    # words before the first flag, and behind flags that take one word
+    # by the names of flags, and by `flag.key`
+    values: Mapping[str, Any]
+    # words that belong to no flag
     others: tuple[str, ...]
 
-    @classmethod
-    def read(cls, called: str, words: Sequence[str], flags: Sequence[Flag]) -> Words:
-        """Reads the words. Raises SettingError for a flag that is none, for `key=value`, and for a wrong file."""
-        reader = Reader(called, {each.name: each for each in flags})
-        reader.read([*words])
-        return cls(called, reader.flags, reader.settings, tuple(reader.others))
+    def inner(self, name: str) -> dict[str, Any]:
+        """The settings of a flag by key: `{"bleu": {"order": 2}}` of `metrics` with `--metrics.bleu.order 2`."""
+        settings: dict[str, Any] = {}
+        for path, value in self.values.items():
+            first, *keys = path.split(".")
+            if first != name or not keys:
+                continue
+            place = settings
+            for key in keys[:-1]:
+                place = place.setdefault(key, {})
+            place[keys[-1]] = value
+        return settings
+
+    def has(self, name: str) -> bool:
+        """Whether a flag is given, or a key of it."""
+        return name in self.values or bool(self.inner(name))
 
     def get(self, name: str) -> Any:
-        """The value of a setting, or its default."""
-        return self.settings.get(name, self.flags[name].default)
+        """The value of a flag: what is given, by key where keys are given, or its default. Raises SettingError."""
+        flag, inner = self.flags[name], self.inner(name)
+        if not inner:
+            return self.values.get(name, flag.default)
+        if name in self.values:
+            raise SettingError(f"--{name} has either a value or settings by name, not both: {', '.join(inner)}")
+        made = next((each for each in flag.kinds if is_dataclass(each)), dict)
+        return made(**inner)
 
 
-class Reader:
-    """Reads the words of a command line one after the other."""
+def read_flags(parser: argparse.ArgumentParser, words: Sequence[str], flags: Mapping[str, Flag]) -> Given:
+    """Reads the words of a command by a parser that has the flags.
 
-    def __init__(self, called: str, flags: Mapping[str, Flag]) -> None:
-        self.called, self.flags = called, flags
-        self.settings: dict[str, Any] = {}
-        self.others: list[str] = []
-
-    def read(self, words: list[str]) -> None:
-        """Reads all words, then the settings of the file that `--config` names."""
-        while words:
-            word = words.pop(0)
-            if not word.startswith("--"):
-                self.refuse_pair(word)
-                self.others.append(word)
-                continue
-            name, has_value, value = word.removeprefix("--").partition("=")
-            behind = [value] if has_value else self.take(name, words)
-            self.set(name, behind)
-        if config := self.settings.get("config"):
-            self.add_file(Path(config))
-
-    def take(self, name: str, words: list[str]) -> list[str]:
-        """The words that belong to a flag: all up to the next flag, or one where it takes one."""
-        flag = self.find(name)
-        count = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
-        is_one = not (flag.is_list or SEVERAL.search(flag.kind) or "." in name)
-        if flag.is_switch and words[:1] and words[0].lower() not in PLAIN:
-            count = 0
-        taken = words[: min(count, 1) if is_one else count]
-        del words[: len(taken)]
-        for word in taken:
-            self.refuse_pair(word, behind=name)
-        return taken
-
-    def find(self, name: str) -> Flag:
-        """The flag of a name, or of the first part of `flag.key`."""
-        first, _, key = name.partition(".")
-        flag = self.flags.get(first)
-        if flag is None:
-            similar = suggest_flag(first, [*self.flags])
-            raise SettingError(f"--{printable(name)} is no flag of {self.called}{similar}")
-        if key and not flag.is_open:
-            raise SettingError(f"--{first} has no settings of its own, but got --{printable(name)}")
-        return flag
-
-    def set(self, name: str, words: Sequence[str]) -> None:
-        """Sets a flag to its words."""
-        flag = self.find(name)
-        is_setting_of_set = flag.name == "data" and "." in name  # as --data.download
-        if not words and not (flag.is_switch or is_setting_of_set):
-            raise SettingError(f"--{name} needs a value")
-        path = name.split(".")
-        value = read_words(flag, words, is_inner=len(path) > 1)
-        if flag.is_open and len(path) == 1:
-            path = [*path, SELF]
-        place = self.settings
-        for part in path[:-1]:
-            place = place.setdefault(part, {})
-        if path[-1] in place:
+    Raises SettingError for a flag that is none and for `key=value`, InputError for a faulty file of `--config`.
+    """
+    keys = {name: find_flag(name, flags, parser.prog) for name in list_named(words)}
+    inner = {name: flag for name, flag in keys.items() if name not in flags}
+    add_flags(parser, inner.values())
+    read, others = parser.parse_known_args(spell_out(words, {**flags, **keys}))
+    values: dict[str, Any] = {}
+    for name, occurrences in vars(read).items():
+        if occurrences is None:
+            continue
+        if len(occurrences) > 1:
             raise SettingError(f"--{name} is given twice")
-        place[path[-1]] = value
+        values[name] = read_value({**flags, **inner}[name], occurrences[0])
+    if config := values.get("config"):
+        values = {**flatten_settings(read_file(Path(config)), flags, parser.prog), **values}
+    return Given(parser.prog, flags, values, tuple(others))
 
-    def add_file(self, path: Path) -> None:
-        """Adds the settings of a YAML file, by the names of flags, that the command line does not give."""
-        for name, value in read_file(path).items():
-            flag = self.find(name)
-            if flag.is_open:
-                inner = value if isinstance(value, Mapping) else {SELF: value}
-                self.settings[name] = {**inner, **self.settings.get(name, {})}
-            else:
-                self.settings.setdefault(name, value)
 
-    def refuse_pair(self, word: str, behind: str = "") -> None:
-        """Raises SettingError for `key=value`, with the flag that was meant."""
-        key, is_pair, value = word.partition("=")
-        name = re.sub(r"^(data|pilot|demo|engine)\.", "", key.lstrip("+").partition("@")[0])
-        if not is_pair or Path(word).exists() or (behind.partition(".")[0] == "systems"):
-            return
-        if name == "path":
-            raise SettingError(f"{printable(word)}: write the file itself, {printable(value)}, behind the verb")
-        if name.partition(".")[0] in self.flags and self.flags[name.partition(".")[0]].name != behind:
-            raise SettingError(f"{printable(word)}: write --{printable(name)} {printable(value)}")
-        if not behind:
-            similar = suggest_flag(name.partition(".")[0], [*self.flags])
-            raise SettingError(f"{printable(word)} is neither a file nor a flag{similar}: settings are --NAME VALUE")
+def list_named(words: Sequence[str]) -> list[str]:
+    """The names of the flags among words."""
+    return [word.removeprefix("--").partition("=")[0] for word in words if word.startswith("--")]
+
+
+def find_flag(name: str, flags: Mapping[str, Flag], called: str) -> Flag:
+    """The flag of a name; `flag.key` is one of any type. Raises SettingError."""
+    first, _, key = name.partition(".")
+    if first not in flags:
+        similar = suggest_similar(first, flags, "--")
+        raise SettingError(f"--{printable(name)} is no flag of {called}{similar}")
+    if not key:
+        return flags[first]
+    if not flags[first].is_open:
+        raise SettingError(f"--{first} has no settings of its own, but got --{printable(name)}")
+    return Flag(name, Any, None, "")
+
+
+def spell_out(words: Sequence[str], flags: Mapping[str, Flag]) -> Iterator[str]:
+    """The words as argparse takes them: a switch has a value. Raises SettingError for `key=value`."""
+    behind = ""
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        if not word.startswith("--"):
+            refuse_pair(word, behind, flags)
+            yield word
+            continue
+        behind, has_value, _ = word.removeprefix("--").partition("=")
+        is_bare = flags[behind].is_switch and not has_value and following.lower() not in ("true", "false")
+        yield f"{word}=true" if is_bare else word
+
+
+def refuse_pair(word: str, behind: str, flags: Mapping[str, Flag]) -> None:
+    """Raises SettingError for `key=value`, with the flag that was meant."""
+    key, is_pair, value = word.partition("=")
+    name = key.lstrip("+").removeprefix("data.")
+    first = name.partition(".")[0]
+    if not is_pair or Path(word).exists() or behind == "systems":
+        return
+    if name == "path":
+        raise SettingError(f"{printable(word)}: write the file itself, {printable(value)}, behind the verb")
+    if first in flags and first != behind:
+        raise SettingError(f"{printable(word)}: write --{printable(name)} {printable(value)}")
+
+
+def flatten_settings(settings: Mapping[str, Any], flags: Mapping[str, Flag], called: str) -> dict[str, Any]:
+    """Settings in mappings, by `flag.key`. Raises SettingError for one that is no flag."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        find_flag(name, flags, called)
+        if isinstance(value, Mapping) and value:
+            inner = {f"{name}.{key}": each for key, each in value.items()}
+            flat |= flatten_settings(inner, flags, called)
+        else:
+            flat[name] = value
+    return flat
 
 
 def read_file(path: Path) -> Mapping[str, Any]:
@@ -258,53 +337,25 @@ def read_file(path: Path) -> Mapping[str, Any]:
     return {str(name): value for name, value in content.items()}
 
 
-def suggest_flag(name: str, names: Sequence[str]) -> str:
-    """The flags that are spelled alike, as the end of a sentence.
+def read_value(flag: Flag, words: str | Sequence[str]) -> Any:
+    """The value of the words behind a flag.
 
-    >>> suggest_flag("colums", ["columns", "metric"])
-    ' (did you mean --columns?)'
-    """
-    close = get_close_matches(name, names, n=2, cutoff=ALIKE)
-    return f" (did you mean {' or '.join(f'--{each}' for each in close)}?)" if close else ""
-
-
-def read_words(flag: Flag, words: Sequence[str], is_inner: bool = False) -> Any:
-    """The value of the words of a flag.
-
-    >>> read_words(Flag("differences", (0.1,), "Several[Positive]", ""), ["0.1,0.2"])
+    >>> read_value(Flag("differences", Sequence[float], (0.1,), ""), ["0.1,0.2"])
     [0.1, 0.2]
-    >>> read_words(Flag("levels", None, "GivenLevels | None", ""), ["poor", "very fair"])
-    ['poor', 'very fair']
     """
-    if not words:
+    listed = [words] if isinstance(words, str) else [*words]
+    if not listed:
         return True
-    has_commas = flag.kind != "Prompts" and (is_inner or flag.is_list or SEVERAL.search(flag.kind))
-    parts = [part for word in words for part in (word.split(",") if has_commas and LIST.fullmatch(word) else [word])]
-    is_text = not is_inner and TEXT.fullmatch(flag.kind) is not None
-    if flag.kind.startswith("GivenLevels") and len(words) == 1 and words[0][:1] not in "[{":
-        parts = words[0].split(",")
-    if len(parts) == 1 and (is_inner or not flag.is_list):
-        return read_word(parts[0], is_text, "None" in flag.kind)
-    if len(parts) == 1 and parts[0][:1] == "[":
-        return read_word(parts[0])
-    return [part if flag.kind in ("Sequence[str]", "Prompts") else read_word(part) for part in parts]
+    if flag.takes_several and flag.name not in WITH_COMMAS:
+        listed = [part for word in listed for part in split_commas(word)]
+    values = [flag.read(word) for word in listed]
+    return values if len(values) > 1 or flag.is_list else values[0]
 
 
-def read_word(word: str, is_text: bool = False, may_lack: bool = True) -> Any:
-    """The number, truth value, list or mapping that a word is; else the word.
+def split_commas(word: str) -> list[str]:
+    """The parts of a list with commas.
 
-    >>> [read_word(word) for word in ("2", "1e-3", "true", "null", "[a, 1]", "a.txt")]
-    [2, 0.001, True, None, ['a', 1], 'a.txt']
+    >>> [split_commas(word) for word in ("a,very good", "one, and")]
+    [['a', 'very good'], ['one, and']]
     """
-    if is_text:
-        return None if may_lack and word in ("null", "none") else word
-    if word.lower() in PLAIN:
-        return PLAIN[word.lower()]
-    if NUMBER.fullmatch(word):
-        return int(word) if re.fullmatch(r"[-+]?\d+", word) else float(word)
-    if word[:1] in ("[", "{"):
-        try:
-            return yaml.safe_load(word)
-        except yaml.YAMLError as error:
-            raise SettingError(f"{printable(word)} is neither a list nor a mapping: {error}") from None
-    return word
+    return re.split(r"(?<=[^\s,]),(?=[^\s,])", word)

@@ -12,7 +12,8 @@ from core.errors import SettingError, check_names
 from core.example import SHOWN
 from judge.agreement_tables import describe_enough
 from judge.labelling import LabelledAspect, Labelling, LabelStudy, correct_mean, list_labelled, weigh_texts
-from judge.tables import Row, Table, format_cell, format_number, join_names, pick, tabulate
+from judge.tables import Row, Table, pick, tabulate
+from judge.wording import format_cell, format_number, join_names
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.gates import Condition, GateResult, decide, find_confidence, read_conditions
 from meta_eval.grouping import restrict
@@ -275,9 +276,9 @@ def _list_slice_cells(found: SliceAgreement) -> Row:
 
 
 def _list_gate_cells(found: GateResult) -> Row:
-    outcome = "failed" if found.has_failed else "unknown" if math.isnan(found.found.low) else "kept"
+    outcome = "failed" if found.has_failed else "unknown" if math.isnan(found.estimate.low) else "kept"
     names = {"aspect": found.aspect, "judge": found.judge, "condition": str(found.condition), "outcome": outcome}
-    return {**names, "found": found.found, "could_show": found.could_show}
+    return {**names, "found": found.estimate, "could_show": found.could_show}
 
 
 def describe_pair(found: JudgeDifference, level: float, margin: float) -> str:

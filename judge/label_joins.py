@@ -15,12 +15,13 @@ from core.scores import Scores
 from data.cells import name_of, to_value
 from data.numeric import is_missing
 from data.records import name_people
-from judge.tables import join_names
+from judge.wording import join_names
 from meta_eval.bootstrap import Floats
 from meta_eval.scored_set import ScoredSet
 
 SHOWN = 3  # unmatched rows that a note names
 NO_TEXT = "the file has no score"
+INPUT_KEYS = ("group", "question_id", "doc_id", "testIdx", "sample")  # columns that name inputs
 KEYED = ("sample", "epoch")  # columns that together are an id of Inspect, SAMPLE-EPOCH
 
 
@@ -34,43 +35,66 @@ class GivenLabels:
     labelled: ScoredSet
     # of a sheet that `judge label` drew, the probability with which each row was drawn, by id
     probabilities: Mapping[str, float]
+    # the column that names the rows
+    key: str | None = None
 
 
-def join_labels(verdicts: ScoredSet, given: GivenLabels) -> ScoredSet:
+def join_labels(verdicts: ScoredSet, given: GivenLabels, *, has_ids: bool = True) -> ScoredSet:
     """The verdicts with the ratings of the labels that have their id, else their input (`group`).
 
     An input with several outputs of one system, such as the epochs of a sample, gets one label for all of them: they
-    stay repeats of one input. Rows without a partner are counted and named in a note.
+    stay repeats of one input. Rows without a partner are counted and named in a note. Without `has_ids`, the ids of
+    verdicts are numbers of lines, by which nothing is joined.
 
     Raises InputError where no id is in both files, and for a label of an input with outputs of several systems.
     """
-    ids = {example.id: [i] for i, example in enumerate(verdicts.examples)}
-    groups: dict[str, list[int]] = {}
-    for i, example in enumerate(verdicts.examples):
-        groups.setdefault(example.group or example.id, []).append(i)
     names = [example.id for example in given.labelled.examples]
-    by_id = sum(name in ids for name in names)
-    by_group = sum(name in groups for name in names)
-    places = ids if by_id >= by_group else groups
-    if not max(by_id, by_group):
-        shown = f"{_show(names)} there and {_show([*ids])} in {verdicts.name}"
-        raise InputError([fault(given.name, 0, f"labels need ids of {verdicts.name}, but none is in both: {shown}")])
+    places = _choose_places(verdicts, given, names, has_ids=has_ids)
     examples = [*verdicts.examples]
     raters: dict[str, dict[str, Floats]] = {}
     joined: set[int] = set()
     for row, (name, label) in enumerate(zip(names, given.labelled.examples, strict=True)):
-        own = _find_outputs(verdicts, given, places.get(name, []), label)
-        joined |= {*own}
-        for i in own:
+        outputs = _find_outputs(verdicts, given, places.get(name, []), label)
+        joined |= {*outputs}
+        by_aspect = _list_people(given.labelled, row)
+        for i in outputs:
             examples[i] = _add_ratings(examples[i], label, verdicts.name)
-            for aspect, by_person in _list_people(given.labelled, row).items():
+            for aspect, by_person in by_aspect.items():
+                columns = raters.setdefault(aspect, {})
                 for person, rating in by_person.items():
-                    column = raters.setdefault(aspect, {}).setdefault(person, np.full(len(verdicts), np.nan))
-                    column[i] = rating
+                    columns.setdefault(person, np.full(len(verdicts), np.nan))[i] = rating
     several = {aspect: np.stack([*people.values()]) for aspect, people in raters.items()}
     note = _describe_join(verdicts, given, names, places, joined)
-    found = replace(verdicts, examples=tuple(examples), notes=(*verdicts.notes, *given.labelled.notes, note))
-    return replace(found, raters={**verdicts.raters, **several})
+    return replace(
+        verdicts,
+        examples=tuple(examples),
+        notes=(*verdicts.notes, *given.labelled.notes, note),
+        raters={**verdicts.raters, **several},
+    )
+
+
+def _choose_places(
+    verdicts: ScoredSet, given: GivenLabels, names: Sequence[str], *, has_ids: bool
+) -> dict[str, list[int]]:
+    """By name of a label the verdicts that it is about: by their ids or their inputs, whichever more labels name.
+
+    Where as many name both, ids decide, unless the column of the labels is called as one of inputs.
+    """
+    ids = {example.id: [i] for i, example in enumerate(verdicts.examples)} if has_ids else {}
+    groups: dict[str, list[int]] = {}
+    for i, example in enumerate(verdicts.examples):
+        if example.group is not None:
+            groups.setdefault(example.group, []).append(i)
+    if not (ids or groups):
+        rule = "verdicts need a column with ids, such as id, by which labels are joined"
+        raise InputError([fault(verdicts.locate(0)[0], 0, rule)])
+    by_id = sum(name in ids for name in names)
+    by_group = sum(name in groups for name in names)
+    if not max(by_id, by_group):
+        shown = f"{show_names(names)} there and {show_names([*(ids or groups)])} in {verdicts.name}"
+        raise InputError([fault(given.name, 0, f"labels need ids of {verdicts.name}, but none is in both: {shown}")])
+    is_of_inputs = given.key in INPUT_KEYS
+    return groups if by_group > by_id or (by_group == by_id and is_of_inputs) else ids
 
 
 def _find_outputs(verdicts: ScoredSet, given: GivenLabels, found: Sequence[int], label: Example) -> list[int]:
@@ -113,14 +137,20 @@ def _describe_join(
     joined: set[int],
 ) -> str:
     lost = [name for name in names if name not in places]
-    matched = len(names) - len(lost)
-    said = f"{given.name}: {matched} of {len(names)} labels joined by id to {len(joined)} of {len(verdicts)} verdicts"
-    if len(joined) > matched:
-        said += ", which repeat their input"
-    return f"{said}; without a verdict: {_show(lost)}" if lost else said
+    to = f"{len(joined)} of {len(verdicts)} verdicts"
+    if len(joined) > len(names) - len(lost):
+        to += ", which repeat their input"
+    return describe_matches(given.name, len(names), lost, to)
 
 
-def _show(names: Sequence[str]) -> str:
+def describe_matches(name: str, count: int, lost: Sequence[str], to: str, *, by: str = "id") -> str:
+    """How many labels of a file were joined to verdicts, and which were not."""
+    said = f"{name}: {count - len(lost)} of {count} labels joined by {by} to {to}"
+    return f"{said}; without a verdict: {show_names(lost)}" if lost else said
+
+
+def show_names(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
     shown = [printable(name) for name in names]
     return f"{', '.join(shown[:SHOWN])} and {len(shown) - SHOWN} more" if shown[SHOWN:] else ", ".join(shown)
 
@@ -223,6 +253,8 @@ def add_epochs(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def name_source(source: object, default: Path) -> str:
-    """The name of a file, or of rows in memory, in messages."""
-    return Path(source).name if isinstance(source, str | Path) else str(default)
+def name_source(source: object, default: Path, *, whole: bool = False) -> str:
+    """The name of a file, or its `whole` path, or of rows in memory, in messages."""
+    if not isinstance(source, str | Path):
+        return str(default)
+    return str(source) if whole else Path(source).name

@@ -218,7 +218,7 @@ def _find_budget(quantity: Quantity, goal: PlanSettings) -> tuple[Budget, Budget
     variation, most = quantity.variation, MOST_WITHIN.get(quantity.name, math.inf)
     if quantity.difference is None and (goal.within or 0.0) >= most:
         variation = f"within must be below {most:g} for it"
-    if isinstance(variation, str) or variation.alone <= 0:
+    if isinstance(variation, str) or variation.variance <= 0:
         why = variation if isinstance(variation, str) else "the pilot's labels are too few, or do not vary"
         none = Budget(math.nan, math.nan, math.nan, why)
         return none, none

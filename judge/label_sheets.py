@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from core.example import Example
 from data.numeric import parse_finite
 from data.table_files import read_rows
 from data.text_files import open_atomically
-from judge.tables import csv_field
+from judge.wording import csv_field
 
 TEMPLATE = Path(__file__).parent / "report" / "label_sheet.html.jinja"
 ITEM = "item"  # names a row of a sheet
@@ -33,6 +34,7 @@ DESIGN = ".design.csv"  # the end of the name of a design
 DESIGN_COLUMNS = (ITEM, "id", PROBABILITY)
 SHOWN = ("context", "text", "references")
 TOKEN = 8  # letters of the token of a sheet
+NAME = re.compile(rf"[0-9a-f]{{{TOKEN}}}-[0-9]+")  # of a row of a sheet
 MOST_CHOICES = 9  # a key for each
 
 
@@ -64,6 +66,15 @@ def make_rows(examples: Sequence[Example], seed: int) -> list[SheetRow]:
 def find_token(ids: Iterable[str], seed: int) -> str:
     """Some letters that tell a sheet from others."""
     return hashlib.sha256(json.dumps([seed, *ids]).encode()).hexdigest()[:TOKEN]
+
+
+def is_sheet(items: Iterable[object]) -> bool:
+    """Whether rows with these names are of a sheet.
+
+    >>> is_sheet(["4a6a11fd-1", "4a6a11fd-2"]), is_sheet(["q1", "q2"]), is_sheet([None])
+    (True, False, False)
+    """
+    return all(NAME.fullmatch(str(item)) for item in items)
 
 
 def show_example(example: Example) -> dict[str, str]:

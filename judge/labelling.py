@@ -15,7 +15,8 @@ from core.settings import checked_dataclass
 from data.rating_words import GivenLevels, freeze_levels, number_levels
 from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.correcting import note_sample
-from judge.tables import Row, Table, format_cell, pick, shorten, tabulate
+from judge.tables import Row, Table, pick, tabulate
+from judge.wording import format_cell, shorten
 from meta_eval.alternative_annotator import ENOUGH, AlternativeTest, compare_with_people
 from meta_eval.bootstrap import FEWEST_UNITS, Floats
 from meta_eval.designs import are_unequal, bound_by_design, estimate_drawn
@@ -320,8 +321,9 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
     """The aspects whose ratings are labels, with the labels that metrics with one aspect give.
 
     A metric that scores a rated aspect by name has this one. It is a judge with a threshold, or if its scores are whole
-    numbers and at least half labels, or lie between the first and the last label. Raises SettingError for unknown names
-    and for ratings that are no declared label.
+    numbers and at least half labels, or lie between the first and the last label. Shares, such as ROUGE's, are no
+    labels of a scale from 0 to more than 1. Raises SettingError for unknown names and for ratings that are no declared
+    label.
     """
     by_aspect = isinstance(labelling.levels, Mapping)
     declared = {name: sorted(number_levels(scale).values()) for name, scale in freeze_levels(labelling.levels) if name}
@@ -343,9 +345,17 @@ def list_labelled(scored: ScoredSet, labelling: Labelling) -> Iterator[LabelledA
             if threshold is not None and len(labels) != 2:
                 raise SettingError(f"a threshold is for two labels, but {aspect} has {len(labels)}: {_show(labels)}")
             given = values[~np.isnan(values)]
-            if threshold is not None or (len(given) and labels[0] <= given.min() and given.max() <= labels[-1]):
+            if threshold is not None or _are_on_scale(given, labels):
                 judged[name], sureness[name] = assign_labels(values, labels, threshold)
         yield LabelledAspect(aspect, rated, labels, people, judged, sureness)
+
+
+def _are_on_scale(scores: Floats, labels: Floats) -> bool:
+    """Whether scores can be labels: between the first and the last one, and no shares where the last is above 1."""
+    if not len(scores) or scores.min() < labels[0] or scores.max() > labels[-1]:
+        return False
+    are_shares = scores.min() >= 0 and scores.max() <= 1 and bool((scores % 1).any())
+    return not are_shares or labels[-1] <= 1
 
 
 def _check_labels(aspect: str, declared: Sequence[float], people: Floats) -> Floats:

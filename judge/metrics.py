@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike
 
-from core.configs import CONFIGS
-from core.errors import InputError, SettingError, blame_file, check_names, fault, printable, suggest_similar
+from core.errors import InputError, SettingError, fault, printable, suggest_similar
 from core.example import Example
 from core.extras import named_extras
 from core.objects import find_object
@@ -28,13 +22,20 @@ from core.scores import Field, Metric, NamedByModel, Scores, name_models, requir
 from core.selection import score_complete
 from core.signature import signature
 from core.stages import fingerprint
+from judge.yaml_objects import (
+    REQUIRED,
+    build,
+    check_targets,
+    complete_settings,
+    fill_references,
+    importable,
+    list_configs,
+    read_object,
+)
 
 MetricFunction = Callable[..., "ArrayLike | Mapping[str, ArrayLike]"]
 MODELS = ("model", "language_model", "encoder", "amateur", "expert")  # settings that name one, or several
 OWN_NAMES = ("offline", "naive")  # of models that are no folders and no names of the hub
-REQUIRED = "???"  # the value of a setting that has no default
-# The packages of functions that a run's configuration may name; None in Python, where the caller names them
-importable: ContextVar[Collection[str] | None] = ContextVar("importable", default=None)
 AnyMetric: TypeAlias = "str | Metric | MetricFunction | MetricPlan"
 Metrics: TypeAlias = "AnyMetric | Sequence[AnyMetric] | Mapping[str, AnyMetric]"
 
@@ -58,26 +59,8 @@ class MetricPlan:
 
     def build(self) -> Metric:
         """The metric. Raises SettingError for a wrong value, MissingModelError for a model that does not exist here."""
-        with named_extras(), named_settings(self.place):
-            return build(self.config)
-
-
-@contextmanager
-def named_settings(place: str) -> Iterator[None]:
-    """A SettingError in this block names settings with `place` before them.
-
-    >>> with named_settings("--metric."):
-    ...     raise SettingError("order must be 1, but is 0")
-    Traceback (most recent call last):
-    core.errors.SettingError: --metric.order must be 1, but is 0
-    """
-    try:
-        yield
-    except SettingError as error:
-        if not place:
-            raise
-        said = re.sub(r"^(?=[\w\[\]']+ (?:must|is not a setting) )", place, str(error), flags=re.MULTILINE)
-        raise SettingError(re.sub(r"pass (\w+)=VALUE", rf"pass {place}\1 VALUE", said)) from error
+        with named_extras():
+            return build(self.config, self.place)
 
 
 Planned = Metric | MetricPlan
@@ -103,8 +86,8 @@ def plan_metric(
             os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
         if holds_names(config, given):  # else the names are the fault, which the metric itself knows
             check_models({**config, **given})
-        with named_extras(), named_settings(place):
-            plan = MetricPlan(metric, complete_settings(metric, config, given), place)
+        with named_extras():
+            plan = MetricPlan(metric, complete_settings(metric, config, given, place), place)
         check_targets(plan.config)
         return plan
     if inspect.isroutine(metric):
@@ -227,7 +210,7 @@ def is_file_name(name: str) -> bool:
 
 def list_names() -> list[str]:
     """The names of the metrics of this project."""
-    return sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
+    return [*list_configs("metric")]
 
 
 def find_config(name: str) -> Path:
@@ -236,10 +219,11 @@ def find_config(name: str) -> Path:
         if not Path(name).is_file():
             raise InputError([fault(name, 0, "no such file")])
         return Path(name)
-    if name not in (names := list_names()):
-        similar = suggest_similar(name, names)
-        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(names)}")
-    return CONFIGS / "metric" / f"{name}.yaml"
+    configs = list_configs("metric")
+    if name not in configs:
+        similar = suggest_similar(name, configs)
+        raise SettingError(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(configs)}")
+    return configs[name]
 
 
 def read_config(name: str) -> dict[str, Any]:
@@ -247,68 +231,7 @@ def read_config(name: str) -> dict[str, Any]:
 
     Raises as `find_config`, and InputError for a file that holds no metric.
     """
-    path = find_config(name)
-    with blame_file(path):
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):
-            raise SettingError("a metric needs _target_: MODULE.CLASS and its settings")
-    return config
-
-
-def fill_references(node: Any, value: Any) -> Any:
-    """The configuration with a value in place of references to a run: the folder of stages, or None."""
-    if isinstance(node, dict):
-        return {key: fill_references(each, value) for key, each in node.items()}
-    return value if isinstance(node, str) and "${" in node else node
-
-
-def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with some settings replaced. Raises SettingError for an unknown setting and a missing one."""
-    check_target(config["_target_"])
-    parameters = inspect.signature(find_object(config["_target_"])).parameters.values()
-    named = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
-    check_names(settings, sorted({key for key in config if not key.startswith("_")} | named), name)
-    found = {**config, **settings}
-    for key, default in config.items():
-        if isinstance(default, Mapping) and "_target_" in default and isinstance(found[key], Mapping):
-            found[key] = complete_settings(f"{name}.{key}", default, settings.get(key, {}))
-    if missing := [key for key, value in found.items() if value == REQUIRED]:
-        raise SettingError("\n".join(f"{name} needs {key}: pass {key}=VALUE" for key in missing))
-    return found
-
-
-@cache
-def list_targets() -> frozenset[str]:
-    """The objects that the configurations of this project's metrics name."""
-    texts = [file.read_text(encoding="utf-8") for file in (CONFIGS / "metric").glob("*.yaml")]
-    return frozenset(re.findall(r"_target_: *([\w.]+)", "\n".join(texts)))
-
-
-def check_target(target: str) -> None:
-    """Raises SettingError for an object that neither this project's metrics name nor an allowed package holds."""
-    allowed = importable.get() or ()
-    if target not in list_targets() and not any(target.startswith(f"{package}.") for package in allowed):
-        raise SettingError(f"{target} is refused: --allow {target.partition('.')[0]} would trust this package")
-
-
-def check_targets(node: Any) -> None:
-    """Checks every `_target_` in a configuration. Raises SettingError as `check_target`, and for other hidden keys."""
-    if isinstance(node, Mapping):
-        if other := [key for key in node if str(key).startswith("_") and key not in ("_target_", "_convert_")]:
-            raise SettingError(f"{other[0]} is no setting of a metric")
-        if "_target_" in node:
-            check_target(str(node["_target_"]))
-    inner = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
-    for each in inner:
-        check_targets(each)
-
-
-def build(config: Any) -> Any:
-    """The object that a configuration of plain values names by `_target_`; those inside it are built first."""
-    if isinstance(config, Mapping):
-        made = {key: build(value) for key, value in config.items() if key not in ("_target_", "_convert_")}
-        return find_object(config["_target_"])(**made) if "_target_" in config else made
-    return [build(value) for value in config] if isinstance(config, list) else config
+    return read_object(find_config(name))
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,8 @@ import numpy as np
 from judge.agreement_tables import describe_chance, describe_enough, single_table
 from judge.answers import Asked
 from judge.correcting import Corrections
-from judge.tables import (
-    Result,
-    Row,
-    Table,
-    bound_answer,
-    format_cell,
-    format_number,
-    join_names,
-    pick,
-    tabulate,
-)
+from judge.tables import Result, Row, Table, pick, tabulate
+from judge.wording import bound_answer, format_cell, format_number, join_names
 from meta_eval.biases import Favour
 from meta_eval.bootstrap import Estimate
 from meta_eval.labels import SingleAgreement

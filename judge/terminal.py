@@ -44,7 +44,9 @@ def is_watched() -> bool:
 def console(stderr: bool = False) -> Console:
     """A console on standard output or standard error; if that is not a terminal, it is wide enough for all columns."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else WIDTH_OF_A_FILE, highlight=False, soft_wrap=stderr)
+    width = None if stream.isatty() else WIDTH_OF_A_FILE
+    # without emoji, for which rich takes the :m: in a name
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=stderr, emoji=False)
 
 
 def table_width(out: Console) -> int:

@@ -33,7 +33,7 @@ PAPER = Augmentation()
 
 @dataclass(frozen=True)
 class SelfPlanningAugmenter:
-    """Fills blanks by generate, judge and revise."""
+    """Fills blanks with a guided language model: it generates, judges and revises every fill."""
 
     lm: CausalLM  # the model
     settings: Augmentation = PAPER  # how blanks are filled
@@ -48,7 +48,7 @@ class SelfPlanningAugmenter:
         }
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """The augmented reference of every job, in their order. A template without a blank needs no model.
+        """Fills the blanks of every job, in order. A template without a blank needs no model.
 
         Raises ExampleError, before the model is called, for all templates that are too long for the model even
         without context, and SettingError for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).

@@ -45,7 +45,7 @@ SENTENCE_STARTS = frozenset([".", "!", "?", "...", "…", '"', "“", "``", "'",
 
 
 def has_ending(word: str, kind: str) -> bool:
-    """Whether the word has one of the endings of a kind, after two letters at least.
+    """Whether the word has one of the endings of a kind, after at least two letters.
 
     >>> has_ending("kindness", "nouns"), has_ending("able", "adjectives")
     (True, False)

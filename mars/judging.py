@@ -1,4 +1,4 @@
-"""Judging: how many tokens of a greedy fill to keep, by their perplexity together with the text after the blank.
+"""Judging: how many tokens of a greedy fill to keep, by the perplexity of the fill and the text after the blank.
 
 Algorithm 2 of MARS, as intended: with s the text before the blank, t_1 t_2 ... a greedy fill and T the kept text after
 it, length m is judged by PPL(t_1 ... t_m T | s) under the plain model. Greedy fills are nested, so one pass scores all
@@ -29,7 +29,7 @@ def perplexity(log_probabilities: Sequence[float]) -> float:
 
 
 def choose_length(perplexities: Sequence[float]) -> int:
-    """The length, from 1 on, of lowest perplexity; of those within `TIE` of the lowest, the shortest.
+    """The length (1 or more) with the lowest perplexity; the shortest of those within `TIE` of it.
 
     >>> choose_length([6.6667, 1.1111, 2.7217, 2.2752]), choose_length([5.0, 5.0])
     (2, 1)
@@ -51,9 +51,9 @@ def lay_out_branches(
     filled: int,
     lengths: Sequence[int],
 ) -> Reading:
-    """One pass over the last token of a fill and a copy of `after` behind each of the fill's first `lengths` tokens.
+    """Prepares one pass over the last token of a fill and a copy of `after` for each of the first `lengths` lengths.
 
-    The row already holds the `length` tokens before the fill and the fill's `filled` tokens except the last.
+    The row already contains the `length` tokens before the fill, and the fill's `filled` tokens except the last.
 
     >>> last, copy = lay_out_branches(last=9, after=[5], length=2, filled=2, lengths=[1])
     >>> copy
@@ -93,7 +93,7 @@ def judge_lengths(
     following: Sequence[float],
     lengths: Sequence[int],
 ) -> list[float]:
-    """PPL of each judged length of a fill, from log P of its tokens and of T after each length; infinite for others.
+    """The perplexity of each judged length of a fill, from log P of its tokens and of T; infinite for other lengths.
 
     >>> [round(value, 4) for value in judge_lengths([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]
     [1.4142, 2.0]
@@ -116,9 +116,9 @@ def judge_alone(
     after: Sequence[int],
     lengths: Sequence[int],
 ) -> list[float]:
-    """PPL(t_1 ... t_m T | s) of each length m, one at a time and each read from the beginning.
+    """Computes PPL(t_1 ... t_m T | s) of each length m separately, each read from the beginning.
 
-    Slow, but the same in any batch. Lengths that are not judged have an infinite perplexity.
+    Slow, but independent of the batch. Lengths that are not judged have an infinite perplexity.
     """
     perplexities = [math.inf] * len(fill)
     for m in lengths:

@@ -1,4 +1,4 @@
-"""Lockstep: all jobs of a batch, in tokens, are filled together on one key-value cache (MARS, Algorithm 2).
+"""Lockstep: fills all jobs of a batch together on one key-value cache (MARS, Algorithm 2).
 
 A decision that rounding errors could change (`DOUBT`) is made again for that job alone.
 """
@@ -26,9 +26,9 @@ JUDGED_TOKENS = 1024  # in a pass that judges; rows of like length are judged to
 
 @dataclass(frozen=True)
 class TokenBlank:
-    """A blank: how many tokens to write, the tokens of the kept text after it, and those of them that planning seeks.
+    """A blank: how many tokens to write, the tokens of the kept text after it, and the planned words among these.
 
-    Planning seeks no lone punctuation mark: it would write that mark twice ("car..").
+    Planning ignores a lone punctuation mark, because it would write the mark twice ("car..").
     """
 
     length: int
@@ -38,7 +38,7 @@ class TokenBlank:
 
 @dataclass(frozen=True)
 class TokenJob:
-    """A job in tokens: the start token and the context, the kept text before the first blank, the blanks."""
+    """A job as tokens: the start token and context, the kept text before the first blank, and the blanks."""
 
     prompt: tuple[int, ...]
     opening: tuple[int, ...]
@@ -47,19 +47,19 @@ class TokenJob:
 
     @property
     def max_length(self) -> int:
-        """The most tokens that the text can have, without the prompt."""
+        """The maximum number of tokens of the text, without the prompt."""
         return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
 
     @property
     def capacity(self) -> int:
-        """The most slots that a row can need."""
+        """The maximum number of slots that a row needs."""
         copies = max(blank.length * len(blank.after) for blank in self.blanks)
         return len(self.prompt) + self.max_length + copies
 
 
 @dataclass
 class Filling:
-    """A job in progress; `text` is what the model has read, `fill` what is written into blank number `at`."""
+    """A job in progress: `text` are the tokens already read, `fill` those written into blank number `at`."""
 
     job: TokenJob
     text: list[int]
@@ -85,16 +85,16 @@ class Filling:
 
     @property
     def is_written(self) -> bool:
-        """Whether the fill has all its tokens and can be judged."""
+        """Whether the fill is complete and can be judged."""
         return len(self.fill) == self.blank.length
 
     @property
     def read_after(self) -> tuple[int, ...]:
-        """The kept text to read; the last token of a template predicts nothing and is not read."""
+        """The kept text after the blank; without the last token of the template, which predicts nothing."""
         return self.blank.after[:-1] if self.is_last else self.blank.after
 
     def is_after_word(self, tokens: WritableTokens) -> bool:
-        """Whether the next token could join a word: that before the blank, or a clitic with which the fill begins."""
+        """Whether the next token could join the word before the blank, or a clitic at the beginning of the fill."""
         if not self.fill:
             return tokens.ends_in_word(self.text)
         return not self.pending and is_clitic(tokens.text(self.fill))
@@ -105,7 +105,7 @@ class Filling:
         perplexities: Sequence[float],
         tokens: WritableTokens,
     ) -> None:
-        """Keeps the first tokens of the fill and the kept text after the blank, and goes on to the next blank."""
+        """Keeps the first `length` tokens of the fill and the text after it, and continues with the next blank."""
         kept = self.fill[:length]
         self.fills.append(Fill(tokens.text(kept), tuple(kept), tuple(perplexities)))
         self.text += [*kept, *self.blank.after]
@@ -118,7 +118,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Filler:
-    """A language model, how it fills blanks, which tokens it may write, and E of the planning."""
+    """A language model with its settings of filling, the tokens that it may write, and E of the planning."""
 
     lm: CausalLM
     settings: Augmentation
@@ -308,10 +308,10 @@ class _Batch:
 
 
 def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Branch], list[tuple[int, ...]], list[int]]:
-    """The line of each job; the prompt of each row of the cache, and how many slots the row needs.
+    """Assigns jobs to rows of the cache: the line of each job, and the prompt and number of slots of each row.
 
-    Jobs of one prompt share its row until their own slots are as many as those of the prompt: a token attends to all
-    slots of its row, so more of them would cost more than they save.
+    Jobs of one prompt share a row until their slots are as many as those of the prompt: a token attends to all slots
+    of its row, so that more jobs would cost more than they save.
     """
     lines: list[Branch] = []
     prompts: list[tuple[int, ...]] = []
@@ -335,7 +335,7 @@ def pick(
 ) -> tuple[Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
     """The greedy token of each row, and whether rounding errors could change it.
 
-    Of the allowed tokens within `TIE` of the highest logit it is the one with the smallest id.
+    The greedy token is the one with the smallest id among the allowed tokens within `TIE` of the highest logit.
 
     >>> token, close = pick(torch.tensor([[0.0, 2.0, 2.0005, 9.0]]), torch.tensor([[True, True, True, False]]))
     >>> token.tolist(), close.tolist()

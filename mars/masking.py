@@ -29,7 +29,7 @@ SHARED_COST = 10  # of a word that the context shares in the same order; other w
 
 @dataclass(frozen=True)
 class Blank:
-    """A run of masked words, [B]: `count` of them, at least one."""
+    """A run of masked words, [B]: `count` words, at least one."""
 
     count: int
 
@@ -46,12 +46,12 @@ Template = tuple[Blank | Kept, ...]
 
 
 def fold_words(text: str) -> list[str]:
-    """The folded words of a text."""
+    """The words of a text, folded for comparison."""
     return [fold(word.text) for word in split_words(text)]
 
 
 def count_corpus(texts: Sequence[str]) -> DocumentFrequencies:
-    """In how many of the texts each folded word occurs: the corpus X of Eq. 1.
+    """The document frequency of each folded word in the corpus X of Eq. 1.
 
     >>> count_corpus(["A cat.", "a dog"]).containing["a"]
     2
@@ -60,7 +60,7 @@ def count_corpus(texts: Sequence[str]) -> DocumentFrequencies:
 
 
 def load_documents(path: Path | str) -> DocumentFrequencies:
-    """Counts a corpus (`read_documents`). Raises InputError for what is wrong with the file."""
+    """Counts the words of a corpus file (`read_documents`). Raises InputError for a faulty file."""
     return count_corpus(read_documents(path))
 
 
@@ -83,7 +83,7 @@ def priorities(
 def longest_common_subsequence(context: Sequence[str], reference: Sequence[str]) -> Chosen:
     """Which words of the reference lie on a longest common subsequence with the context.
 
-    Of several subsequences, one is words from the ends: equal last words are paired; otherwise the last word of the
+    If there are several, one is chosen from the ends: equal last words are paired; otherwise the last word of the
     context is dropped if this does not shorten the subsequence, else the last word of the reference.
 
     >>> longest_common_subsequence(list("abcd"), list("bxd")).tolist()
@@ -124,9 +124,9 @@ def costs(context: Sequence[str], reference: Sequence[str]) -> Costs:
 
 
 def budget(ratio: float, count: int) -> int:
-    """W = lambda N (section 2.1), for a reference of N words and marks, rounded up; rounding errors vanish.
+    """W = lambda N (section 2.1), for a reference of N words and punctuation marks, rounded up.
 
-    The paper does not say how. Rounded up, short references are masked too, as the deviations of Table 5 require.
+    The paper does not say how to round. Rounding up masks short references too, as the deviations of Table 5 require.
 
     >>> budget(0.2, 4), 0.28 * 100, budget(0.28, 100)
     (1, 28.000000000000004, 28)
@@ -163,7 +163,7 @@ def choose_words(
 ) -> Chosen:
     """The words that make up phi[n, budget] of `knapsack_table` (Eq. 2): phi_i.
 
-    From the last word back, a word is taken only if the value is strictly higher with it. Algorithm 1 as printed
+    Going back from the last word, a word is taken only if it makes the value strictly higher. Algorithm 1 as printed
     records the choice in both branches.
     """
     chosen = np.zeros(len(costs), dtype=np.bool_)
@@ -209,7 +209,7 @@ def make_templates(
 ) -> list[Template]:
     """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
 
-    Any text is allowed, even an empty one. Without a word that the budget can mask, the template is one kept run.
+    Any text is allowed, even an empty one. If the budget can mask no word, the template is one kept run.
 
     Raises ValueError for a ratio outside 0 to 1.
     """

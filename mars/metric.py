@@ -100,7 +100,7 @@ class MARS(BaseMetric):
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "MARS":
-        """Loads a language model and an encoder (`load_embedder`) by hub name or folder.
+        """Builds the metric on a language model and an encoder (`load_embedder`), by hub name or folder.
 
         The language model is causal, masked for `naive`, and not needed for `none`. `documents` is the file of a corpus
         for the IDF of Eq. 1 (`read_documents`). `static_vectors` takes the encoder's input embeddings as word vectors
@@ -156,19 +156,19 @@ class MARS(BaseMetric):
         }
 
     def with_corpus(self, examples: Iterable[Example]) -> "MARS":
-        """The metric with the references of these examples as X, unless it has `documents`."""
+        """The metric with the references of these examples as the corpus X, unless it has `documents`."""
         if self.documents is not None:
             return self
         references = {text for example in examples for text in references_of(example)}
         return replace(self, documents=count_corpus(sorted(references)))
 
     def score_all(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`, with the context of each example; NaN for a text without words the encoder knows."""
+        """The aspect `quality`, given each example's context; NaN for a text without words that the encoder knows."""
         metric = self.with_corpus(examples)
         return metric.score_compared(metric.compare(examples))
 
     def score_compared(self, compared: Sequence[Compared]) -> Scores:
-        """Eq. 7 with this metric's ratios and q from known cosines, so that sweeps over both cost nothing.
+        """Computes Eq. 7 with this metric's ratios and q from known cosines, so that sweeps over both cost nothing.
 
         Raises ValueError for a ratio that was not compared.
         """
@@ -258,7 +258,7 @@ class MARS(BaseMetric):
 
 
 def compute_cosines(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    """The cosine of each pair of texts, of shape (pairs,); each text is embedded once. NaN where one has no vector."""
+    """The cosine of each pair of texts, of shape (pairs,); NaN if a text has no vector. Embeds equal texts once."""
     if not pairs:
         return np.empty(0)
     distinct = dict.fromkeys(text for pair in pairs for text in pair)

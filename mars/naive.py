@@ -13,7 +13,7 @@ from models.windows import cut_end
 
 @dataclass(frozen=True)
 class NaiveAugmenter:
-    """Puts one mask in place of each masked word and fills all masks independently in one pass."""
+    """Replaces each masked word by one mask, and fills all masks independently in one pass."""
 
     lm: MaskedLM  # the masked language model
     use_context: bool = True  # whether the context is the first segment; its end is cut to what the model can read
@@ -28,7 +28,7 @@ class NaiveAugmenter:
         }
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """The references with their blanks filled, in the order of the jobs. These fills have no perplexity.
+        """Fills the blanks of every job, in order. These fills have no perplexity.
 
         Raises ExampleError for all references that are longer than the model reads.
         """

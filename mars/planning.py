@@ -44,7 +44,7 @@ def is_settled(
     allowed: Bool[Tensor, "rows vocabulary"],
     kl: float,
 ) -> Tensor:
-    """For each row, whether no distribution within `kl` nats of the plain one prefers another allowed token.
+    """For each row, whether every distribution within `kl` nats of the plain one prefers the same allowed token.
 
     Then planning cannot change the greedy choice. Let p be the plain distribution and q one in which the second allowed
     token comes within e^-d of the first, so that E_q f >= 0 for f = -m at the first, m e^d at the second, 0 elsewhere.
@@ -79,7 +79,7 @@ def reward_gradient(
 
 
 def split_rows(logits: Logits) -> Sequence[Tensor]:
-    """Parts of the rows that one pass reads: a few on a CPU, all elsewhere."""
+    """Splits the rows into the parts of one pass: a few rows on a CPU, all elsewhere."""
     return logits.split(ROWS if logits.device.type == "cpu" else max(1, len(logits)))
 
 
@@ -93,11 +93,12 @@ def plan_states(
 ) -> tuple[Logits, Float[Tensor, " rows"]]:
     """Eq. 6: the logits of hidden states that move by eta times the sum of `steps` scaled gradients of the reward.
 
-    `plain` are the logits h E^T before. Returned with KL(planned || plain) in nats.
+    `plain` are the logits h E^T before planning. Returns the planned logits and KL(planned || plain) in nats.
 
-    Each gradient is scaled so that it moves one logit by 1, and is taken where the ones before it lead. eta is then
-    chosen for each row such that the next-token distribution has the KL divergence `kl` (nats) from the plain one; the
-    paper's 0.02 moves no logit noticeably. Logits are linear in eta, so this needs no product with the vocabulary.
+    Each gradient is scaled so that it moves one logit by 1, and is computed at the state that the previous ones reach.
+    eta is then chosen for each row such that the next-token distribution has the KL divergence `kl` (nats) from the
+    plain one; the paper's 0.02 moves no logit noticeably. Logits are linear in eta, so this needs no product with the
+    vocabulary.
 
     No logit moves by more than `FARTHEST`, so the divergence is lower where the plain model already expects the words.
     Where the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify rounding errors. Below
@@ -127,9 +128,9 @@ def choose_step(
     kl: float,
     limit: float,
 ) -> tuple[Float[Tensor, "rows 1"], Float[Tensor, " rows"]]:
-    """eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl, and that divergence.
+    """Finds eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl; returns both.
 
-    Where the divergence stays below `kl`, eta is the limit.
+    If the divergence stays below `kl`, eta is the limit.
 
     The divergence grows with eta: its derivative is eta times the variance of the shift. The root is found by bisection
     with Newton's steps on the square root of the divergence, which is nearly linear.

@@ -38,7 +38,7 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class Job:
-    """A template to fill in view of a context; the context may be empty."""
+    """A template to fill and its context, which may be empty."""
 
     context: str
     template: Template
@@ -46,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Fill:
-    """The text and tokens that fill a blank, and the perplexity of every length tried, from 1 on.
+    """The text and tokens that fill a blank, and the perplexity of every length that was tried (1, 2, ...).
 
     A length that would cut a character in two has an infinite perplexity.
     """
@@ -75,11 +75,11 @@ class Augmenter(Protocol):
 
     @property
     def depends(self) -> Mapping[str, Any]:
-        """What a text depends on besides its job, for JSON and signatures; has `use_context`."""
+        """The settings that an augmented text depends on, as JSON values for signatures; with `use_context`."""
         ...
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """The references with their blanks filled, in the order of the jobs; equal jobs give equal results.
+        """Fills the blanks of every job, in order; equal jobs give equal results.
 
         Raises ExampleError, before the model is called, for all jobs that the model cannot read.
         """
@@ -87,7 +87,7 @@ class Augmenter(Protocol):
 
 
 def mean_kl(references: Iterable[Augmented]) -> float | None:
-    """The mean KL divergence (nats) over the planned tokens of all references; None where no token was planned.
+    """The mean KL divergence (nats) over the planned tokens of all references; None if no token was planned.
 
     >>> mean_kl([Augmented("", (), 0.5, 0, planned=3), Augmented("", (), 0.1, 0, planned=1), Augmented("", (), 0.0, 0)])
     0.4
@@ -122,7 +122,7 @@ class AugmentedReference:
         return text
 
     def explain(self, weight: float, cosine: float) -> dict[str, Any]:
-        """Its part in a score, for explanations; the perplexity of a length that may not be chosen is null."""
+        """Its contribution to a score, for explanations; the perplexity of a length that may not be chosen is null."""
         fills: list[dict[str, Any]] = []
         for fill in self.augmented.fills:
             perplexities = [None if isinf(value) else value for value in fill.perplexities]
@@ -162,7 +162,7 @@ def augment_references(
     documents: DocumentFrequencies,
     kept: Path | None,
 ) -> dict[ReferenceKey, Augmentations]:
-    """Every reference once, at all ratios, with arguments as in `MARS`; without an augmenter the only ratio is 0."""
+    """Augments every distinct reference at all ratios, with arguments as in `MARS`; without an augmenter at ratio 0."""
     keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
     planned = [make_templates(reference, context, ratios, documents) for context, reference in keys]
     if augmenter is None:
@@ -212,9 +212,9 @@ def load_or_augment(
     jobs: Sequence[Job],
     kept: Path | None,
 ) -> list[Augmented | str]:
-    """The filled reference of every job, or the reason why it cannot be filled. Equal jobs are done once.
+    """The augmented reference of every job, or the reason why there is none. Equal jobs are done once.
 
-    Those in a cache of the folder of stages `kept` are read, so that a killed run continues where it stopped.
+    Results are kept in a cache in the folder `kept`, so that a killed run continues where it stopped.
     """
     keys = list(map(_name_job, jobs))
     wanted = dict(zip(keys, jobs, strict=True))

@@ -1,4 +1,4 @@
-"""A key-value cache of many rows with a slot per token; each row continues from its own length.
+"""A key-value cache of rows of different lengths, with one slot per token.
 
 The token at position i of a row's text is written to slot i. Rows of different lengths therefore share one tensor, and
 later tokens overwrite rejected ones. Branches are texts that continue differently after a common beginning. They are
@@ -45,7 +45,7 @@ Reading = list[Token]  # what a row reads in one pass
 
 
 def read_on(ids: Sequence[int], length: int) -> Reading:
-    """A reading of tokens that follow the `length` tokens of the row.
+    """Prepares reading tokens that follow the `length` tokens of the row.
 
     >>> read_on([7], 3)
     [Token(id=7, slot=3, position=3, prefix=3, own=3)]
@@ -55,14 +55,14 @@ def read_on(ids: Sequence[int], length: int) -> Reading:
 
 @dataclass(frozen=True)
 class Branch:
-    """A text in a row: it begins in the first `shared` slots and goes on in slots of its own, from `start` on."""
+    """A text in a row: it shares the first `shared` slots, and continues in its own slots from `start` on."""
 
     row: int
     shared: int = 0
     start: int = 0
 
     def slot(self, place: int) -> int:
-        """The slot of the token at this place of the line.
+        """The slot of the token at this position of the line.
 
         >>> [Branch(row=0, shared=2, start=7).slot(place) for place in range(4)]
         [0, 1, 7, 8]
@@ -70,7 +70,7 @@ class Branch:
         return place if place < self.shared else place - self.shared + self.start
 
     def lay_out(self, token: Token) -> tuple[int, ...]:
-        """The token, its slot, its position, the ends of the three parts that it sees and their starts."""
+        """The token, its slot, its position, and the ends and starts of the three ranges of slots that it sees."""
         shared = min(token.prefix, self.shared)
         end = self.start + max(0, token.prefix - self.shared)
         return (
@@ -152,7 +152,7 @@ class Slots:
 
     @torch.inference_mode()
     def read(self, readings: Sequence[Reading], lines: Sequence[int]) -> Float[Tensor, "lines time dim"]:
-        """The last hidden states of the tokens that the lines read.
+        """Reads tokens in lines; returns the last hidden states of these tokens.
 
         Lines that read fewer tokens than others are padded; the hidden states of padding mean nothing. Long readings
         are read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
@@ -220,7 +220,7 @@ class Slots:
         start: Sequence[Sequence[int]],
         end: Sequence[Sequence[int]],
     ) -> None:
-        """Copies the tokens at the places `start` of each line named to the places `end`."""
+        """Copies the cached tokens of each line in `lines` from the positions `start` to the positions `end`."""
         branches = [self.lines[line] for line in lines]
         rows = torch.tensor([branch.row for branch in branches], device=self.lm.device)[:, None]
         source = self._list_slots(branches, start)
@@ -264,8 +264,9 @@ def count_readable(lm: CausalLM) -> int:
 def check_model(lm: CausalLM) -> None:
     """Raises SettingError for a model that cannot be read in slots or whose logits are not h E^T.
 
-    It has to place tokens by `position_ids`, to respect a 4-D attention mask and to see all the tokens before (GPT-2,
-    GPT-NeoX, OPT, Llama, Qwen2, Gemma 3 do). Four tokens are read at once and in slots with a rejected branch between.
+    The model has to place tokens by `position_ids`, respect a 4-D attention mask and see all previous tokens (GPT-2,
+    GPT-NeoX, OPT, Llama, Qwen2 and Gemma 3 do). The test reads four tokens at once, and in slots with a rejected branch
+    in between.
     """
     name = type(lm.model).__name__
     if any(type(layer) not in SEEING for layer in DynamicCache(config=lm.model.config).layers):
@@ -310,5 +311,5 @@ def check_model(lm: CausalLM) -> None:
 
 
 def get_output_embeddings(lm: CausalLM) -> Float[Tensor, "vocabulary dim"]:
-    """E of the planning: the weight of the output layer, which is also that of the input layer where they are tied."""
+    """E of the planning: the weight of the output layer (of the input layer too, if they are tied)."""
     return _exact(lm.model.get_output_embeddings().weight.detach())

@@ -23,7 +23,7 @@ LONGEST = 4  # bytes of a character in UTF-8
 
 
 def count_missing_bytes(text: bytes) -> int | None:
-    """How many bytes complete the last character; None for bytes that begin no valid text or hold a banned character.
+    """How many bytes the last character lacks; None for bytes that no valid text has, or with a banned character.
 
     >>> count_missing_bytes("né".encode()), count_missing_bytes("é".encode()[:1]), count_missing_bytes("é".encode()[1:])
     (0, 1, None)
@@ -51,7 +51,7 @@ def _count_bytes(first: int) -> int:
 
 
 class WritableTokens:
-    """The bytes of every token and the tokens that may follow; `size` is that of the model's output layer."""
+    """The bytes of every token, and which tokens may follow; `size` is the width of the model's output layer."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class WritableTokens:
     ) -> Bool[Tensor, " vocabulary"]:
         """The tokens that may follow the first bytes of a character, when `room` more tokens may follow them.
 
-        After a word, tokens that would go on with it may not follow, nor any first bytes of a character.
+        After a word, tokens that would continue it may not follow, nor any first bytes of a character.
         """
         key = pending, min(room, self.most), after_word
         if key not in self._allowed:
@@ -118,15 +118,15 @@ class WritableTokens:
         return text != "" and not begins_inside_word(text)
 
     def ends_in_word(self, tokens: Sequence[int]) -> bool:
-        """Whether a letter after the tokens would go on with their last word; only the last few tokens are looked at.
+        """Whether a letter after the tokens would continue their last word; only the last few tokens are examined.
 
-        Special tokens end no word.
+        A special token is not the end of a word.
         """
         last = b"".join(self.bytes[token] for token in tokens[-8:])
         return ends_in_word(last.decode("utf-8", errors="ignore"))
 
     def is_mark(self, token: int) -> bool:
-        """Whether a token has nothing but punctuation and spaces."""
+        """Whether a token consists only of punctuation and spaces."""
         return is_punctuation(self.bytes[token].decode("utf-8", errors="replace").strip())
 
     def pending(self, pending: bytes, token: int) -> bytes:
@@ -136,5 +136,5 @@ class WritableTokens:
         return decoder.getstate()[0]
 
     def text(self, tokens: list[int]) -> str:
-        """The text of the tokens; raises UnicodeDecodeError where a character is incomplete."""
+        """The text of the tokens. Raises UnicodeDecodeError if a character is incomplete."""
         return b"".join(self.bytes[token] for token in tokens).decode("utf-8")

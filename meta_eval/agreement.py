@@ -54,7 +54,12 @@ class Agreement:
 
 
 def agree(
-    scored: ScoredSet, metric: str, aspect: str, *, grouping: Grouping = "global", resampling: Resampling = USUAL
+    scored: ScoredSet,
+    metric: str,
+    aspect: str,
+    *,
+    grouping: Grouping = "global",
+    resampling: Resampling = USUAL,
 ) -> Agreement:
     """The agreement of a metric with the ratings of an aspect; `measure_aspect` adds that beyond cheap cues.
 
@@ -65,13 +70,23 @@ def agree(
     95 %, they cover 93 to 94 % for Pearson and 97 % for the others.
     """
     rated = scored.rated(aspect)
-    x, y, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
+    x = rated.values(metric, aspect)
+    y = rated.ratings(aspect)
     kept = rated.scored(metric, aspect=aspect)
-    estimates = {
-        name: grouped_estimate(statistic, x, y, layout, grouping=grouping, resampling=resampling)
-        for name, statistic in CORRELATIONS.items()
-    }
-    within = [] if math.isnan(estimates["spearman"].value) else restrict(layout, kept).groups(grouping)
+    estimates = {}
+    for name, statistic in CORRELATIONS.items():
+        estimates[name] = grouped_estimate(
+            statistic,
+            x,
+            y,
+            rated.layout,
+            grouping=grouping,
+            resampling=resampling,
+        )
+    groups = 0
+    if not math.isnan(estimates["spearman"].value):
+        for members in restrict(rated.layout, kept).groups(grouping):
+            groups += bool(np.ptp(y[kept][members]) > 0)
     return Agreement(
         metric=metric,
         set=scored.name,
@@ -85,7 +100,7 @@ def agree(
         truncated=rated.scores[metric].truncated,
         synthetic=scored.synthetic,
         grouping=grouping,
-        groups=sum(bool(np.ptp(y[kept][at]) > 0) for at in within),
+        groups=groups,
     )
 
 
@@ -97,13 +112,17 @@ def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
 
     Raises ValueError when a metric shares no aspect with the ratings.
     """
-    for metric, found in scored.scores.items():
-        if scored.aspects and not any(_is_compared(found, aspect) for aspect in scored.aspects):
+    for metric, scores in scored.scores.items():
+        compared = [aspect for aspect in scored.aspects if _is_compared(scores, aspect)]
+        if scored.aspects and not compared:
             raise ValueError(
-                f"{metric} must score a rated aspect, but it scores {', '.join(found.values)} and {scored.name} is "
+                f"{metric} must score a rated aspect, but it scores {', '.join(scores.values)} and {scored.name} is "
                 f"rated for {', '.join(scored.aspects)}"
             )
-    return [row for aspect in scored.aspects for row in measure_aspect(scored, aspect, has_cues=has_cues)]
+    rows = []
+    for aspect in scored.aspects:
+        rows += measure_aspect(scored, aspect, has_cues=has_cues)
+    return rows
 
 
 def measure_aspect(
@@ -115,20 +134,32 @@ def measure_aspect(
     has_cues: bool = True,
 ) -> list[Agreement]:
     """The agreement of every metric with one aspect, by grouping; over all examples also beyond cheap cues."""
-    rated, beyond, rows = scored.rated(aspect), dict[str, Estimate](), []
+    rated = scored.rated(aspect)
+    ratings = rated.ratings(aspect)
+    beyond_cues: dict[str, Estimate] = {}
     if has_cues:
         metrics = {name: rated.values(name, aspect) for name in rated.scores if name != CHEAP_CUES}
-        beyond = agreement_beyond_cues(metrics, rated.ratings(aspect), rated.cues, rated.groups, resampling)
-        beyond[CHEAP_CUES] = Estimate.undefined(ARE_CUES)
-    compared = [name for name, found in rated.scores.items() if _is_compared(found, aspect)]
+        beyond_cues = agreement_beyond_cues(metrics, ratings, rated.cues, rated.groups, resampling)
+        beyond_cues[CHEAP_CUES] = Estimate.undefined(ARE_CUES)
+    compared = [name for name, scores in rated.scores.items() if _is_compared(scores, aspect)]
     columns = {name: rated.values(name, aspect) for name in compared if name != CHEAP_CUES}
-    by_chance = measure_correlation_chance(columns, rated.ratings(aspect), rated.layout, resampling.seed)
+    p_chance = measure_correlation_chance(columns, ratings, rated.layout, resampling.seed)
+    rows = []
     for grouping in groupings:
         for metric in compared:
-            row = agree(rated, metric, aspect, grouping=grouping, resampling=resampling)
+            row = agree(
+                rated,
+                metric,
+                aspect,
+                grouping=grouping,
+                resampling=resampling,
+            )
             if grouping == "global":
-                own = beyond.get(metric, NOT_MEASURED)
-                row = replace(row, beyond_cues=own, p_chance=by_chance.get(metric, math.nan))
+                row = replace(
+                    row,
+                    beyond_cues=beyond_cues.get(metric, NOT_MEASURED),
+                    p_chance=p_chance.get(metric, math.nan),
+                )
             rows.append(row)
     return rows
 
@@ -144,22 +175,34 @@ def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
     """
     values: dict[str, Floats] = {}
     for aspect in scored.aspects:
-        known = ~np.isnan(scored.ratings(aspect))
+        is_rated = ~np.isnan(scored.ratings(aspect))
         rated = scored.rated(aspect)
         if explain_no_fit(rated.cues.values):
             return scored
+        predicted = combine_cues(
+            rated.cues,
+            rated.ratings(aspect),
+            rated.groups,
+            seed=seed,
+        )
         values[aspect] = np.full(len(scored), np.nan)
-        values[aspect][known] = combine_cues(rated.cues, rated.ratings(aspect), rated.groups, seed=seed)
-    is_rated = [len(example.ratings) == len(scored.aspects) for example in scored.examples]
-    reasons = [None if every else "not rated for every aspect" for every in is_rated]
-    line = f"{CHEAP_CUES}|version={VERSION}|folds={FOLDS}|seed={seed}|cues={len(scored.cues.names)}"
-    return replace(scored, scores={**scored.scores, CHEAP_CUES: Scores(values, line, reasons)}) if values else scored
+        values[aspect][is_rated] = predicted
+    if not values:
+        return scored
+    reasons: list[str | None] = []
+    for example in scored.examples:
+        has_all_ratings = len(example.ratings) == len(scored.aspects)
+        reasons.append(None if has_all_ratings else "not rated for every aspect")
+    signature = f"{CHEAP_CUES}|version={VERSION}|folds={FOLDS}|seed={seed}|cues={len(scored.cues.names)}"
+    cheap_cues = Scores(values, signature, reasons)
+    return replace(scored, scores={**scored.scores, CHEAP_CUES: cheap_cues})
 
 
 def count_metrics(rows: Sequence[Agreement], among: Agreement) -> int:
-    """How many metrics beside cheap cues are held against the same ratings in the same grouping."""
-    where = (among.set, among.aspect, among.grouping)
-    return sum((row.set, row.aspect, row.grouping) == where and row.metric != CHEAP_CUES for row in rows)
+    """How many metrics beside cheap cues are compared with the same ratings in the same grouping."""
+    ratings = (among.set, among.aspect, among.grouping)
+    metrics = [row for row in rows if row.metric != CHEAP_CUES]
+    return sum((row.set, row.aspect, row.grouping) == ratings for row in metrics)
 
 
 def note_cues(rows: Sequence[Agreement]) -> list[str]:
@@ -168,15 +211,24 @@ def note_cues(rows: Sequence[Agreement]) -> list[str]:
     The metric's correlation with the ratings is above 0, that beyond the cues is not; both by intervals that are
     widened for the number of metrics. A sentence names at most `NAMED` metrics; the table has them all.
     """
-    only: dict[str, list[str]] = {}
+    metrics_by_set: dict[str, list[str]] = {}
     for row in rows:
         looked_at = count_metrics(rows, row)
-        agrees = widen_interval(row.spearman, looked_at).low > 0
-        if agrees and widen_interval(row.beyond_cues, looked_at).low <= 0 and row.metric != CHEAP_CUES:
-            only.setdefault(row.set, []).append(f"{row.metric} ({row.aspect})")
+        agreement = widen_interval(row.spearman, looked_at)
+        beyond_cues = widen_interval(row.beyond_cues, looked_at)
+        agrees_by_cues_only = agreement.low > 0 and beyond_cues.low <= 0
+        if agrees_by_cues_only and row.metric != CHEAP_CUES:
+            metrics_by_set.setdefault(row.set, []).append(f"{row.metric} ({row.aspect})")
     return [
         f"{name}: no agreement beyond additive effects of cheap cues (length, repetition, overlap) is shown for "
-        + ", ".join(metrics[:NAMED])
-        + (f" and {len(metrics) - NAMED} more" if metrics[NAMED:] else "")
-        for name, metrics in only.items()
+        f"{_list_first(metrics)}"
+        for name, metrics in metrics_by_set.items()
     ]
+
+
+def _list_first(names: Sequence[str]) -> str:
+    """At most `NAMED` names, and how many more there are."""
+    listed = ", ".join(names[:NAMED])
+    if len(names) > NAMED:
+        return f"{listed} and {len(names) - NAMED} more"
+    return listed

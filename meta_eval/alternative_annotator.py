@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Mask, explain_few
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import score_interval
 from meta_eval.linearised import Linearised
@@ -65,34 +64,49 @@ def compare_with_people(
     person labelled it too.
     """
     if len(table) < FEWEST_PEOPLE:
-        return _undefined(FEW_PEOPLE, epsilon)
+        return _no_test(FEW_PEOPLE, epsilon)
     p_values: list[float] = []
     advantages: list[Linearised] = []
-    for person in range(len(table)):
+    for person, labels in enumerate(table):
         others = np.delete(table, person, axis=0)
-        kept = ~np.isnan(table[person] + judge) & ~np.isnan(others).all(axis=0)
-        own = restrict(layout, kept)
-        if own.input_count < FEWEST_UNITS:
+        is_labelled_by_others = ~np.isnan(others).all(axis=0)
+        kept = ~np.isnan(labels + judge) & is_labelled_by_others
+        present = restrict(layout, kept)
+        if present.input_count < FEWEST_UNITS:
             continue
-        of_judge = measure_nearness(judge[kept], others[:, kept], is_ordered=is_ordered)
-        of_person = measure_nearness(table[person, kept], others[:, kept], is_ordered=is_ordered)
+        others = others[:, kept]
+        of_judge = measure_nearness(judge[kept], others, is_ordered=is_ordered)
+        of_person = measure_nearness(labels[kept], others, is_ordered=is_ordered)
         judge_wins = (of_judge >= of_person - ROUNDING).astype(np.float64)
         person_wins = (of_person >= of_judge - ROUNDING).astype(np.float64)
-        p_values.append(find_p_above(judge_wins - person_wins, own, -epsilon))
+        p_values.append(find_p_above(judge_wins - person_wins, present, limit=-epsilon))
         parts = np.zeros(table.shape[1])
         parts[kept] = (judge_wins - judge_wins.mean()) / len(judge_wins)
         advantages.append(Linearised(float(judge_wins.mean()), parts))
     if not p_values:
-        return _undefined(FEW_INPUTS, epsilon)
-    count = len(p_values)
-    winning_rate = float(np.mean(reject_hypotheses(p_values, FALSE_DISCOVERIES)))
-    value = sum(each.value for each in advantages) / count
-    parts = np.sum([each.parts for each in advantages], axis=0) / count
-    advantage = _bound_share(Linearised(value, parts), layout)
-    return AlternativeTest(count, winning_rate, advantage, epsilon, winning_rate >= ENOUGH)
+        return _no_test(FEW_INPUTS, epsilon)
+    people = len(p_values)
+    is_as_good = reject_hypotheses(p_values, FALSE_DISCOVERIES)
+    winning_rate = float(np.mean(is_as_good))
+    mean_advantage = Linearised(
+        value=sum(advantage.value for advantage in advantages) / people,
+        parts=np.sum([advantage.parts for advantage in advantages], axis=0) / people,
+    )
+    return AlternativeTest(
+        people=people,
+        winning_rate=winning_rate,
+        advantage=_bound_share(mean_advantage, layout),
+        epsilon=epsilon,
+        passes=winning_rate >= ENOUGH,
+    )
 
 
-def measure_nearness(labels: Floats, others: Floats, *, is_ordered: bool) -> Floats:
+def measure_nearness(
+    labels: Floats,
+    others: Floats,
+    *,
+    is_ordered: bool,
+) -> Floats:
     """How near labels, of shape (n,), are to those of other people, of shape (people, n); higher is nearer.
 
     >>> others = np.array([[1.0, 1.0], [1.0, 3.0]])
@@ -109,17 +123,22 @@ def measure_nearness(labels: Floats, others: Floats, *, is_ordered: bool) -> Flo
     return (others == labels).sum(axis=0) / count
 
 
-def find_p_above(values: Floats, layout: Layout, limit: float) -> float:
+def find_p_above(
+    values: Floats,
+    layout: Layout,
+    limit: float,
+) -> float:
     """The one-sided p-value of a mean of values, of shape (n,), that is not above the limit: a t test over inputs."""
     mean = float(values.mean())
-    inputs = layout.input_count
-    deviation = math.sqrt(Linearised(mean, (values - mean) / len(values)).variance(layout))
+    linearised = Linearised(mean, parts=(values - mean) / len(values))
+    deviation = math.sqrt(linearised.variance(layout))
     if deviation == 0:
         return 0.0 if mean > limit else 1.0
-    return float(stdtr(inputs - 1, -(mean - limit) / deviation))
+    t = (mean - limit) / deviation
+    return float(stdtr(layout.input_count - 1, -t))
 
 
-def reject_hypotheses(p_values: Sequence[float], level: float) -> NDArray[np.bool_]:
+def reject_hypotheses(p_values: Sequence[float], level: float) -> Mask:
     """Which hypotheses the procedure of Benjamini and Yekutieli (2001) rejects at this rate of false discoveries.
 
     >>> reject_hypotheses([0.001, 0.02, 0.5], 0.05)
@@ -127,25 +146,43 @@ def reject_hypotheses(p_values: Sequence[float], level: float) -> NDArray[np.boo
     """
     values = np.asarray(p_values, dtype=np.float64)
     count = len(values)
-    harmonic = float((1 / np.arange(1, count + 1)).sum())
-    limits = level * np.arange(1, count + 1) / (count * harmonic)
+    places = np.arange(1, count + 1)
+    harmonic = float((1 / places).sum())
+    limits = level * places / (count * harmonic)
     order = np.argsort(values, kind="stable")
-    reached = np.flatnonzero(values[order] <= limits)
-    rejected = np.zeros(count, dtype=np.bool_)
-    if len(reached):
-        rejected[order[: reached[-1] + 1]] = True
-    return rejected
+    within_limits = np.flatnonzero(values[order] <= limits)
+    is_rejected = np.zeros(count, dtype=np.bool_)
+    if len(within_limits):
+        last = within_limits[-1]
+        is_rejected[order[: last + 1]] = True
+    return is_rejected
 
 
 def _bound_share(share: Linearised, layout: Layout) -> Estimate:
     """A share with Wilson's interval for the number of independent texts that would have its variance over inputs."""
-    if layout.input_count < FEWEST_UNITS:
-        return Estimate.undefined(explain_few("inputs", layout.input_count), share.value)
+    inputs = layout.input_count
+    if inputs < FEWEST_UNITS:
+        return Estimate.undefined(explain_few("inputs", inputs), share.value)
     variance = share.variance(layout)
-    alone = share.value * (1 - share.value)
-    worth = alone / variance if variance > 0 else float(layout.input_count)
-    return Estimate(share.value, *score_interval(share.value, 1.0, worth, layout.input_count - 1))
+    worth = float(inputs)
+    if variance > 0:
+        variance_of_text = share.value * (1 - share.value)
+        worth = variance_of_text / variance
+    low, high = score_interval(
+        share.value,
+        untied=1.0,
+        n=worth,
+        freedom=inputs - 1,
+    )
+    return Estimate(share.value, low, high)
 
 
-def _undefined(reason: str, epsilon: float) -> AlternativeTest:
-    return AlternativeTest(0, math.nan, Estimate.undefined(reason), epsilon, None, reason)
+def _no_test(reason: str, epsilon: float) -> AlternativeTest:
+    return AlternativeTest(
+        people=0,
+        winning_rate=math.nan,
+        advantage=Estimate.undefined(reason),
+        epsilon=epsilon,
+        passes=None,
+        reason=reason,
+    )

@@ -6,6 +6,7 @@ changes.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -24,6 +25,8 @@ LEVEL = 0.05  # of the tests of falls and rises
 PERMUTATIONS = 10_000  # of the signs of inputs
 MAIN = 0.9  # of what all cues explain, by the main ones
 MOST_NAMED = 3
+FEWEST_TEXTS = 5
+CHANGED = 1e-6  # of a standard deviation; a smaller change is rounding
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,11 @@ class EditAudit:
 
 
 def audit_cues(
-    scores: ArrayLike, cues: Cues, *, layout: Layout | None = None, resampling: Resampling = USUAL
+    scores: ArrayLike,
+    cues: Cues,
+    *,
+    layout: Layout | None = None,
+    resampling: Resampling = USUAL,
 ) -> CueAudit:
     """How much of the ranks of `scores`, of shape (n,), cheap cues of the same texts explain, cross-fitted by input.
 
@@ -81,108 +88,212 @@ def audit_cues(
     """
     x = np.asarray(scores, dtype=np.float64)
     kept = ~np.isnan(x)
-    x, fitted = x[kept], Cues(cues.names, cues.values[kept])
+    x = x[kept]
+    fitted = Cues(cues.names, cues.values[kept])
     units = restrict(layout or lay_out(len(kept)), kept)
-    reason = explain_undefined(x, np.arange(float(len(x))), units) or explain_no_fit(fitted.values)
+    varied_ratings = np.arange(float(len(x)))
+    reason = explain_undefined(x, varied_ratings, units) or explain_no_fit(fitted.values)
     if reason is not None:
-        return CueAudit(len(x), Estimate.undefined(reason), ())
+        return CueAudit(len(x), Estimate.undefined(reason), main_cues=())
+    inputs = units.inputs.tolist()
+    once = np.ones((1, len(x)))
 
     def predict(names: tuple[str, ...]) -> Floats:
-        at = [fitted.names.index(name) for name in names]
-        return combine_cues(Cues(names, fitted.values[:, at]), x, units.inputs.tolist(), seed=resampling.seed)
+        columns = [fitted.names.index(name) for name in names]
+        chosen = Cues(names, fitted.values[:, columns])
+        return combine_cues(
+            chosen,
+            x,
+            inputs,
+            seed=resampling.seed,
+        )
 
-    def explain(*names: str) -> float:
-        return _square(float(spearman(predict(names), x, np.ones((1, len(x))))[0]))
+    def explain(names: tuple[str, ...]) -> float:
+        rho = spearman(predict(names), x, once)[0]
+        return _square(float(rho))
 
-    rho = grouped_estimate(spearman, predict(fitted.names), x, units, resampling=resampling)
-    explained = replace(rho, value=_square(rho.value), low=_square(rho.low), high=_square(rho.high))
+    rho = grouped_estimate(
+        spearman,
+        predict(fitted.names),
+        x,
+        units,
+        resampling=resampling,
+    )
+    explained = replace(
+        rho,
+        value=_square(rho.value),
+        low=_square(rho.low),
+        high=_square(rho.high),
+    )
+    main_cues: tuple[str, ...] = ()
+    if explained.low > 0:
+        main_cues = _choose_cues(fitted.names, explain, enough=MAIN * rho.value**2)
+    return CueAudit(len(x), explained, main_cues)
+
+
+def _choose_cues(
+    names: Sequence[str],
+    explain: Callable[[tuple[str, ...]], float],
+    enough: float,
+) -> tuple[str, ...]:
+    """The cues that explain most, one by one, until together they explain enough or `MOST_NAMED` are chosen."""
     chosen: tuple[str, ...] = ()
-    while explained.low > 0 and len(chosen) < MOST_NAMED and (not chosen or explain(*chosen) < MAIN * rho.value**2):
-        left = [name for name in fitted.names if name not in chosen]
-        chosen += (max(left, key=lambda name: explain(*chosen, name)),)
-    return CueAudit(len(x), explained, chosen)
+    while len(chosen) < MOST_NAMED:
+        if chosen and explain(chosen) >= enough:
+            break
+        candidates = [(*chosen, name) for name in names if name not in chosen]
+        chosen = max(candidates, key=explain)
+    return chosen
 
 
 def _square(rho: float) -> float:
     """The square of a correlation; 0 for a negative one, NaN for NaN."""
-    return rho if math.isnan(rho) else max(rho, 0.0) ** 2
+    if math.isnan(rho):
+        return rho
+    return max(rho, 0.0) ** 2
 
 
 def audit_damage(
-    undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | None = None, resampling: Resampling = USUAL
+    undamaged: ArrayLike,
+    damaged: ArrayLike,
+    *,
+    layout: Layout | None = None,
+    resampling: Resampling = USUAL,
 ) -> DamageAudit:
     """How the scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
     Texts without a score at some strength are left out. Without a `layout` each text is an input.
     """
-    before, after = np.asarray(undamaged, dtype=np.float64), np.asarray(damaged, dtype=np.float64)
+    before = np.asarray(undamaged, dtype=np.float64)
+    after = np.asarray(damaged, dtype=np.float64)
     if before.ndim != 1 or after.ndim != 2 or after.shape[1:] != before.shape or not len(after):
         raise ValueError(f"scores must have shapes (n,) and (strengths, n), but have {before.shape} and {after.shape}")
     refuse_large("scores", before, after)
     kept = ~np.isnan(before) & ~np.isnan(after).any(axis=0)
-    before, after = before[kept], after[:, kept]
-    n, reason = len(before), _too_few(before)
+    before = before[kept]
+    after = after[:, kept]
+    reason = _explain_too_few(before)
     if reason is not None:
         none = Estimate.undefined(reason)
-        return DamageAudit(n, (none,) * len(after), (none,) * (len(after) - 1), none, math.nan, False)
+        return DamageAudit(
+            n=len(before),
+            falls=(none,) * len(after),
+            steps=(none,) * (len(after) - 1),
+            wins_over_damage=none,
+            p_value=math.nan,
+            is_monotone=False,
+        )
     units = restrict(layout or lay_out(len(kept)), kept)
-    falls = [_standardised(before - level, before, units) for level in after]
-    steps = [_standardised(weaker - stronger, before, units) for weaker, stronger in pairwise(after)]
-    wins = share_interval(to_outcomes(subtract(before, after[-1])), units)
+    changes = [weaker - stronger for weaker, stronger in pairwise(after)]
+    falls = [_estimate_standardised(before - scores, before, units) for scores in after]
+    steps = [_estimate_standardised(change, before, units) for change in changes]
+    outcomes = to_outcomes(subtract(before, after[-1]))
     p_value = _test_mean(before - after[-1], units, resampling)
-    rises = [
-        float((weaker - stronger).sum()) < 0 and _test_mean(weaker - stronger, units, resampling) < LEVEL
-        for weaker, stronger in pairwise(after)
-    ]
-    is_monotone = bool(falls[-1].value > 0 and p_value < LEVEL and not any(rises))
-    return DamageAudit(n, tuple(falls), tuple(steps), wins, p_value, is_monotone)
+    has_fallen = falls[-1].value > 0 and p_value < LEVEL
+
+    def rises(change: Floats) -> bool:
+        return float(change.sum()) < 0 and _test_mean(change, units, resampling) < LEVEL
+
+    return DamageAudit(
+        n=len(before),
+        falls=tuple(falls),
+        steps=tuple(steps),
+        wins_over_damage=share_interval(outcomes, units),
+        p_value=p_value,
+        is_monotone=bool(has_fallen and not any(map(rises, changes))),
+    )
 
 
-def _test_mean(changes: Floats, layout: Layout, resampling: Resampling) -> float:
+def _test_mean(
+    changes: Floats,
+    layout: Layout,
+    resampling: Resampling,
+) -> float:
     """The p-value that changes of shape (n,) are symmetric around 0, by sign flips of their sums over inputs.
 
-    The scale of `_standardised` varies with the mean where scores are skewed, and made falls of metrics that see
-    nothing; the raw changes do not have it.
+    The scale of `_estimate_standardised` varies with the mean where scores are skewed, and made falls of metrics that
+    see nothing; the raw changes do not have it.
     """
-    sums = np.bincount(layout.inputs, subtract(changes, np.zeros(len(changes)))).astype(np.float64)
-    return float(randomisation_p(sums[:, None], PERMUTATIONS, resampling.seed)[0])
+    without_rounding = subtract(changes, np.zeros(len(changes)))
+    sums = np.bincount(layout.inputs, without_rounding).astype(np.float64)
+    p_values = randomisation_p(sums[:, None], PERMUTATIONS, resampling.seed)
+    return float(p_values[0])
 
 
-def audit_edit(before: ArrayLike, after: ArrayLike, *, layout: Layout | None = None) -> EditAudit:
+def audit_edit(
+    before: ArrayLike,
+    after: ArrayLike,
+    *,
+    layout: Layout | None = None,
+) -> EditAudit:
     """How scores change, both of shape (n,), under an edit that should change nothing (case, white space)."""
     old, new = to_columns(before=before, after=after)
     kept = ~np.isnan(old) & ~np.isnan(new)
-    old, new = old[kept], new[kept]
-    reason = _too_few(old)
+    old = old[kept]
+    new = new[kept]
+    reason = _explain_too_few(old)
     if reason is not None:
         none = Estimate.undefined(reason)
-        return EditAudit(len(old), none, none, math.nan)
-    units, change = restrict(layout or lay_out(len(kept)), kept), new - old
-    shift, size = (_standardised(values, old, units) for values in (change, np.abs(change)))
-    changed = float((np.abs(change) > 1e-6 * old.std(ddof=1)).mean())
-    return EditAudit(len(old), shift, size, changed)
+        return EditAudit(
+            len(old),
+            shift=none,
+            size=none,
+            changed=math.nan,
+        )
+    units = restrict(layout or lay_out(len(kept)), kept)
+    changes = new - old
+    sizes = np.abs(changes)
+    is_changed = sizes > CHANGED * old.std(ddof=1)
+    return EditAudit(
+        n=len(old),
+        shift=_estimate_standardised(changes, old, units),
+        size=_estimate_standardised(sizes, old, units),
+        changed=float(is_changed.mean()),
+    )
 
 
-def standardised_mean(values: Floats, of: Floats, weights: Floats) -> Floats:
-    """The mean of `values` in standard deviations of `of`, both of shape (n,), for weights of shape (rows, n).
+def standardised_mean(
+    values: Floats,
+    scores: Floats,
+    weights: Floats,
+) -> Floats:
+    """The mean of `values` in standard deviations of `scores`, both of shape (n,), for weights of shape (rows, n).
 
-    The variance has n - 1 in its denominator. NaN where `of` does not vary.
+    The variance has n - 1 in its denominator. NaN where the scores do not vary.
     """
     total = weights.sum(axis=-1)
     means = (weights @ values) / total
-    of = of - of.mean()
-    squares = weights @ of**2 - (weights @ of) ** 2 / total
-    spread = np.sqrt(np.maximum(squares, 0.0) / (total - 1))
-    return np.divide(means, spread, out=np.full(len(means), np.nan), where=spread > 1e-12 * np.abs(of).max())
+    centred = scores - scores.mean()
+    squares = weights @ centred**2 - (weights @ centred) ** 2 / total
+    variance = np.maximum(squares, 0.0) / (total - 1)
+    spread = np.sqrt(variance)
+    least = 1e-12 * np.abs(centred).max()
+    undefined = np.full(len(means), np.nan)
+    return np.divide(
+        means,
+        spread,
+        out=undefined,
+        where=spread > least,
+    )
 
 
-def _standardised(values: Floats, scores: Floats, layout: Layout) -> Estimate:
-    return jackknife_interval(lambda inputs: standardised_mean(values, scores, inputs[:, layout.inputs]), layout)
+def _estimate_standardised(
+    values: Floats,
+    scores: Floats,
+    layout: Layout,
+) -> Estimate:
+    """`standardised_mean` with its jackknife interval over inputs."""
+
+    def average(inputs: Floats) -> Floats:
+        return standardised_mean(values, scores, inputs[:, layout.inputs])
+
+    return jackknife_interval(average, layout)
 
 
-def _too_few(scores: Floats) -> str | None:
-    if len(scores) < 5:
-        return f"an audit needs at least 5 texts with a score, but there are {len(scores)}"
+def _explain_too_few(scores: Floats) -> str | None:
+    """The reason why changes from these scores cannot be measured, or None."""
+    if len(scores) < FEWEST_TEXTS:
+        return f"an audit needs at least {FEWEST_TEXTS} texts with a score, but there are {len(scores)}"
     if np.ptp(scores) == 0:
         return f"all {len(scores)} scores are {scores[0]:g}: there is no spread to measure a change by"
     return None

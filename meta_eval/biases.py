@@ -37,11 +37,17 @@ def find_longer(lengths: Floats) -> Floats:
 
 def find_family(given: Preferences, family: Sequence[str]) -> Floats:
     """The side of the output by a system in `family`: 1 for a, -1 for b, 0 where neither or both are."""
-    a, b = (np.array([system in family for system in side], dtype=float) for side in (given.systems_a, given.systems_b))
-    return a - b
+    a_belongs = np.isin(given.systems_a, family)
+    b_belongs = np.isin(given.systems_b, family)
+    return a_belongs.astype(np.float64) - b_belongs
 
 
-def measure_favour(people: Preferences, outcomes: Floats, sides: Floats, resampling: Resampling) -> Favour:
+def measure_favour(
+    people: Preferences,
+    outcomes: Floats,
+    sides: Floats,
+    resampling: Resampling,
+) -> Favour:
     """How often the outputs at `sides` are preferred by `outcomes` of a judge and by people; all have the shape (n,).
 
     Pairs without a side, or without an outcome of both, do not count.
@@ -49,8 +55,25 @@ def measure_favour(people: Preferences, outcomes: Floats, sides: Floats, resampl
     kept = (sides != 0) & ~np.isnan(people.outcomes) & ~np.isnan(outcomes)
     if not kept.any():
         none = Estimate.undefined("no judged pair has one output of this kind")
-        return Favour(0, none, none, none)
-    layout, is_a = restrict(people.layout, kept), sides[kept] > 0
-    judge, own = (to_outcomes(np.where(is_a, each[kept], 1 - each[kept]) - 0.5) for each in (outcomes, people.outcomes))
-    effect = draw_grouped(weigh_mean(judge - own, layout), layout, resampling).estimate
-    return Favour(len(judge), share_interval(judge, layout), share_interval(own, layout), effect)
+        return Favour(
+            0,
+            by_judge=none,
+            by_people=none,
+            effect=none,
+        )
+    layout = restrict(people.layout, kept)
+    by_judge = _take_side(outcomes[kept], sides[kept])
+    by_people = _take_side(people.outcomes[kept], sides[kept])
+    difference = weigh_mean(by_judge - by_people, layout)
+    return Favour(
+        n=len(by_judge),
+        by_judge=share_interval(by_judge, layout),
+        by_people=share_interval(by_people, layout),
+        effect=draw_grouped(difference, layout, resampling).estimate,
+    )
+
+
+def _take_side(outcomes: Floats, sides: Floats) -> Floats:
+    """Whether the output at each side is preferred: 1, .5 for a tie, or 0, of shape (n,)."""
+    turned = np.where(sides > 0, outcomes, 1 - outcomes)
+    return to_outcomes(turned - 0.5)

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 CONFIDENCE = 0.95  # of every interval
 BATCH = 4_000_000  # weights held at once: 32 MB
 LARGEST = 1e150  # in size; larger scores have no finite square
@@ -38,7 +40,12 @@ class Estimate:
         >>> Estimate(1.0, -1.0, 3.0).negate()
         Estimate(value=-1.0, low=-3.0, high=1.0, reason=None)
         """
-        return Estimate(-self.value, -self.high, -self.low, self.reason)
+        return Estimate(
+            value=-self.value,
+            low=-self.high,
+            high=-self.low,
+            reason=self.reason,
+        )
 
     @classmethod
     def undefined(cls, reason: str, value: float = math.nan) -> "Estimate":
@@ -53,7 +60,8 @@ def to_columns(**columns: ArrayLike) -> list[Floats]:
     """
     arrays = [np.asarray(values, dtype=np.float64) for values in columns.values()]
     names = " and ".join(columns)
-    if arrays[0].ndim != 1 or len({values.shape for values in arrays}) > 1:
+    different_shapes = {values.shape for values in arrays}
+    if arrays[0].ndim != 1 or len(different_shapes) > 1:
         shapes = " and ".join(str(values.shape) for values in arrays)
         raise ValueError(f"{names} must have one shape (n,), but have {shapes}")
     refuse_large(names, *arrays)
@@ -62,11 +70,16 @@ def to_columns(**columns: ArrayLike) -> list[Floats]:
 
 def refuse_large(names: str, *arrays: Floats) -> None:
     """Raises ValueError for a value that is infinite or beyond `LARGEST` in size."""
-    if any((np.abs(values) > LARGEST).any() for values in arrays):
+    is_large = [(np.abs(values) > LARGEST).any() for values in arrays]
+    if any(is_large):
         raise ValueError(f"{names} must be finite and at most {LARGEST:g} in size, or NaN where there is none")
 
 
-def number_groups(n: int, groups: Sequence[Hashable] | None, what: str = "groups") -> NDArray[np.intp]:
+def number_groups(
+    n: int,
+    groups: Sequence[Hashable] | None,
+    what: str = "groups",
+) -> Indices:
     """Numbers the groups of n examples, such as the `units` of `bootstrap`; without groups, each example is a group.
 
     Raises ValueError, which calls the groups `what`, unless there is one name per example and no name is None.
@@ -77,13 +90,14 @@ def number_groups(n: int, groups: Sequence[Hashable] | None, what: str = "groups
         raise ValueError(f"{what} must hold one name per example ({n}), but has {len(groups)}")
     if None in groups:
         raise ValueError(f"each example needs a name in {what}, but {what}[{list(groups).index(None)}] is None")
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
+    number_of: dict[Hashable, int] = {}
+    numbers = [number_of.setdefault(name, len(number_of)) for name in groups]
+    return np.array(numbers, dtype=np.intp)
 
 
 def bootstrap(
     statistics: Callable[[Floats], Mapping[str, Floats]],
-    units: NDArray[np.intp],
+    units: Indices,
     *,
     resamples: int = 1000,
     seed: int = 0,
@@ -100,54 +114,110 @@ def bootstrap(
     15.0
     """
     n = len(units)
-    values = {name: float(found[0]) for name, found in statistics(np.ones((1, n))).items()}
-    present, units = np.unique(units, return_inverse=True)
+    once = np.ones((1, n))
+    values = {name: float(column[0]) for name, column in statistics(once).items()}
+    present, unit_of_example = np.unique(units, return_inverse=True)
     number = len(present)
     if number < FEWEST_UNITS:
         reason = explain_few("groups" if number < n else "examples", number)
         return {name: Estimate.undefined(reason, value) for name, value in values.items()}
+
+    def compute(unit_weights: Floats) -> Floats:
+        """The statistics of drawn units, of shape (resamples, statistics)."""
+        columns = statistics(unit_weights[:, unit_of_example])
+        return np.stack([*columns.values()], axis=-1)
+
     drawn = resample(
-        lambda weights: np.stack([*statistics(weights[:, units]).values()], axis=-1), number, n, resamples, seed
+        compute,
+        number,
+        n,
+        resamples=resamples,
+        seed=seed,
     )
-    return {name: estimate_from(value, drawn[:, i], number) for i, (name, value) in enumerate(values.items())}
+    estimates = {}
+    for (name, value), column in zip(values.items(), drawn.T, strict=True):
+        estimates[name] = estimate_from(value, column, number)
+    return estimates
 
 
 def estimate_ratio(
-    numerators: Floats, denominators: Floats, units: NDArray[np.intp], *, resamples: int = 2000, seed: int = 0
+    numerators: Floats,
+    denominators: Floats,
+    units: Indices,
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
 ) -> Estimate:
     """The sum of `numerators` over the sum of `denominators`, with its interval; all arrays have the shape (n,)."""
-    return bootstrap(
-        lambda weights: {"ratio": (weights @ numerators) / (weights @ denominators)},
+
+    def divide(weights: Floats) -> dict[str, Floats]:
+        return {"ratio": (weights @ numerators) / (weights @ denominators)}
+
+    estimates = bootstrap(
+        divide,
         units,
         resamples=resamples,
         seed=seed,
-    )["ratio"]
+    )
+    return estimates["ratio"]
 
 
-def estimate_perplexity(nll: Floats, tokens: Floats, units: NDArray[np.intp], *, seed: int = 0) -> Estimate:
+def estimate_perplexity(
+    nll: Floats,
+    tokens: Floats,
+    units: Indices,
+    *,
+    seed: int = 0,
+) -> Estimate:
     """Perplexity: exp of the mean negative log-probability of a token; lower is likelier.
 
     `nll` are negative log-probabilities of the texts in nats, `tokens` their numbers of tokens, of shape (n,).
     """
-    loss = estimate_ratio(nll, tokens, units, seed=seed)
-    return Estimate(*map(math.exp, (loss.value, loss.low, loss.high)), reason=loss.reason)
+    loss = estimate_ratio(
+        nll,
+        tokens,
+        units,
+        seed=seed,
+    )
+    return Estimate(
+        value=math.exp(loss.value),
+        low=math.exp(loss.low),
+        high=math.exp(loss.high),
+        reason=loss.reason,
+    )
 
 
-def resample(statistic: Callable[[Floats], Floats], units: int, n: int, resamples: int, seed: int) -> Floats:
+def resample(
+    statistic: Callable[[Floats], Floats],
+    units: int,
+    n: int,
+    resamples: int,
+    seed: int,
+) -> Floats:
     """A statistic of weights of shape (rows, units) on resamples, which are the first axis of what it returns.
 
     It is computed in batches that hold as many weights of n examples as `BATCH` allows.
     """
-    rng, batch, found = np.random.default_rng(seed), max(1, BATCH // n), []
+    rng = np.random.default_rng(seed)
+    batch = max(1, BATCH // n)
+    blocks = []
     for start in range(0, resamples, batch):
         rows = min(batch, resamples - start)
-        draws = rng.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
-        counts = np.bincount(draws.ravel(), minlength=rows * units).reshape(rows, units)
-        found.append(statistic(counts.astype(np.float64)))
-    return np.concatenate(found)
+        drawn = rng.integers(0, units, (rows, units))
+        # one bincount for all rows: each row's units have numbers of their own
+        first_numbers = units * np.arange(rows)
+        numbers = drawn + first_numbers[:, None]
+        counts = np.bincount(numbers.ravel(), minlength=rows * units)
+        weights = counts.reshape(rows, units).astype(np.float64)
+        blocks.append(statistic(weights))
+    return np.concatenate(blocks)
 
 
-def estimate_from(value: float, values: Floats, units: int) -> Estimate:
+def estimate_from(
+    value: float,
+    values: Floats,
+    units: int,
+) -> Estimate:
     """A value with the expanded percentile interval of its `values` on resamples of `units` units.
 
     Resamples on which it is NaN are left out; if their share exceeds 1 - `CONFIDENCE`, the interval is NaN.
@@ -159,7 +229,7 @@ def estimate_from(value: float, values: Floats, units: int) -> Estimate:
         return Estimate.undefined(reason, value)
     outside = (1 - expand_confidence(units)) / 2
     low, high = np.quantile(defined, [outside, 1 - outside])
-    return _bound(value, float(low), float(high))
+    return _make_estimate(value, float(low), float(high))
 
 
 def expand_confidence(units: int) -> float:
@@ -173,7 +243,8 @@ def expand_confidence(units: int) -> float:
     """
     from scipy.special import ndtr  # takes longer to import than many runs, which need no interval
 
-    return 2 * float(ndtr(t_quantile(units - 1) * math.sqrt(units / (units - 1)))) - 1
+    quantile = t_quantile(units - 1) * math.sqrt(units / (units - 1))
+    return 2 * float(ndtr(quantile)) - 1
 
 
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
@@ -183,16 +254,31 @@ def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
     return float(stdtrit(freedom, (1 + confidence) / 2))
 
 
-def t_interval(value: float, variance: float, freedom: float, confidence: float = CONFIDENCE) -> Estimate:
+def t_interval(
+    value: float,
+    variance: float,
+    freedom: float,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
     """A value of this variance with Student's t interval."""
-    half = t_quantile(freedom, confidence) * math.sqrt(variance)
-    return _bound(value, value - half, value + half)
+    half_width = t_quantile(freedom, confidence) * math.sqrt(variance)
+    return _make_estimate(value, value - half_width, value + half_width)
 
 
-def _bound(value: float, low: float, high: float) -> Estimate:
-    return Estimate(value, low, high, NO_SPREAD if math.isclose(low, high, rel_tol=1e-12) else None)
+def _make_estimate(
+    value: float,
+    low: float,
+    high: float,
+) -> Estimate:
+    has_no_spread = math.isclose(low, high, rel_tol=1e-12)
+    reason = NO_SPREAD if has_no_spread else None
+    return Estimate(value, low, high, reason)
 
 
-def explain_few(units: str, number: int, fewest: int = FEWEST_UNITS) -> str:
+def explain_few(
+    units: str,
+    number: int,
+    fewest: int = FEWEST_UNITS,
+) -> str:
     """The reason why there is no interval over so few units."""
     return f"an interval over {units} needs at least {fewest} of them, but there are {number}"

@@ -9,64 +9,118 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import Floats, to_columns
+from meta_eval.bootstrap import Floats, Indices, Mask, to_columns
 
 Column = Floats  # of shape (n,)
 Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)
 
+TINY = np.finfo(np.float64).tiny
 MOST_IN_PAIRS = 2_000  # examples up to which all pairs are compared; sorting is faster beyond
 
 
-def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
+def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], Mask]:
     """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
 
     The last column holds the ratings. Raises ValueError as `to_columns` does, and for ratings that are NaN.
     """
-    *scores, y = to_columns(**columns)
-    if np.isnan(y).any():
-        raise ValueError(f"{np.isnan(y).sum()} of {len(y)} ratings are NaN: leave these examples out")
-    kept = np.asarray(~np.isnan(scores).any(axis=0))
-    return [values[kept] for values in (*scores, y)], kept
+    *scores, ratings = to_columns(**columns)
+    is_missing = np.isnan(ratings)
+    if is_missing.any():
+        raise ValueError(f"{is_missing.sum()} of {len(ratings)} ratings are NaN: leave these examples out")
+    lacks_score = np.isnan(scores).any(axis=0)
+    kept = np.asarray(~lacks_score)
+    return [values[kept] for values in (*scores, ratings)], kept
 
 
-def pearson(x: Column, y: Column, weights: Weights) -> Correlations:
+def pearson(
+    x: Column,
+    y: Column,
+    weights: Weights,
+) -> Correlations:
     """Pearson's r."""
-    found = _weighted_pearson(_scaled(x), _scaled(y), weights)
+    r = _weighted_pearson(_scale(x), _scale(y), weights)
     # rounding errors of equal values must not count as variation
-    return np.where(varies(x, weights) & varies(y, weights), found, np.nan)
+    both_vary = varies(x, weights) & varies(y, weights)
+    return np.where(both_vary, r, np.nan)
 
 
-def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
+def spearman(
+    x: Column,
+    y: Column,
+    weights: Weights,
+) -> Correlations:
     """Spearman's rho: Pearson's r of the average ranks within each resample, where a pair that is drawn twice ties."""
-    return _weighted_pearson(average_ranks(x, weights), average_ranks(y, weights), weights)
+    x_ranks = average_ranks(x, weights)
+    y_ranks = average_ranks(y, weights)
+    return _weighted_pearson(x_ranks, y_ranks, weights)
 
 
-def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
-    """Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y)."""
+def kendall(
+    x: Column,
+    y: Column,
+    weights: Weights,
+) -> Correlations:
+    """Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y).
+
+    All ordered pairs of draws are counted, a draw with itself too. With C concordant and D discordant ones and T tied
+    in both columns, C + T pairs have one order in both columns, and C + D - T remain of all pairs without those tied
+    in x and without those tied in y. So C - D is 2 (C + T) - 3 T - (C + D - T).
+    """
     if len(x) > MOST_IN_PAIRS:
-        return _kendall_of_draws(x, y, weights)
-    both = np.unique(np.stack([x, y]), axis=1, return_inverse=True)[1].astype(np.float64)
+        return _sort_kendall(x, y, weights)
+    _, combined = np.unique(
+        np.stack([x, y]),
+        axis=1,
+        return_inverse=True,
+    )
     total = weights.sum(axis=-1) ** 2
-    x_tied, y_tied, tied = ((_counts(v, weights)[0] ** 2).sum(axis=-1) for v in (x, y, both))
+    x_tied = _count_tied(x, weights)
+    y_tied = _count_tied(y, weights)
+    both_tied = _count_tied(combined.astype(np.float64), weights)
     # float32 multiplies twice as fast, and whole numbers below 2**24 are exact in it
-    alike = (order_pairs(x, x) == order_pairs(y, y)).astype(np.float32)
-    alike = np.einsum("rj,rj->r", weights.astype(np.float32) @ alike, weights, dtype=np.float64)
-    balance = 2 * alike - 3 * tied - (total - x_tied - y_tied)
-    return limited_ratio(balance, np.sqrt((total - x_tied) * (total - y_tied)))
+    has_one_order = (order_pairs(x, x) == order_pairs(y, y)).astype(np.float32)
+    of_first = weights.astype(np.float32) @ has_one_order
+    one_order = np.einsum(
+        "rj,rj->r",
+        of_first,
+        weights,
+        dtype=np.float64,
+    )
+    balance = 2 * one_order - 3 * both_tied - (total - x_tied - y_tied)
+    untied = (total - x_tied) * (total - y_tied)
+    return limited_ratio(balance, np.sqrt(untied))
 
 
-def _kendall_of_draws(x: Column, y: Column, weights: Weights) -> Correlations:
-    """The same by sorting the drawn pairs of each resample."""
+def _count_tied(x: Column, weights: Weights) -> Floats:
+    """How many ordered pairs of draws have one value, of shape (resamples,)."""
+    counts, _ = _count_values(x, weights)
+    return (counts**2).sum(axis=-1)
+
+
+def _sort_kendall(
+    x: Column,
+    y: Column,
+    weights: Weights,
+) -> Correlations:
+    """Kendall's tau-b by sorting the drawn pairs of each resample."""
     from scipy.stats import kendalltau  # takes longer to import than most tools run
 
-    drawn = (np.repeat(np.arange(len(x)), row.astype(np.intp)) for row in weights)
-    return np.array([float(np.asarray(kendalltau(x[at], y[at]))[0]) for at in drawn])
+    indices = np.arange(len(x))
+    correlations = []
+    for row in weights:
+        drawn = np.repeat(indices, row.astype(np.intp))
+        tau, _ = kendalltau(x[drawn], y[drawn])
+        correlations.append(float(np.asarray(tau)))
+    return np.array(correlations)
 
 
 def plain_pearson(x: Column, y: Column) -> float:
     """Pearson's r without weights; NaN for fewer than two pairs, or if one side does not vary."""
-    return float(pearson(x, y, np.ones((1, len(x))))[0]) if len(x) > 1 else math.nan
+    if len(x) < 2:
+        return math.nan
+    once = np.ones((1, len(x)))
+    return float(pearson(x, y, once)[0])
 
 
 def order_pairs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
@@ -76,16 +130,22 @@ def order_pairs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
     return above
 
 
-def varies(x: Column, weights: Weights) -> NDArray[np.bool_]:
+def varies(x: Column, weights: Weights) -> Mask:
     """Whether x has more than one value among the drawn examples of each resample, of shape (resamples,)."""
-    return (_counts(x, weights)[0] > 0).sum(axis=-1) > 1
+    counts, _ = _count_values(x, weights)
+    return (counts > 0).sum(axis=-1) > 1
 
 
-def _counts(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.intp]]:
-    """How often each distinct value of x was drawn, in ascending order, and the index of each pair's value."""
-    _, value, first = np.unique(x, return_inverse=True, return_counts=True)
-    starts = np.concatenate([[0], np.cumsum(first)[:-1]])
-    return np.add.reduceat(weights[:, np.argsort(value, kind="stable")], starts, axis=-1), value
+def _count_values(x: Column, weights: Weights) -> tuple[Floats, Indices]:
+    """How often each distinct value of x was drawn, of shape (resamples, values), and the value's index of each pair.
+
+    Values are in ascending order.
+    """
+    _, value_of_pair, sizes = np.unique(x, return_inverse=True, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    order = np.argsort(value_of_pair, kind="stable")
+    counts = np.add.reduceat(weights[:, order], starts, axis=-1)
+    return counts, value_of_pair
 
 
 def average_ranks(x: Column, weights: Weights | None = None) -> Floats:
@@ -96,30 +156,51 @@ def average_ranks(x: Column, weights: Weights | None = None) -> Floats:
     >>> average_ranks(np.array([0.5, 2.0, 0.5, 1.0])).tolist()
     [1.5, 4.0, 1.5, 3.0]
     """
-    counts, value = _counts(x, np.ones((1, len(x))) if weights is None else weights)
-    ranks = (np.cumsum(counts, axis=-1) - (counts - 1) / 2)[:, value]
-    return ranks[0] if weights is None else ranks
+    if weights is None:
+        return average_ranks(x, np.ones((1, len(x))))[0]
+    counts, value_of_pair = _count_values(x, weights)
+    ranks_of_values = np.cumsum(counts, axis=-1) - (counts - 1) / 2
+    return ranks_of_values[:, value_of_pair]
 
 
-def _scaled(x: Column) -> Column:
+def _scale(x: Column) -> Column:
     """Shifts and scales x into [-1, 1], so that squares neither overflow nor vanish; correlations stay the same."""
-    x = x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
+    x = x / max(np.abs(x).max(), TINY)
     x = x - x.mean()
-    return x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
+    return x / max(np.abs(x).max(), TINY)
 
 
-def _weighted_pearson(x: Floats, y: Floats, weights: Weights) -> Correlations:
+def _weighted_pearson(
+    x: Floats,
+    y: Floats,
+    weights: Weights,
+) -> Correlations:
+    """Pearson's r of columns of shape (n,), or (resamples, n) where they differ between resamples."""
     total = weights.sum(axis=-1, keepdims=True)
     x = x - (weights * x).sum(axis=-1, keepdims=True) / total
     y = y - (weights * y).sum(axis=-1, keepdims=True) / total
-    wx, wy = weights * x, weights * y
-    return limited_ratio((wx * y).sum(axis=-1), np.sqrt((wx * x).sum(axis=-1) * (wy * y).sum(axis=-1)))
+    weighted_x = weights * x
+    weighted_y = weights * y
+    covariance = (weighted_x * y).sum(axis=-1)
+    x_squares = (weighted_x * x).sum(axis=-1)
+    y_squares = (weighted_y * y).sum(axis=-1)
+    return limited_ratio(covariance, np.sqrt(x_squares * y_squares))
 
 
-def limited_ratio(numerator: Correlations, denominator: Correlations, least: float = 0.0) -> Correlations:
+def limited_ratio(
+    numerator: Correlations,
+    denominator: Correlations,
+    least: float = 0.0,
+) -> Correlations:
     """numerator / denominator, limited to [-1, 1]; NaN unless the denominator is above `least`."""
     undefined = np.full(len(numerator), np.nan)
-    return np.clip(np.divide(numerator, denominator, out=undefined, where=denominator > least), -1.0, 1.0)
+    ratio = np.divide(
+        numerator,
+        denominator,
+        out=undefined,
+        where=denominator > least,
+    )
+    return np.clip(ratio, -1.0, 1.0)
 
 
 CORRELATIONS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}

@@ -11,20 +11,29 @@ two) and cues that are not counted here are not: simulated, metrics of this kind
 """
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from core.example import UNSPACED, Example
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, explain_few, number_groups, t_interval
+from meta_eval.bootstrap import (
+    FEWEST_UNITS,
+    Estimate,
+    Floats,
+    Indices,
+    Mask,
+    bootstrap,
+    explain_few,
+    number_groups,
+    t_interval,
+)
 from meta_eval.correlation import average_ranks
 from meta_eval.grouping import explain_undefined, lay_out
 from meta_eval.intervals import USUAL, Resampling
 
-Parts = tuple[Floats, Floats, Floats]  # scores, ratings and cues of the same texts
 ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
 NOTHING_LEFT = "cheap cues alone determine the scores or the ratings, so nothing is left beyond them"
 WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -50,7 +59,9 @@ class Cues:
 
     def join(self, other: "Cues") -> "Cues":
         """These cues, then the other ones of the same texts."""
-        return Cues((*self.names, *other.names), np.hstack([self.values, other.values]))
+        names = (*self.names, *other.names)
+        values = np.hstack([self.values, other.values])
+        return Cues(names, values)
 
 
 def count_cues(examples: Sequence[Example]) -> Cues:
@@ -61,17 +72,28 @@ def count_cues(examples: Sequence[Example]) -> Cues:
     if all(example.turns for example in examples):
         rows = [_count_dialogue(example.turns) for example in examples]
     else:
-        has_context, has_references = (all(getattr(e, name) for e in examples) for name in ("context", "references"))
-        rows = []
-        for each in examples:
-            words = list_words(each.full_text)
-            rows.append(_count_text(each.full_text, words))
-            if has_context:
-                rows[-1] |= _count_overlap(words, [each.context or ""], "context")
-            if has_references:
-                rows[-1] |= _count_overlap(words, each.references, "reference")
+        rows = _count_texts(examples)
     names = tuple(rows[0]) if rows else ()
-    return Cues(names, np.array([[*row.values()] for row in rows], dtype=np.float64).reshape(len(rows), len(names)))
+    values = np.zeros((len(rows), len(names)))
+    for i, row in enumerate(rows):
+        values[i] = [*row.values()]
+    return Cues(names, values)
+
+
+def _count_texts(examples: Sequence[Example]) -> list[dict[str, float]]:
+    """The cues of each text, with those of its context and references if all examples have them."""
+    has_context = all(example.context for example in examples)
+    has_references = all(example.references for example in examples)
+    rows = []
+    for example in examples:
+        words = list_words(example.full_text)
+        row = _count_text(example.full_text, words)
+        if has_context:
+            row |= _count_overlap(words, [example.context or ""], "context")
+        if has_references:
+            row |= _count_overlap(words, example.references, "reference")
+        rows.append(row)
+    return rows
 
 
 def list_words(text: str) -> list[str]:
@@ -89,73 +111,124 @@ def _count_text(text: str, words: Sequence[str]) -> dict[str, float]:
     repeated spans: the share of spans of three words that stand earlier in the text; punctuation, upper case: the
     shares of characters.
     """
-    lengths = [length for part in SENTENCE_END.split(text) if (length := len(list_words(part)))] or [0]
+    sentences = [list_words(part) for part in SENTENCE_END.split(text)]
+    lengths = [len(sentence) for sentence in sentences if sentence] or [0]
     spans = _list_spans(words)
+    different_spans = _share(len(set(spans)), len(spans))
+    punctuation = [not character.isalnum() and not character.isspace() for character in text]
     return {
         "words": len(words),
         "sentences": len(lengths),
         "sentence length": float(np.mean(lengths)),
         "deviation of sentence length": float(np.std(lengths)),
         "different words": _share(len(set(words)), len(words)),
-        "repeated spans": 1 - _share(len(set(spans)), len(spans)) if spans else 0.0,
-        "punctuation": _share(sum(not each.isalnum() and not each.isspace() for each in text), len(text)),
+        "repeated spans": 1 - different_spans if spans else 0.0,
+        "punctuation": _share(sum(punctuation), len(text)),
         "upper case": _share(sum(map(str.isupper, text)), len(text)),
     }
 
 
-def _count_overlap(words: Sequence[str], sources: Sequence[str], name: str) -> dict[str, float]:
+def _count_overlap(
+    words: Sequence[str],
+    sources: Sequence[str],
+    name: str,
+) -> dict[str, float]:
     """Cues of a text beside its sources, such as a context or several references; of several the largest overlap.
 
     overlap: the share of different words that are in the source; copied spans: the share of spans of three words that
     are in the source; length ratio: the logarithm of words over words of the source (its mean over several).
     """
-    others = [list_words(source) for source in sources]
-    own, spans = set(words), set(_list_spans(words))
-    ratios = [np.log((1 + len(words)) / (1 + len(other))) for other in others]
+    different = set(words)
+    spans = set(_list_spans(words))
+    overlaps = []
+    copied = []
+    ratios = []
+    for source in sources:
+        source_words = list_words(source)
+        shared_words = different & set(source_words)
+        shared_spans = spans & set(_list_spans(source_words))
+        overlaps.append(_share(len(shared_words), len(different)))
+        copied.append(_share(len(shared_spans), len(spans)))
+        ratio = (1 + len(words)) / (1 + len(source_words))
+        ratios.append(np.log(ratio))
     return {
-        f"overlap with {name}": max(_share(len(own & set(other)), len(own)) for other in others),
-        f"copied spans with {name}": max(_share(len(spans & set(_list_spans(other))), len(spans)) for other in others),
+        f"overlap with {name}": max(overlaps),
+        f"copied spans with {name}": max(copied),
         f"length ratio with {name}": float(np.mean(ratios)),
     }
 
 
 def _count_dialogue(turns: Sequence[str]) -> dict[str, float]:
     """Nine cues of a dialogue: length, repetition (overlaps are Jaccard's), and the share of turns that ask."""
-    words = [list_words(turn) for turn in turns]
-    lengths, sets = [len(each) for each in words], [set(each) for each in words]
-    every = [word for each in words for word in each]
-    following = [_overlap(*two) for two in pairwise(sets)]
+    words_of_turns = [list_words(turn) for turn in turns]
+    lengths = [len(words) for words in words_of_turns]
+    sets = [set(words) for words in words_of_turns]
+    all_words = [*chain(*words_of_turns)]
+    with_any_earlier = [_overlap(earlier, later) for earlier, later in combinations(sets, 2)]
+    with_turn_before = [_overlap(before, turn) for before, turn in pairwise(sets)]
+    questions = sum("?" in turn or "？" in turn for turn in turns)
     return {
-        "words": len(every),
+        "words": len(all_words),
         "turns": len(turns),
         "words per turn of the first speaker": float(np.mean(lengths[::2])),
         "words per turn of the second speaker": float(np.mean(lengths[1::2] or [0])),
         "words per turn": float(np.mean(lengths)),
-        "different words": _share(len(set(every)), len(every)),
-        "overlap with an earlier turn": max((_overlap(a, b) for a, b in combinations(sets, 2)), default=0.0),
-        "overlap with the turn before": float(np.mean(following or [0])),
-        "questions": _share(sum("?" in turn or "？" in turn for turn in turns), len(turns)),
+        "different words": _share(len(set(all_words)), len(all_words)),
+        "overlap with an earlier turn": max(with_any_earlier, default=0.0),
+        "overlap with the turn before": float(np.mean(with_turn_before or [0])),
+        "questions": _share(questions, len(turns)),
     }
 
 
-def combine_cues(cues: Cues, ratings: ArrayLike, groups: Sequence[Hashable] | None = None, *, seed: int = 0) -> Floats:
+def combine_cues(
+    cues: Cues,
+    ratings: ArrayLike,
+    groups: Sequence[Hashable] | None = None,
+    *,
+    seed: int = 0,
+) -> Floats:
     """Ratings predicted by cues alone, of shape (n,): ridge regression of normal scores, cross-fitted by group.
 
     No text predicts itself or another text of its group (its input). Each fold is predicted without the mean of its
     training ratings, because means of folds that differ by chance would order the texts. `seed` chooses the folds.
     """
-    y, units = np.asarray(ratings, dtype=np.float64), number_groups(len(cues.values), groups)
+    y = np.asarray(ratings, dtype=np.float64)
+    units = number_groups(len(cues.values), groups)
     number = int(units.max(initial=-1)) + 1
     folds = min(FOLDS, number)
-    fold = (np.random.default_rng(seed).permutation(number) % max(folds, 1))[units]
-    design, target, found = _expand(_normal_scores(cues.values)), _normal_scores(y[:, None])[:, 0], np.zeros(len(y))
-    for k in range(folds if folds > 1 else 0):
-        train = fold != k
-        mean, deviation = design[train].mean(axis=0), design[train].std(axis=0)
-        z = (design - mean) / np.where(deviation > 0, deviation, 1.0)
-        x, centred = z[train], target[train] - target[train].mean()
-        found[~train] = z[~train] @ np.linalg.solve(x.T @ x + np.sqrt(len(x)) * np.eye(x.shape[1]), x.T @ centred)
-    return found
+    predicted = np.zeros(len(y))
+    if folds < 2:
+        return predicted
+    shuffled = np.random.default_rng(seed).permutation(number)
+    fold_of_text = (shuffled % folds)[units]
+    columns = _expand(_normal_scores(cues.values))
+    target = _normal_scores(y[:, None])[:, 0]
+    for fold in range(folds):
+        is_training = fold_of_text != fold
+        slopes, z = _fit_ridge(columns, target, is_training)
+        predicted[~is_training] = z[~is_training] @ slopes
+    return predicted
+
+
+def _fit_ridge(
+    columns: Floats,
+    target: Floats,
+    is_training: Mask,
+) -> tuple[Floats, Floats]:
+    """The slopes of a ridge regression on the training texts, and all columns as these standardise them.
+
+    The penalty is the root of the number of training texts.
+    """
+    mean = columns[is_training].mean(axis=0)
+    deviation = columns[is_training].std(axis=0)
+    z = (columns - mean) / np.where(deviation > 0, deviation, 1.0)
+    x = z[is_training]
+    y = target[is_training]
+    centred = y - y.mean()
+    texts, cues = x.shape
+    penalty = np.sqrt(texts) * np.eye(cues)
+    slopes = np.linalg.solve(x.T @ x + penalty, x.T @ centred)
+    return slopes, z
 
 
 def agreement_beyond_cues(
@@ -177,30 +250,63 @@ def agreement_beyond_cues(
     intervals cover 0 in 90 to 98 %.
     """
     y = np.asarray(ratings, dtype=np.float64)
-    units, found = number_groups(len(y), groups), dict[str, Estimate]()
-    columns: dict[bytes, dict[str, Floats]] = {}  # metrics that score the same texts share the fit of the cues
+    units = number_groups(len(y), groups)
+    estimates: dict[str, Estimate] = {}
+    # metrics that score the same texts, by the bytes of the mask of these, share the fit of the cues
+    columns_by_mask: dict[bytes, dict[str, Floats]] = {}
     for metric, values in scores.items():
         x = np.asarray(values, dtype=np.float64)
         kept = ~np.isnan(x + y)
-        reason = explain_undefined(x[kept], y[kept], lay_out(int(kept.sum()))) or explain_no_fit(cues.values[kept])
+        independent = lay_out(int(kept.sum()))
+        reason = explain_undefined(x[kept], y[kept], independent)
+        reason = reason or explain_no_fit(cues.values[kept])
         if reason is None:
-            columns.setdefault(kept.tobytes(), {})[metric] = x[kept]
+            columns_by_mask.setdefault(kept.tobytes(), {})[metric] = x[kept]
         else:
-            found[metric] = Estimate.undefined(reason)
-    for mask, together in columns.items():
+            estimates[metric] = Estimate.undefined(reason)
+    for mask, columns in columns_by_mask.items():
         kept = np.frombuffer(mask, dtype=np.bool_)
-        parts = np.stack([*together.values()], axis=-1), y[kept], cues.values[kept]
+        estimates |= _estimate_beyond(
+            columns,
+            ratings=y[kept],
+            cues=cues.values[kept],
+            units=units[kept],
+            resampling=resampling,
+        )
+    return {metric: estimates[metric] for metric in scores}
 
-        def beyond(weights: Floats, names: Iterable[str] = together, parts: Parts = parts) -> dict[str, Floats]:
-            return dict(zip(names, correlate_beyond(*parts, weights).T, strict=True))
 
-        estimates = bootstrap(beyond, units[kept], resamples=resampling.resamples, seed=resampling.seed)
-        fixed = Estimate.undefined(NOTHING_LEFT)
-        found |= {metric: fixed if np.isnan(each.value) else each for metric, each in estimates.items()}
-    return {metric: found[metric] for metric in scores}
+def _estimate_beyond(
+    columns: Mapping[str, Floats],
+    ratings: Floats,
+    cues: Floats,
+    units: Indices,
+    resampling: Resampling,
+) -> dict[str, Estimate]:
+    """`agreement_beyond_cues` of metrics that score the same texts, whose columns have the shape (n,) without NaN."""
+    scores = np.stack([*columns.values()], axis=-1)  # (n, metrics)
+
+    def correlate(weights: Floats) -> dict[str, Floats]:
+        correlations = correlate_beyond(scores, ratings, cues, weights)
+        return dict(zip(columns, correlations.T, strict=True))
+
+    estimates = bootstrap(
+        correlate,
+        units,
+        resamples=resampling.resamples,
+        seed=resampling.seed,
+    )
+    for metric, estimate in estimates.items():
+        if np.isnan(estimate.value):
+            estimates[metric] = Estimate.undefined(NOTHING_LEFT)
+    return estimates
 
 
-def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues) -> Estimate:
+def difference_beyond_cues(
+    differences: ArrayLike,
+    first: Cues,
+    second: Cues,
+) -> Estimate:
     """The part of the mean difference between two systems that cheap cues do not explain, in units of the scores.
 
     It is the intercept of a linear regression, over inputs, of the differences of scores on the differences of cues:
@@ -218,33 +324,54 @@ def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues) ->
     `differences` have the shape (inputs,); `first` and `second` are the cues of the two systems' texts for these
     inputs, as `add_normal_scores` gives them.
     """
-    y, gaps = np.asarray(differences, dtype=np.float64), first.values - second.values
+    y = np.asarray(differences, dtype=np.float64)
+    gaps = first.values - second.values  # (inputs, cues)
     differs = (gaps != 0).any(axis=0)
-    gaps, names = gaps[:, differs], [name for name, is_kept in zip(first.names, differs, strict=True) if is_kept]
-    needed = max(INPUTS_PER_COLUMN * gaps.shape[1], 2)
-    if len(gaps) < needed:
-        reason = f"{gaps.shape[1]} cues (with normal scores) need at least {needed} inputs, but there are {len(gaps)}"
+    gaps = gaps[:, differs]
+    names = [first.names[i] for i in np.flatnonzero(differs)]
+    reason = _explain_no_intercept(gaps, names)
+    if reason is not None:
         return Estimate.undefined(reason)
-    sides = np.minimum((gaps <= 0).mean(axis=0), (gaps >= 0).mean(axis=0))
-    if (beyond := sides < LESSER_SIDE).any():
-        share, name = 1 - sides[beyond][0], names[int(np.argmax(beyond))]
-        return Estimate.undefined(f"{name} differs in one direction at {share:.0%} of the inputs: too few are alike")
-    x = np.column_stack([np.ones(len(y)), gaps / np.sqrt((gaps**2).mean(axis=0))])
+    n = len(y)
+    sizes = np.sqrt((gaps**2).mean(axis=0))
+    x = np.column_stack([np.ones(n), gaps / sizes])
     values, vectors = np.linalg.eigh(x.T @ x)
     kept = values > TOLERANCE * values[-1]  # cues may repeat one another
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
     slopes = inverse @ (x.T @ y)
-    intercept, n, freedom = float(slopes[0]), len(y), len(y) - int(kept.sum())
+    intercept = float(slopes[0])
     if n < FEWEST_UNITS:
         return Estimate.undefined(explain_few("inputs", n), intercept)
-    left = np.maximum(1 - ((x @ inverse) * x).sum(axis=1), TOLERANCE)  # 1 minus the leverage of each input
-    variance = float(((x @ inverse[0]) ** 2 * (y - x @ slopes) ** 2 / left).sum())
+    leverage = ((x @ inverse) * x).sum(axis=1)
+    residuals = y - x @ slopes
+    influence = x @ inverse[0]
+    unfitted = np.maximum(1 - leverage, TOLERANCE)
+    parts = influence**2 * residuals**2 / unfitted
+    variance = float(parts.sum())
+    freedom = n - int(kept.sum())
     return t_interval(intercept, variance, freedom)
+
+
+def _explain_no_intercept(gaps: Floats, names: Sequence[str]) -> str | None:
+    """The reason why differences of cues, of shape (inputs, cues), say nothing of texts with equal cues, or None."""
+    inputs, cues = gaps.shape
+    needed = max(INPUTS_PER_COLUMN * cues, 2)
+    if inputs < needed:
+        return f"{cues} cues (with normal scores) need at least {needed} inputs, but there are {inputs}"
+    not_larger = (gaps <= 0).mean(axis=0)
+    not_smaller = (gaps >= 0).mean(axis=0)
+    lesser_sides = np.minimum(not_larger, not_smaller)
+    for name, lesser_side in zip(names, lesser_sides, strict=True):
+        if lesser_side < LESSER_SIDE:
+            return f"{name} differs in one direction at {1 - lesser_side:.0%} of the inputs: too few are alike"
+    return None
 
 
 def add_normal_scores(cues: Cues) -> Cues:
     """The cues, then their normal scores among all texts, so that a regression may follow a cue along a curve."""
-    return cues.join(Cues(tuple(f"normal score of {name}" for name in cues.names), _normal_scores(cues.values)))
+    names = tuple(f"normal score of {name}" for name in cues.names)
+    normal_scores = Cues(names, _normal_scores(cues.values))
+    return cues.join(normal_scores)
 
 
 def explain_no_fit(cues: Floats) -> str | None:
@@ -253,41 +380,77 @@ def explain_no_fit(cues: Floats) -> str | None:
     if not varied:
         return "no cheap cue differs between these texts"
     needed = TEXTS_PER_CUE * varied
-    return None if len(cues) >= needed else f"{varied} cues need at least {needed} texts, but there are {len(cues)}"
+    if len(cues) < needed:
+        return f"{varied} cues need at least {needed} texts, but there are {len(cues)}"
+    return None
 
 
-def _vary(cues: Floats) -> NDArray[np.bool_]:
+def _vary(cues: Floats) -> Mask:
     """Whether each cue differs between texts, of shape (cues,)."""
     return (cues != cues[:1]).any(axis=0)
 
 
-def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:
+def correlate_beyond(
+    x: Floats,
+    y: Floats,
+    cues: Floats,
+    weights: Floats,
+) -> Floats:
     """Partial correlations of normal scores given the cues' normal scores, of shape (resamples, metrics).
 
     NaN where the cues fix the scores x, of shape (n, metrics), or the ratings y, of shape (n,).
     """
     cues = cues[:, _vary(cues)]
-    block = max(1, BLOCK // (len(y) * (4 * cues.shape[1] + x.shape[1] + 1)))
-    parts = [_correlate_block(x, y, cues, weights[i : i + block]) for i in range(0, len(weights), block)]
-    return np.concatenate(parts)
+    columns = 4 * cues.shape[1] + x.shape[1] + 1  # of a resample, with the curves of the cues
+    batch = max(1, BLOCK // (len(y) * columns))
+    blocks = []
+    for start in range(0, len(weights), batch):
+        blocks.append(_correlate_block(x, y, cues, weights[start : start + batch]))
+    return np.concatenate(blocks)
 
 
-def _correlate_block(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:
-    fixed = _expand(_normal_scores(cues, weights))
-    columns, cut = np.concatenate([fixed, _normal_scores(np.column_stack([y, x]), weights)], axis=-1), fixed.shape[-1]
-    share = (weights / weights.sum(axis=-1, keepdims=True))[..., None]
-    columns = (columns - (share * columns).sum(axis=1, keepdims=True)) * np.sqrt(share)
-    products = columns.swapaxes(1, 2) @ columns
+def _correlate_block(
+    x: Floats,
+    y: Floats,
+    cues: Floats,
+    weights: Floats,
+) -> Floats:
+    """`correlate_beyond` of few resamples: C, the correlations of all columns, less those that the cues explain.
+
+    With the cues c and the ratings and scores r, what is left of C_rr is C_rr - C_rc C_cc⁻¹ C_cr.
+    """
+    fixed = _expand(_normal_scores(cues, weights))  # (resamples, n, columns)
+    ratings_and_scores = _normal_scores(np.column_stack([y, x]), weights)
+    correlations = _correlate_columns(np.concatenate([fixed, ratings_and_scores], axis=-1), weights)
+    cut = fixed.shape[-1]
+    c_cc = correlations[:, :cut, :cut]
+    c_cr = correlations[:, :cut, cut:]
+    c_rr = correlations[:, cut:, cut:]
+    inverse = np.linalg.pinv(c_cc, rcond=TOLERANCE, hermitian=True)
+    residual = c_rr - c_cr.swapaxes(1, 2) @ inverse @ c_cr
+    variances = np.diagonal(residual, axis1=1, axis2=2)  # the share of each variance that the cues leave
+    of_ratings = variances[:, :1]
+    of_scores = variances[:, 1:]
+    is_left = (of_scores > TOLERANCE) & (of_ratings > TOLERANCE)
+    spread = np.sqrt(np.where(is_left, of_scores * of_ratings, 1.0))
+    covariances = residual[:, 0, 1:]
+    partial = np.clip(covariances / spread, -1.0, 1.0)
+    return np.where(is_left, partial, np.nan)
+
+
+def _correlate_columns(columns: Floats, weights: Floats) -> Floats:
+    """The correlations of columns of shape (resamples, n, columns) by weights of shape (resamples, n).
+
+    A column that does not vary has no correlation, and 0 in place of it.
+    """
+    total = weights.sum(axis=-1, keepdims=True)
+    share = (weights / total)[..., None]
+    means = (share * columns).sum(axis=1, keepdims=True)
+    centred = (columns - means) * np.sqrt(share)
+    products = centred.swapaxes(1, 2) @ centred
     deviation = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
     deviation = np.where(deviation > 0, deviation, 1.0)
-    products = products / (deviation[:, :, None] * deviation[:, None, :])
-    both = products[:, :cut, cut:]
-    explained = both.swapaxes(1, 2) @ np.linalg.pinv(products[:, :cut, :cut], rcond=TOLERANCE, hermitian=True) @ both
-    left = products[:, cut:, cut:] - explained
-    own = np.diagonal(left, axis1=1, axis2=2)  # the share of each variance that the cues leave
-    is_left = (own[:, 1:] > TOLERANCE) & (own[:, :1] > TOLERANCE)
-    spread = np.sqrt(np.where(is_left, own[:, 1:] * own[:, :1], 1.0))
-    return np.where(is_left, np.clip(left[:, 0, 1:] / spread, -1.0, 1.0), np.nan)
+    return products / (deviation[:, :, None] * deviation[:, None, :])
 
 
 def _normal_scores(columns: Floats, weights: Floats | None = None) -> Floats:
@@ -295,26 +458,34 @@ def _normal_scores(columns: Floats, weights: Floats | None = None) -> Floats:
 
     Within each resample they have the shape (resamples, n, columns), without weights that of the columns.
     """
-    given = np.ones((1, len(columns))) if weights is None else weights
-    total = given.sum(axis=-1)[:, None, None]
-    half = 0.5 / total  # values that a resample does not hold have no weight, but must be finite
-    ranks = np.stack([average_ranks(column, given) for column in columns.T], axis=-1)
+    if weights is None:
+        once = np.ones((1, len(columns)))
+        return _normal_scores(columns, once)[0]
     from scipy.special import ndtri  # takes longer to import than many runs, which need no cues
 
-    found = ndtri(np.clip((ranks - 0.5) / total, half, 1 - half))
-    return found[0] if weights is None else found
+    total = weights.sum(axis=-1)[:, None, None]
+    ranks_of_columns = [average_ranks(column, weights) for column in columns.T]
+    ranks = np.stack(ranks_of_columns, axis=-1)
+    # values that a resample does not hold have no weight, but must be finite
+    least = 0.5 / total
+    levels = np.clip((ranks - 0.5) / total, least, 1 - least)
+    return ndtri(levels)
 
 
 def _expand(scores: Floats) -> Floats:
     """The columns and their sizes; where there are enough texts, also how far they lie beyond `KNOT` on either side."""
     parts = [scores, np.abs(scores)]
-    if scores.shape[-2] >= TEXTS_PER_CURVE * scores.shape[-1]:
-        parts += [np.maximum(scores - KNOT, 0.0), np.maximum(-scores - KNOT, 0.0)]
+    texts, cues = scores.shape[-2:]
+    if texts >= TEXTS_PER_CURVE * cues:
+        above = np.maximum(scores - KNOT, 0.0)
+        below = np.maximum(-scores - KNOT, 0.0)
+        parts += [above, below]
     return np.concatenate(parts, axis=-1)
 
 
 def _list_spans(words: Sequence[str]) -> list[tuple[str, ...]]:
-    return [tuple(words[i : i + NGRAM]) for i in range(len(words) - NGRAM + 1)]
+    starts = range(len(words) - NGRAM + 1)
+    return [tuple(words[start : start + NGRAM]) for start in starts]
 
 
 def _share(part: float, whole: float) -> float:

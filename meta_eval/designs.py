@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, explain_few, number_groups, t_interval
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import score_interval
 from meta_eval.linearised import Linearised, linearise_mean
@@ -26,35 +25,39 @@ FEWEST_RATED = 5
 class DrawnTexts:
     """Texts that were drawn, in the order in which people see them."""
 
-    places: NDArray[np.intp]
+    places: Indices
     # the chance of each to be drawn, of shape (drawn,)
     probabilities: Floats
 
 
-def draw_texts(n: int, total: int, strata: Sequence[str] | None, seed: int) -> DrawnTexts:
+def draw_texts(
+    n: int,
+    total: int,
+    strata: Sequence[str] | None,
+    seed: int,
+) -> DrawnTexts:
     """Draws n of all texts, in random order.
 
     Without `strata`, one name for each text, every text has the same chance. With them each stratum gives equally many
     texts, or all it has.
     """
     rng = np.random.default_rng(seed)
-    names = np.zeros(total, dtype=np.intp)
+    numbers = np.zeros(total, dtype=np.intp)  # of the stratum of each text
     if strata is not None:
-        order = list(dict.fromkeys(strata))
-        names = np.array([order.index(name) for name in strata], dtype=np.intp)
-    sizes = np.bincount(names)
-    shares = share_out(n, sizes)
-    places: list[int] = []
-    probabilities: list[float] = []
-    for stratum, count in enumerate(shares):
-        members = rng.permutation(np.flatnonzero(names == stratum))
-        places += members[:count].tolist()
-        probabilities += [count / int(sizes[stratum])] * int(count)
-    shuffled = rng.permutation(len(places))
-    return DrawnTexts(np.array(places, dtype=np.intp)[shuffled], np.array(probabilities)[shuffled])
+        numbers = number_groups(total, strata, "strata")
+    sizes = np.bincount(numbers)
+    counts = share_out(n, sizes)
+    drawn: list[Indices] = []
+    for stratum, count in enumerate(counts):
+        members = rng.permutation(np.flatnonzero(numbers == stratum))
+        drawn.append(members[:count])
+    in_order = np.concatenate(drawn)
+    probabilities = np.repeat(counts / sizes, counts)
+    shuffled = rng.permutation(len(in_order))
+    return DrawnTexts(in_order[shuffled], probabilities[shuffled])
 
 
-def share_out(n: int, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+def share_out(n: int, sizes: Indices) -> Indices:
     """How many of n to take of each stratum: equally many, but no more than it has.
 
     >>> share_out(10, np.array([100, 3])), share_out(5, np.array([2, 2])), share_out(5, np.array([9, 9]))
@@ -63,83 +66,143 @@ def share_out(n: int, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
     taken = np.zeros(len(sizes), dtype=np.intp)
     left = min(n, int(sizes.sum()))
     while left:
-        open_ = np.flatnonzero(taken < sizes)
-        each = max(1, left // len(open_))
-        for stratum in open_:
-            more = min(each, int(sizes[stratum] - taken[stratum]), left)
+        with_texts_left = np.flatnonzero(taken < sizes)
+        equal_share = max(1, left // len(with_texts_left))
+        for stratum in with_texts_left:
+            texts_left = int(sizes[stratum] - taken[stratum])
+            more = min(equal_share, texts_left, left)
             taken[stratum] += more
             left -= more
     return taken
 
 
 def estimate_drawn(
-    labels: Floats, verdicts: Floats, probabilities: Floats, layout: Layout, *, is_rate: bool
+    labels: Floats,
+    verdicts: Floats,
+    probabilities: Floats,
+    layout: Layout,
+    *,
+    is_rate: bool,
 ) -> PoweredEstimate:
     """The mean label of all texts from a drawn sample; all arrays have the shape (n,).
 
     `labels` are NaN where there is none, `verdicts` where the judge gave none, which then says nothing. A text with a
     label has a probability. `is_rate` is for labels 0 and 1, whose estimate lies in [0, 1] and has a score interval.
     """
-    known = ~np.isnan(labels)
+    is_labelled = ~np.isnan(labels)
     total = len(labels)
-    n = int(known.sum())
-    own = restrict(layout, known)
-    if n < FEWEST_RATED or own.input_count < FEWEST_RATED:
+    n = int(is_labelled.sum())
+    labelled = restrict(layout, is_labelled)
+    if n < FEWEST_RATED or labelled.input_count < FEWEST_RATED:
         none = Estimate.undefined(f"this needs at least {FEWEST_RATED} labels, but has {n}")
-        return PoweredEstimate(n, total - n, none, none, math.nan)
-    mean_verdict = float(np.nanmean(verdicts)) if not np.isnan(verdicts).all() else 0.0
-    f = np.where(np.isnan(verdicts), mean_verdict, verdicts)
-    y = labels[known]
-    weights = 1 / probabilities[known]
+        return PoweredEstimate(
+            rated=n,
+            unrated=total - n,
+            estimate=none,
+            classical=none,
+            effective_n=math.nan,
+        )
+    y = labels[is_labelled]
+    f = _fill_verdicts(verdicts)
+    f_labelled = f[is_labelled]
+    chances = probabilities[is_labelled]
+    weights = 1 / chances
     shares = weights / weights.sum()
-    factor = _tune_factor(y, f[known], shares) if n < total else 0.0
-    alone = linearise_mean(y, weights)
-    value = alone.value + factor * float(f.mean() - shares @ f[known])
+    by_people = linearise_mean(y, weights)
+    within = _vary_within(y, chances, shares, labelled)
+    between = _vary_between(y, chances, shares) / total
+    variance_of_labels = within + between
+    factor = _tune_factor(y, f_labelled, shares) if n < total else 0.0
+    value = by_people.value + factor * float(f.mean() - shares @ f_labelled)
     parts = factor * (f - f.mean()) / total
-    rectified = y - factor * f[known]
+    rectified = y - factor * f_labelled
     lost = math.sqrt(n / (n - 2))  # two figures are fitted
-    parts[known] += shares * (rectified - float(shares @ rectified)) * lost
-    powered = Linearised(value, parts)
-    variance = powered.variance(layout)
-    of_people = (
-        _vary_within(y, probabilities[known], shares, own) + _vary_between(y, probabilities[known], shares) / total
+    parts[is_labelled] += shares * (rectified - float(shares @ rectified)) * lost
+    variance = Linearised(value, parts).variance(layout)
+    return PoweredEstimate(
+        rated=n,
+        unrated=total - n,
+        estimate=bound_mean(
+            value,
+            variance,
+            labelled,
+            is_rate=is_rate,
+        ),
+        classical=bound_mean(
+            by_people.value,
+            variance_of_labels,
+            labelled,
+            is_rate=is_rate,
+        ),
+        effective_n=n * variance_of_labels / variance if variance > 0 else math.inf,
     )
-    classical = bound_mean(alone.value, of_people, own, is_rate=is_rate)
-    estimate = bound_mean(value, variance, own, is_rate=is_rate)
-    worth = n * of_people / variance if variance > 0 else math.inf
-    return PoweredEstimate(n, total - n, estimate, classical, worth)
 
 
-def _center(labels: Floats, probabilities: Floats, shares: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def _fill_verdicts(verdicts: Floats) -> Floats:
+    """The verdicts, with their mean, which says nothing, in place of a missing one."""
+    is_missing = np.isnan(verdicts)
+    mean = 0.0 if is_missing.all() else float(np.nanmean(verdicts))
+    return np.where(is_missing, mean, verdicts)
+
+
+def _average_strata(
+    labels: Floats,
+    probabilities: Floats,
+    shares: Floats,
+) -> tuple[Floats, Indices]:
     """The mean label of each text's stratum, and its number; texts drawn with one chance are one stratum."""
     _, strata = np.unique(np.round(probabilities, 9), return_inverse=True)
-    means = np.bincount(strata, shares * labels) / np.bincount(strata, shares)
+    sums = np.bincount(strata, shares * labels)
+    means = sums / np.bincount(strata, shares)
     return means[strata], strata
 
 
-def _vary_within(labels: Floats, probabilities: Floats, shares: Floats, layout: Layout) -> float:
+def _vary_within(
+    labels: Floats,
+    probabilities: Floats,
+    shares: Floats,
+    layout: Layout,
+) -> float:
     """The variance of a weighted mean that comes from the draw within strata, by sums over inputs."""
-    means, strata = _center(labels, probabilities, shares)
-    counts = np.bincount(strata)[strata]
-    lost = np.sqrt(counts / np.maximum(counts - 1, 1))
-    sums = np.bincount(layout.inputs, shares * (labels - means) * lost)
+    means, strata = _average_strata(labels, probabilities, shares)
+    sizes = np.bincount(strata)[strata]
+    lost = np.sqrt(sizes / np.maximum(sizes - 1, 1))  # each stratum's mean is fitted
+    parts = shares * (labels - means) * lost
+    sums = np.bincount(layout.inputs, parts)
     return float((sums**2).sum())
 
 
-def _vary_between(labels: Floats, probabilities: Floats, shares: Floats) -> float:
+def _vary_between(
+    labels: Floats,
+    probabilities: Floats,
+    shares: Floats,
+) -> float:
     """The variance of the mean labels of strata, of which all texts are a sample."""
-    means, _ = _center(labels, probabilities, shares)
-    return float(shares @ (means - float(shares @ labels)) ** 2)
+    means, _ = _average_strata(labels, probabilities, shares)
+    deviations = means - float(shares @ labels)
+    return float(shares @ deviations**2)
 
 
-def _tune_factor(labels: Floats, verdicts: Floats, shares: Floats) -> float:
+def _tune_factor(
+    labels: Floats,
+    verdicts: Floats,
+    shares: Floats,
+) -> float:
     """The slope of labels on verdicts by weights that sum to 1; 0 for verdicts that do not vary."""
-    above = verdicts - float(shares @ verdicts)
-    spread = float(shares @ above**2)
-    return float(shares @ (labels * above)) / spread if spread > 0 else 0.0
+    centred = verdicts - float(shares @ verdicts)
+    spread = float(shares @ centred**2)
+    if not spread > 0:
+        return 0.0
+    return float(shares @ (labels * centred)) / spread
 
 
-def bound_by_design(statistic: Linearised, probabilities: Floats, layout: Layout, *, is_rate: bool = False) -> Estimate:
+def bound_by_design(
+    statistic: Linearised,
+    probabilities: Floats,
+    layout: Layout,
+    *,
+    is_rate: bool = False,
+) -> Estimate:
     """A statistic of drawn texts, each counted by the inverse of its probability, with its interval.
 
     Its variance is that of the draw within strata, and of the strata among all texts. `probabilities` have the shape
@@ -147,15 +210,27 @@ def bound_by_design(statistic: Linearised, probabilities: Floats, layout: Layout
     """
     if math.isnan(statistic.value):
         return Estimate.undefined(statistic.reason or "it is undefined")
-    shares = (1 / probabilities) / float((1 / probabilities).sum())
+    weights = 1 / probabilities
+    total = float(weights.sum())  # an estimate of the number of all texts
+    shares = weights / total
     influences = statistic.parts / shares
-    total = float((1 / probabilities).sum())
-    variance = _vary_within(influences, probabilities, shares, layout)
-    variance += _vary_between(influences, probabilities, shares) / total
-    return bound_mean(statistic.value, variance, layout, is_rate=is_rate)
+    within = _vary_within(influences, probabilities, shares, layout)
+    between = _vary_between(influences, probabilities, shares) / total
+    return bound_mean(
+        statistic.value,
+        within + between,
+        layout,
+        is_rate=is_rate,
+    )
 
 
-def bound_mean(value: float, variance: float, layout: Layout, *, is_rate: bool) -> Estimate:
+def bound_mean(
+    value: float,
+    variance: float,
+    layout: Layout,
+    *,
+    is_rate: bool,
+) -> Estimate:
     """A mean of labelled texts with its interval: Student's, or of a rate, which lies in [0, 1], a score interval."""
     inputs = layout.input_count
     if inputs < FEWEST_UNITS:
@@ -165,11 +240,20 @@ def bound_mean(value: float, variance: float, layout: Layout, *, is_rate: bool) 
     if not is_rate:
         return t_interval(value, variance, inputs - 1)
     share = min(max(value, 0.0), 1.0)
-    alone = share * (1 - share)
-    worth = alone / variance if alone > 0 else float(inputs)
-    return Estimate(share, *score_interval(share, 1.0, worth, inputs - 1))
+    variance_of_label = share * (1 - share)
+    worth = float(inputs)  # the number of independent labels with this variance
+    if variance_of_label > 0:
+        worth = variance_of_label / variance
+    low, high = score_interval(
+        share,
+        untied=1.0,
+        n=worth,
+        freedom=inputs - 1,
+    )
+    return Estimate(share, low, high)
 
 
 def are_unequal(probabilities: Mapping[str, float]) -> bool:
     """Whether texts were drawn with different chances."""
-    return len({round(each, 9) for each in probabilities.values()}) > 1
+    chances = {round(probability, 9) for probability in probabilities.values()}
+    return len(chances) > 1

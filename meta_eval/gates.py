@@ -14,8 +14,10 @@ from core.errors import SettingError
 from meta_eval.bootstrap import Estimate, t_quantile
 
 QUANTITIES = ("kappa", "accuracy", "harshness", "kappa drop", "accuracy drop")
-CONDITION = re.compile(rf"\s*({'|'.join(sorted(QUANTITIES, key=len, reverse=True))})\s*([<>])\s*([\d.]+)\s*")
+LONGEST_FIRST = "|".join(sorted(QUANTITIES, key=len, reverse=True))
+CONDITION = re.compile(rf"\s*({LONGEST_FIRST})\s*([<>])\s*([\d.]+)\s*")
 DIRECTIONS = {"kappa": "<", "accuracy": "<", "harshness": ">", "kappa drop": ">", "accuracy drop": ">"}
+SIDES = {"<": "lower than its limit", ">": "higher than its limit"}
 POWER = 0.8  # of the smallest change that the data could have shown
 RULE = "fail_if must be conditions such as 'kappa < 0.6', 'harshness > 0.1' or 'accuracy drop > 0.05'"
 
@@ -49,7 +51,7 @@ class GateResult:
     judge: str
     condition: Condition
     # the quantity with the interval that decides: it fails where the whole interval lies beyond the limit
-    found: Estimate
+    estimate: Estimate
     has_failed: bool
     # the value nearest to the limit that these data would have shown beyond it with a chance of `POWER`; NaN unknown
     could_show: float
@@ -57,66 +59,105 @@ class GateResult:
     def describe(self) -> str:
         """The outcome in a sentence."""
         subject = f"{self.aspect}: {self.condition.quantity} of {self.judge}"
-        if math.isnan(self.found.low):
-            return f"{subject} cannot be held against {self.condition.limit:g}: {self.found.reason}"
+        estimate = self.estimate
+        limit = f"{self.condition.limit:g}"
+        if math.isnan(estimate.low):
+            return f"{subject} cannot be held against {limit}: {estimate.reason}"
         outcome = "is shown to lie" if self.has_failed else "is not shown to lie"
-        where = "below" if self.condition.sign == "<" else "above"
-        shown = f"{self.found.value:.3f}, interval of the test {self.found.low:.3f} to {self.found.high:.3f}"
+        where = {"<": "below", ">": "above"}[self.condition.sign]
+        shown = f"{estimate.value:.3f}, interval of the test {estimate.low:.3f} to {estimate.high:.3f}"
         could = f"the data could have shown {self.could_show:.3f}"
-        return f"{subject} {outcome} {where} {self.condition.limit:g} ({shown}; {could} with a chance of {POWER:g})"
+        return f"{subject} {outcome} {where} {limit} ({shown}; {could} with a chance of {POWER:g})"
 
 
 def read_conditions(given: str | Sequence[str]) -> list[Condition]:
-    """The conditions of the setting `fail_if`, each text or one text with commas; raises SettingError for others.
+    """The conditions of the setting `fail_if`: one text or several, in which commas part conditions.
 
-    >>> [str(each) for each in read_conditions("kappa<.6, accuracy drop > 0.05")]
+    Raises SettingError for a text that is no condition.
+
+    >>> list(map(str, read_conditions("kappa<.6, accuracy drop > 0.05")))
     ['kappa < 0.6', 'accuracy drop > 0.05']
     """
-    texts = [part for text in ([given] if isinstance(given, str) else given) for part in text.split(",")]
-    found: list[Condition] = []
-    for text in texts:
-        matched = CONDITION.fullmatch(text)
-        if matched is None:
-            raise SettingError(f"{RULE}, but got {text.strip()!r}")
-        quantity, sign, number = matched.groups()
-        if sign != DIRECTIONS[quantity]:
-            raise SettingError(f"{quantity} fails where it is {_name_side(DIRECTIONS[quantity])}: {RULE}")
-        try:
-            found.append(Condition(quantity, float(number)))
-        except ValueError:
-            raise SettingError(f"{RULE}, but got the limit {number!r}") from None
-    return found
+    texts = [given] if isinstance(given, str) else given
+    return [read_condition(part) for text in texts for part in text.split(",")]
 
 
-def _name_side(sign: str) -> str:
-    return "lower than its limit" if sign == "<" else "higher than its limit"
+def read_condition(text: str) -> Condition:
+    """One condition. Raises SettingError for another text, and for a sign that the quantity does not have."""
+    matched = CONDITION.fullmatch(text)
+    if matched is None:
+        raise SettingError(f"{RULE}, but got {text.strip()!r}")
+    quantity, sign, number = matched.groups()
+    if sign != DIRECTIONS[quantity]:
+        raise SettingError(f"{quantity} fails where it is {SIDES[DIRECTIONS[quantity]]}: {RULE}")
+    try:
+        limit = float(number)
+    except ValueError:
+        raise SettingError(f"{RULE}, but got the limit {number!r}") from None
+    return Condition(quantity, limit)
 
 
-def find_confidence(level: float, conditions: int, *, is_two_sided: bool = False) -> float:
+def find_confidence(
+    level: float,
+    conditions: int,
+    *,
+    is_two_sided: bool = False,
+) -> float:
     """The confidence of the intervals whose ends are one-sided tests at `level` over the number of conditions.
 
     A quantity that may be beyond the limit on two sides takes half of the level on each.
     """
-    share = level / conditions / (2 if is_two_sided else 1)
-    return 1 - 2 * share
+    sides = 2 if is_two_sided else 1
+    level_of_test = level / conditions / sides
+    return 1 - 2 * level_of_test
 
 
 def decide(
-    condition: Condition, found: Estimate, *, aspect: str, judge: str, confidence: float, inputs: int
+    condition: Condition,
+    estimate: Estimate,
+    *,
+    aspect: str,
+    judge: str,
+    confidence: float,
+    inputs: int,
 ) -> GateResult:
     """The outcome of a condition by the interval of a quantity at this confidence."""
-    if math.isnan(found.low) or found.reason is not None:
-        unknown = Estimate.undefined(found.reason or "it has no interval", found.value)
-        return GateResult(aspect, judge, condition, unknown, has_failed=False, could_show=math.nan)
-    half = (found.high - found.low) / 2
-    quantile = t_quantile(inputs - 1, confidence)
-    reach = half + half / quantile * t_quantile(inputs - 1, 2 * POWER - 1)
-    if condition.sign == "<":
+    if math.isnan(estimate.low) or estimate.reason is not None:
+        unknown = Estimate.undefined(estimate.reason or "it has no interval", estimate.value)
         return GateResult(
-            aspect, judge, condition, found, has_failed=found.high < condition.limit, could_show=condition.limit - reach
+            aspect=aspect,
+            judge=judge,
+            condition=condition,
+            estimate=unknown,
+            has_failed=False,
+            could_show=math.nan,
         )
-    is_mirrored = condition.quantity == "harshness" and found.value < 0
-    sided = found.negate() if is_mirrored else found
+    reach = _find_reach(estimate, confidence, inputs)
+    limit = condition.limit
+    if condition.sign == "<":
+        has_failed = estimate.high < limit
+        could_show = limit - reach
+    else:
+        is_mirrored = condition.quantity == "harshness" and estimate.value < 0
+        sided = estimate.negate() if is_mirrored else estimate
+        has_failed = sided.low > limit
+        could_show = limit + reach
     return GateResult(
-        aspect, judge, condition, found, has_failed=sided.low > condition.limit, could_show=condition.limit + reach
+        aspect=aspect,
+        judge=judge,
+        condition=condition,
+        estimate=estimate,
+        has_failed=has_failed,
+        could_show=could_show,
     )
+
+
+def _find_reach(
+    estimate: Estimate,
+    confidence: float,
+    inputs: int,
+) -> float:
+    """How far from the limit a quantity must lie to be shown beyond it with a chance of `POWER`."""
+    half_width = (estimate.high - estimate.low) / 2
+    deviation = half_width / t_quantile(inputs - 1, confidence)
+    return half_width + deviation * t_quantile(inputs - 1, 2 * POWER - 1)

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Floats, number_groups
+from meta_eval.bootstrap import Floats, Indices, Mask, number_groups
 from meta_eval.correlation import varies
 from meta_eval.ties import merge_ties
 
@@ -35,8 +34,8 @@ LEAST_COMMON = 0.5  # share of the fullest row's columns that a compared row mus
 class Layout:
     """Which system wrote each example, and which input it answers: numbers from 0, of shape (n,)."""
 
-    systems: NDArray[np.intp]
-    inputs: NDArray[np.intp]
+    systems: Indices
+    inputs: Indices
 
     @property
     def system_count(self) -> int:
@@ -52,126 +51,189 @@ class Layout:
         grid[self.systems, self.inputs] = values
         return grid
 
-    def groups(self, grouping: Grouping) -> list[NDArray[np.intp]]:
+    def groups(self, grouping: Grouping) -> list[Indices]:
         """The indices of the examples of each system or of each input; else all of them as one group."""
         if grouping not in ("per_system", "per_input"):
             return [np.arange(len(self.inputs))]
         numbers = self.systems if grouping == "per_system" else self.inputs
         order = np.argsort(numbers, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+        starts = np.flatnonzero(np.diff(numbers[order])) + 1
+        return np.split(order, starts)
 
 
-def lay_out(n: int, systems: Sequence[Hashable] | None = None, inputs: Sequence[Hashable] | None = None) -> Layout:
+def lay_out(
+    n: int,
+    systems: Sequence[Hashable] | None = None,
+    inputs: Sequence[Hashable] | None = None,
+) -> Layout:
     """Numbers the systems and inputs of n examples.
 
     Without `systems` all examples belong to one system; without `inputs` each example has a separate input. Raises
     ValueError unless there is one name per example and no name is None.
     """
-    return Layout(
-        systems=np.zeros(n, dtype=np.intp) if systems is None else number_groups(n, systems, "systems"),
-        inputs=number_groups(n, inputs, "inputs"),
-    )
+    system_numbers = np.zeros(n, dtype=np.intp)
+    if systems is not None:
+        system_numbers = number_groups(n, systems, "systems")
+    return Layout(system_numbers, number_groups(n, inputs, "inputs"))
 
 
-def group(statistic: Statistic, x: Floats, y: Floats, layout: Layout, grouping: Grouping, weights: Floats) -> Floats:
+def group(
+    statistic: Statistic,
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+    grouping: Grouping,
+    weights: Floats,
+) -> Floats:
     """The statistic of x and y, both of shape (n,), in this grouping for each resample, of shape (resamples,).
 
     The weights of inputs, of shape (resamples, inputs), say how often a resample holds each.
     """
     if grouping == "system_means":
-        return _between_means(statistic, x, y, layout, weights)
+        return _correlate_means(statistic, x, y, layout, weights)
     if grouping == "global":
         return statistic(x, y, weights[:, layout.inputs])
-    total, count = np.zeros(len(weights)), np.zeros(len(weights))
+    total = np.zeros(len(weights))
+    count = np.zeros(len(weights))
     for members in layout.groups(grouping):
-        is_input = grouping == "per_input"  # its outputs are drawn together: the statistic is the same in all resamples
-        drawn = np.ones((1, len(members))) if is_input else weights[:, layout.inputs[members]]
-        found = statistic(x[members], y[members], drawn)
-        defined = ~np.isnan(found) | varies(y[members], drawn)
-        share = defined * (weights[:, layout.inputs[members[0]]] if is_input else 1.0)
-        total += share * np.nan_to_num(found)
+        drawn = weights[:, layout.inputs[members]]
+        times_counted: Floats | float = 1.0
+        if grouping == "per_input":
+            # the outputs of an input are drawn together, so the statistic is the same in all resamples
+            times_counted = drawn[:, 0]
+            drawn = np.ones((1, len(members)))
+        values = statistic(x[members], y[members], drawn)
+        is_defined = ~np.isnan(values) | varies(y[members], drawn)
+        share = is_defined * times_counted
+        total += share * np.nan_to_num(values)
         count += share
-    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+    undefined = np.full(len(total), np.nan)
+    return np.divide(
+        total,
+        count,
+        out=undefined,
+        where=count > 0,
+    )
 
 
-def explain_undefined(x: Floats, y: Floats, layout: Layout, grouping: Grouping = "global") -> str | None:
+def explain_undefined(
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+    grouping: Grouping = "global",
+) -> str | None:
     """The reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
-    of = "examples"
+    units = "examples"
     if len(x) and grouping == "system_means":
-        ones = np.ones((1, layout.input_count))
-        x, y, of = _means(x, layout, ones)[0], _means(y, layout, ones)[0], "systems"
+        once = np.ones((1, layout.input_count))
+        x = _average_by_system(x, layout, once)[0]
+        y = _average_by_system(y, layout, once)[0]
+        units = "systems"
     if len(x) < 3:
-        return f"a correlation needs at least 3 scored and rated {of}, but there are {len(x)}"
+        return f"a correlation needs at least 3 scored and rated {units}, but there are {len(x)}"
     for name, values in (("scores", x), ("ratings", y)):
         if np.ptp(values) == 0:
-            return f"all {len(values)} {name} of {of} are {values[0]:g}: a constant has no correlation"
-    within = [] if grouping == "system_means" else layout.groups(grouping)
-    if within and not any(np.ptp(x[at]) > 0 and np.ptp(y[at]) > 0 for at in within):
-        several = "systems" if grouping == "per_system" else "inputs"
-        return f"scores and ratings do not both vary within any of the {len(within)} {several}"
-    return None
+            return f"all {len(values)} {name} of {units} are {values[0]:g}: a constant has no correlation"
+    if grouping == "system_means":
+        return None
+    groups = layout.groups(grouping)
+    both_vary = [np.ptp(x[members]) > 0 and np.ptp(y[members]) > 0 for members in groups]
+    if any(both_vary):
+        return None
+    several = "systems" if grouping == "per_system" else "inputs"
+    return f"scores and ratings do not both vary within any of the {len(groups)} {several}"
 
 
-def restrict(layout: Layout, kept: NDArray[np.bool_]) -> Layout:
+def restrict(layout: Layout, kept: Mask) -> Layout:
     """The layout of the examples in the mask `kept`, of shape (n,), with new numbers for systems and inputs."""
     if kept.shape != layout.systems.shape:
         raise ValueError(f"the layout has {len(layout.systems)} examples, but there are {len(kept)} scores")
-    return Layout(*(np.unique(v[kept], return_inverse=True)[1] for v in (layout.systems, layout.inputs)))
+    _, systems = np.unique(layout.systems[kept], return_inverse=True)
+    _, inputs = np.unique(layout.inputs[kept], return_inverse=True)
+    return Layout(systems, inputs)
 
 
-def find_common(values: Floats, names: Sequence[str] | None = None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def find_common(values: Floats, names: Sequence[str] | None = None) -> tuple[Mask, Mask]:
     """Which rows and which columns of `values` (NaN where one is missing) are compared with one another.
 
     The columns in common are at least `LEAST_COMMON` of those that the fullest row has values for. Of the sets that
     grow from each row, by the one that keeps most columns, the largest counts: most rows, then most columns. Rows of
     equal worth come in the order of their `names`, so that the order of rows decides nothing.
     """
-    known = ~np.isnan(values)
-    least = max(1, LEAST_COMMON * known.sum(axis=1).max(initial=0))
+    is_known = ~np.isnan(values)
+    fullest = is_known.sum(axis=1).max(initial=0)
+    least = max(1, LEAST_COMMON * fullest)
     order = sorted(range(len(values)), key=lambda row: names[row] if names else row)
-    best = (np.zeros(len(values), dtype=np.bool_), np.ones(values.shape[1], dtype=np.bool_))
+    best_rows = np.zeros(len(values), dtype=np.bool_)
+    best_columns = np.ones(values.shape[1], dtype=np.bool_)
     largest = (0, 0)
     for first in order:
-        rows, columns = _grow(known, first, order, least)
+        rows, columns = _grow(is_known, first, order, least)
         size = (int(rows.sum()), int(columns.sum()))
         if size > largest:
-            best, largest = (rows, columns), size
+            largest = size
+            best_rows = rows
+            best_columns = columns
         if rows.all():
             break
-    return best
+    return best_rows, best_columns
 
 
 def _grow(
-    known: NDArray[np.bool_], first: int, order: Sequence[int], least: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    is_known: Mask,
+    first: int,
+    order: Sequence[int],
+    least: float,
+) -> tuple[Mask, Mask]:
     """The rows that can be compared with the row `first`, each time the one that keeps most columns."""
-    rows = np.zeros(len(known), dtype=np.bool_)
-    columns = np.ones(known.shape[1], dtype=np.bool_)
+    rows = np.zeros(len(is_known), dtype=np.bool_)
+    columns = np.ones(is_known.shape[1], dtype=np.bool_)
     candidates = [first]
     while candidates:
-        kept = {row: int((columns & known[row]).sum()) for row in candidates}
+        kept = {row: int((columns & is_known[row]).sum()) for row in candidates}
         chosen = max(candidates, key=lambda row: kept[row])
         if kept[chosen] < least:
             break
         rows[chosen] = True
-        columns = columns & known[chosen]
+        columns = columns & is_known[chosen]
         candidates = [row for row in order if not rows[row]]
     return rows, columns
 
 
-def _between_means(statistic: Statistic, x: Floats, y: Floats, layout: Layout, weights: Floats) -> Floats:
-    x_means, y_means = _means(x, layout, weights), _means(y, layout, weights)
-    found, ones = np.full(len(x_means), np.nan), np.ones((1, layout.system_count))
-    for r in np.flatnonzero(~np.isnan(x_means).any(axis=-1)):
-        found[r] = statistic(x_means[r], y_means[r], ones)[0]
-    return found
+def _correlate_means(
+    statistic: Statistic,
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+    weights: Floats,
+) -> Floats:
+    """The statistic of the means of systems, of shape (resamples,)."""
+    x_means = _average_by_system(x, layout, weights)
+    y_means = _average_by_system(y, layout, weights)
+    once = np.ones((1, layout.system_count))
+    values = np.full(len(x_means), np.nan)
+    has_all_systems = ~np.isnan(x_means).any(axis=-1)
+    for row in np.flatnonzero(has_all_systems):
+        values[row] = statistic(x_means[row], y_means[row], once)[0]
+    return values
 
 
-def _means(x: Floats, layout: Layout, input_weights: Floats) -> Floats:
+def _average_by_system(
+    x: Floats,
+    layout: Layout,
+    input_weights: Floats,
+) -> Floats:
     """Weighted means per system, of shape (resamples, systems); NaN if a resample has no output of a system."""
-    membership = np.equal.outer(layout.systems, np.arange(layout.system_count)).astype(np.float64)
+    numbers = np.arange(layout.system_count)
+    membership = np.equal.outer(layout.systems, numbers).astype(np.float64)  # (n, systems)
     weights = input_weights[:, layout.inputs]
     total = weights @ membership
-    return merge_ties(
-        np.divide((weights * x) @ membership, total, out=np.full(total.shape, np.nan), where=total > 0), x
+    sums = (weights * x) @ membership
+    undefined = np.full(total.shape, np.nan)
+    means = np.divide(
+        sums,
+        total,
+        out=undefined,
+        where=total > 0,
     )
+    return merge_ties(means, x)

@@ -13,7 +13,6 @@ within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +37,8 @@ Weighted = Callable[[Floats], Floats]  # weights of inputs, of shape (resamples,
 
 UNDEFINED = "not defined on these examples"
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
+BISECTIONS = 60  # halve [-1, 1] down to the precision of a float
+FEWEST_SYSTEMS = 10  # for intervals of correlations between their means
 FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how alike outputs for one input are
 
 
@@ -74,10 +75,33 @@ def grouped_estimate(
     """
     (x, y), kept = keep_scored(scores=scores, ratings=ratings)
     present = restrict(layout, kept)
-    if (reason := explain_undefined(x, y, present, grouping)) is not None:
+    reason = explain_undefined(x, y, present, grouping)
+    if reason is not None:
         return Estimate.undefined(reason)
-    of = partial(group, statistic, x, y, present, grouping)
-    return estimate_grouped(of, present, grouping, resampling)
+    grouped = weigh_grouped(statistic, x, y, present, grouping)
+    return estimate_grouped(grouped, present, grouping, resampling)
+
+
+def weigh_grouped(
+    statistic: Statistic,
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+    grouping: Grouping,
+) -> Weighted:
+    """A statistic of x and y, both of shape (n,), in this grouping, as a function of weights of inputs."""
+
+    def grouped(weights: Floats) -> Floats:
+        return group(
+            statistic,
+            x,
+            y,
+            layout,
+            grouping,
+            weights=weights,
+        )
+
+    return grouped
 
 
 def difference(
@@ -93,26 +117,50 @@ def difference(
     Both are computed on the same resamples of whole groups, so that what makes examples easy for both cancels. Only
     examples that both metrics scored count.
     """
-    (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
+    (a, b, y), kept = keep_scored(
+        scores_a=scores_a,
+        scores_b=scores_b,
+        ratings=ratings,
+    )
     layout = restrict(lay_out(len(kept), inputs=groups), kept)
+    draws = []
     for x in (a, b):
-        if (reason := explain_undefined(x, y, layout)) is not None:
+        reason = explain_undefined(x, y, layout)
+        if reason is not None:
             return Estimate.undefined(reason)
-    one, other = (draw_grouped(partial(group, statistic, x, y, layout, "global"), layout, USUAL) for x in (a, b))
-    return (one - other).estimate
+        correlation = weigh_grouped(statistic, x, y, layout, "global")
+        draws.append(draw_grouped(correlation, layout, USUAL))
+    of_a, of_b = draws
+    return (of_a - of_b).estimate
 
 
 def estimate_grouped(
-    statistic: Weighted, layout: Layout, grouping: Grouping, resampling: Resampling, draws: "Draws | None" = None
+    statistic: Weighted,
+    layout: Layout,
+    grouping: Grouping,
+    resampling: Resampling,
+    draws: "Draws | None" = None,
 ) -> Estimate:
     """The value of a grouped statistic in [-1, 1] with its interval, from `draws` where they are known.
 
     The mean of a statistic within systems or inputs has a jackknife interval, every other statistic percentiles.
+    Between the means of fewer than `FEWEST_SYSTEMS` systems there is no interval: Spearman's rho of 4 systems has few
+    values, and percentiles cover .78.
     """
     if grouping in ("per_system", "per_input"):
         estimate = jackknife_interval(statistic, layout)
-        return replace(estimate, low=max(estimate.low, -1.0), high=min(estimate.high, 1.0))
-    return (draws or draw_grouped(statistic, layout, resampling)).estimate
+        return replace(
+            estimate,
+            low=max(estimate.low, -1.0),
+            high=min(estimate.high, 1.0),
+        )
+    if draws is None:
+        draws = draw_grouped(statistic, layout, resampling)
+    systems = layout.system_count
+    if grouping == "system_means" and systems < FEWEST_SYSTEMS:
+        rule = f"an interval between means needs at least {FEWEST_SYSTEMS} systems"
+        return Estimate.undefined(f"{rule}, but there are {systems}", draws.estimate.value)
+    return draws.estimate
 
 
 @dataclass(frozen=True)
@@ -129,7 +177,11 @@ class Draws:
     reason: str | None = None
 
     def __sub__(self, other: "Draws") -> "Draws":
-        return replace(self, value=self.value - other.value, values=self.values - other.values)
+        return replace(
+            self,
+            value=self.value - other.value,
+            values=self.values - other.values,
+        )
 
     @property
     def estimate(self) -> Estimate:
@@ -141,24 +193,39 @@ class Draws:
         return estimate_from(self.value, self.values, self.units)
 
 
-def draw_grouped(statistic: Weighted, layout: Layout, resampling: Resampling) -> Draws:
+def draw_grouped(
+    statistic: Weighted,
+    layout: Layout,
+    resampling: Resampling,
+) -> Draws:
     """The value of a statistic, and its values on resamples. The same settings draw the same units of a layout."""
-    value, units = _value(statistic, layout), layout.input_count
-    few = explain_few("inputs", units) if units < FEWEST_UNITS else None
+    value = _evaluate(statistic, layout)
+    inputs = layout.input_count
+    few = explain_few("inputs", inputs) if inputs < FEWEST_UNITS else None
     if math.isnan(value) or few:
-        return Draws(value, np.empty(0), units, few)
-    values = resample(statistic, units, len(layout.inputs), resampling.resamples, resampling.seed)
-    return Draws(value, values, units)
+        return Draws(value, np.empty(0), inputs, few)
+    values = resample(
+        statistic,
+        inputs,
+        len(layout.inputs),
+        resamples=resampling.resamples,
+        seed=resampling.seed,
+    )
+    return Draws(value, values, inputs)
 
 
 def mean_interval(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
     """The mean of `values`, of shape (inputs,), and its Student's t interval."""
-    mean, inputs = float(values.mean()), len(values)
+    mean = float(values.mean())
+    inputs = len(values)
     if inputs < FEWEST_FOR_MEAN:
-        return Estimate.undefined(explain_few("inputs", inputs, FEWEST_FOR_MEAN), mean)
+        few = explain_few("inputs", inputs, FEWEST_FOR_MEAN)
+        return Estimate.undefined(few, mean)
     if np.ptp(values) == 0:
-        return Estimate.undefined(f"all {inputs} values are {mean:g}: there is no spread", mean)
-    return t_interval(mean, float(values.var(ddof=1)) / inputs, inputs - 1, confidence)
+        reason = f"all {inputs} values are {mean:g}: there is no spread"
+        return Estimate.undefined(reason, mean)
+    variance = float(values.var(ddof=1)) / inputs
+    return t_interval(mean, variance, inputs - 1, confidence)
 
 
 def mean_over_inputs(values: Floats, layout: Layout) -> Estimate:
@@ -168,12 +235,30 @@ def mean_over_inputs(values: Floats, layout: Layout) -> Estimate:
         return mean_interval(values)
     mean = float(values.mean())
     if inputs < FEWEST_FOR_MEAN:
-        return Estimate.undefined(explain_few("inputs", inputs, FEWEST_FOR_MEAN), mean)
+        few = explain_few("inputs", inputs, FEWEST_FOR_MEAN)
+        return Estimate.undefined(few, mean)
+    return _bound_by_inputs(values, mean, layout)
+
+
+def _bound_by_inputs(
+    values: Floats,
+    mean: float,
+    layout: Layout,
+) -> Estimate:
+    """The mean of `values`, of shape (n,), with Student's interval by sums of deviations over inputs."""
+    inputs = layout.input_count
     sums = np.bincount(layout.inputs, values - mean) / len(values)
-    return t_interval(mean, float((sums**2).sum()) * inputs / (inputs - 1), inputs - 1)
+    variance = float((sums**2).sum()) * inputs / (inputs - 1)
+    return t_interval(mean, variance, inputs - 1)
 
 
-def is_within_margin(values: Floats, margin: float, level: float, tests: int, largest: float = 0.0) -> bool:
+def is_within_margin(
+    values: Floats,
+    margin: float,
+    level: float,
+    tests: int,
+    largest: float = 0.0,
+) -> bool:
     """Whether the mean of `values`, of shape (inputs,), lies within the margin of 0, at `level` over the tests.
 
     Schuirmann's two one-sided tests: by Student's t where values are above 0 and below 0 and of many sizes; by Tango's
@@ -189,13 +274,21 @@ def is_within_margin(values: Floats, margin: float, level: float, tests: int, la
     if most == 0:
         return True
     confidence = 1 - 2 * level / tests
-    is_graded = len(np.unique(np.round(sizes[sizes > 0] / most, 9))) > 2
+    rounded_sizes = np.round(sizes[sizes > 0] / most, 9)
+    is_graded = len(np.unique(rounded_sizes)) > 2
     if is_graded and values.min() < 0 < values.max():
         interval = mean_interval(values, confidence)
         return bool(-margin < interval.low and interval.high < margin)
-    share = (1 + float(values.mean()) / most) / 2
-    low, high = score_interval(share, float(sizes.mean()) / most, inputs, confidence=confidence)
-    return bool(-margin < (2 * low - 1) * most and (2 * high - 1) * most < margin)
+    # values of one size are wins and losses, whose share lies in [0, 1]
+    low, high = score_interval(
+        share=(1 + float(values.mean()) / most) / 2,
+        untied=float(sizes.mean()) / most,
+        n=inputs,
+        confidence=confidence,
+    )
+    lowest = (2 * low - 1) * most
+    highest = (2 * high - 1) * most
+    return bool(-margin < lowest and highest < margin)
 
 
 def share_interval(wins: Floats, layout: Layout) -> Estimate:
@@ -205,31 +298,60 @@ def share_interval(wins: Floats, layout: Layout) -> Estimate:
     inputs and over examples, and the quantile is Student's. If all values are equal, n is the number of inputs. Other
     values in [0, 1] have Student's interval of their mean, by the variance over inputs.
     """
-    share, n, inputs = float(wins.mean()), len(wins), layout.input_count
+    share = float(wins.mean())
+    inputs = layout.input_count
     if inputs < FEWEST_FOR_MEAN:
-        return Estimate.undefined(explain_few("inputs", inputs, FEWEST_FOR_MEAN), share)
+        few = explain_few("inputs", inputs, FEWEST_FOR_MEAN)
+        return Estimate.undefined(few, share)
     if not np.isin(wins, (0.0, 0.5, 1.0)).all():
-        sums = np.bincount(layout.inputs, wins - share) / n
-        found = t_interval(share, float((sums**2).sum()) * inputs / (inputs - 1), inputs - 1)
-        return keep_share(found)
-    untied, freedom = float((wins != 0.5).mean()), math.inf
-    if inputs < n:
-        sums = np.bincount(layout.inputs, wins - share)  # linearised where inputs differ in size
-        alone, clustered = float(wins.var()), float((sums**2).sum()) * inputs / (inputs - 1) / n
-        contrary = min(len(np.unique(layout.inputs[at])) for at in (wins > 0, wins < 1))
-        n = n * alone / clustered if clustered > 0 else inputs
-        n = min(n, inputs) if contrary < FEWEST_CONTRARY else n
-        freedom = inputs - 1
-    return Estimate(share, *score_interval(share, untied, n, freedom))
+        return keep_share(_bound_by_inputs(wins, share, layout))
+    repeats = inputs < len(wins)
+    low, high = score_interval(
+        share,
+        untied=float((wins != 0.5).mean()),
+        n=_count_independent(wins, share, layout) if repeats else len(wins),
+        freedom=inputs - 1 if repeats else math.inf,
+    )
+    return Estimate(share, low, high)
+
+
+def _count_independent(
+    wins: Floats,
+    share: float,
+    layout: Layout,
+) -> float:
+    """The number of independent outcomes that say as much: n over the design effect (Kish 1965).
+
+    At most the number of inputs where the outputs of too few inputs contradict the majority.
+    """
+    n = len(wins)
+    inputs = layout.input_count
+    sums = np.bincount(layout.inputs, wins - share)  # linearised where inputs differ in size
+    by_example = float(wins.var())
+    by_input = float((sums**2).sum()) * inputs / (inputs - 1) / n
+    independent = n * by_example / by_input if by_input > 0 else inputs
+    with_wins = len(np.unique(layout.inputs[wins > 0]))
+    with_losses = len(np.unique(layout.inputs[wins < 1]))
+    if min(with_wins, with_losses) < FEWEST_CONTRARY:
+        return min(independent, inputs)
+    return independent
 
 
 def keep_share(estimate: Estimate) -> Estimate:
     """The estimate of a share, with the ends of its interval in [0, 1]."""
-    return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
+    return replace(
+        estimate,
+        low=max(estimate.low, 0.0),
+        high=min(estimate.high, 1.0),
+    )
 
 
 def score_interval(
-    share: float, untied: float, n: float, freedom: float = math.inf, confidence: float = CONFIDENCE
+    share: float,
+    untied: float,
+    n: float,
+    freedom: float = math.inf,
+    confidence: float = CONFIDENCE,
 ) -> tuple[float, float]:
     """Tango's score interval (1998) of a share of n values that counts ties half; without ties it is Wilson's (1927).
 
@@ -237,19 +359,27 @@ def score_interval(
     distance from d is below the quantile of standard errors, (q - d0²)/n with the q, the share without ties, that is
     likeliest under d0. `untied` is the q of the values. The quantile is Student's, by default the normal one.
     """
-    d, quantile = 2 * share - 1, t_quantile(freedom, confidence)
+    d = 2 * share - 1
+    quantile = t_quantile(freedom, confidence)
     untied = max(untied, abs(d))
 
     def is_inside(d0: float) -> bool:
+        # q solves q² - slope q + product = 0
         slope = untied + d * d0
-        q = (slope + math.sqrt(max(slope**2 - 4 * (d * d0 - (1 - untied) * d0**2), 0.0))) / 2
-        return (d - d0) ** 2 < quantile**2 * max(q - d0**2, 0.0) / n
+        product = d * d0 - (1 - untied) * d0**2
+        root = math.sqrt(max(slope**2 - 4 * product, 0.0))
+        q = (slope + root) / 2
+        variance = max(q - d0**2, 0.0)
+        return (d - d0) ** 2 < quantile**2 * variance / n
 
-    def search(end: float) -> float:
-        inside, outside = d, end
-        for _ in range(60):
+    def search(outside: float) -> float:
+        inside = d
+        for _ in range(BISECTIONS):
             middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if is_inside(middle) else (inside, middle)
+            if is_inside(middle):
+                inside = middle
+            else:
+                outside = middle
         return (1 + inside) / 2
 
     return search(-1.0), search(1.0)
@@ -257,18 +387,33 @@ def score_interval(
 
 def jackknife_interval(statistic: Weighted, layout: Layout) -> Estimate:
     """The value of a statistic and its jackknife interval: Student's t on the values without one input."""
-    inputs, value = layout.input_count, _value(statistic, layout)
+    inputs = layout.input_count
+    value = _evaluate(statistic, layout)
     if math.isnan(value):
         return Estimate.undefined(UNDEFINED)
     if inputs < FEWEST_UNITS:
         return Estimate.undefined(explain_few("inputs", inputs), value)
+    without_one = _leave_one_out(statistic, layout)
+    if np.isnan(without_one).any():
+        reason = "not defined without some of the inputs: too little variation"
+        return Estimate.undefined(reason, value)
+    variance = (inputs - 1) * float(without_one.var())
+    return t_interval(value, variance, inputs - 1)
+
+
+def _leave_one_out(statistic: Weighted, layout: Layout) -> Floats:
+    """The statistic without each input in turn, of shape (inputs,)."""
+    numbers = np.arange(layout.input_count)
     batch = max(1, BATCH // len(layout.inputs))
-    rows = (np.arange(start, min(start + batch, inputs)) for start in range(0, inputs, batch))
-    left_out = np.concatenate([statistic((np.arange(inputs) != each[:, None]).astype(np.float64)) for each in rows])
-    if np.isnan(left_out).any():
-        return Estimate.undefined("not defined without some of the inputs: too little variation", value)
-    return t_interval(value, (inputs - 1) * float(left_out.var()), inputs - 1)
+    blocks = []
+    for start in range(0, len(numbers), batch):
+        left_out = numbers[start : start + batch]
+        is_kept = numbers != left_out[:, None]  # (batch, inputs)
+        blocks.append(statistic(is_kept.astype(np.float64)))
+    return np.concatenate(blocks)
 
 
-def _value(statistic: Weighted, layout: Layout) -> float:
-    return float(statistic(np.ones((1, layout.input_count)))[0])
+def _evaluate(statistic: Weighted, layout: Layout) -> float:
+    """The statistic of all examples."""
+    once = np.ones((1, layout.input_count))
+    return float(statistic(once)[0])

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, Mask
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import share_interval
 from meta_eval.linearised import (
@@ -57,7 +56,7 @@ class JudgeDifference:
             self,
             judge_a=self.judge_b,
             judge_b=self.judge_a,
-            differences={name: each.negate() for name, each in self.differences.items()},
+            differences={name: difference.negate() for name, difference in self.differences.items()},
             only_a_right=self.only_b_right,
             only_b_right=self.only_a_right,
             b_milder=self.b_harsher,
@@ -84,41 +83,62 @@ def compare_judges(
     whether a judge is as good as another.
     """
     pairs = [*combinations(judges, 2)]
-    columns: list[Floats] = []
-    places: list[tuple[int, str]] = []
-    found: list[JudgeDifference] = []
-    inputs = layout.input_count
+    differences: list[JudgeDifference] = []
+    # the statistics that are tested: the number of the pair, the name, and the values by input, of shape (inputs,)
+    tested: list[tuple[int, str, Floats]] = []
     for number, (a, b) in enumerate(pairs):
         kept = ~np.isnan(people + judges[a] + judges[b])
-        own = restrict(layout, kept)
-        y, first, second = people[kept], judges[a][kept], judges[b][kept]
-        of_texts = {"lengths": _take(lengths, kept), "weights": _take(weights, kept)}
-        statistics = linearise_differences(y, first, second, labels, **of_texts)
-        estimates = {name: each.estimate(own) for name, each in statistics.items()}
-        estimates |= {} if weights is not None else _bound_shares(y, first, second, labels, own)
-        found.append(
+        present = restrict(layout, kept)
+        y = people[kept]
+        of_a = judges[a][kept]
+        of_b = judges[b][kept]
+        statistics = linearise_differences(
+            y,
+            of_a,
+            of_b,
+            labels,
+            lengths=_take(lengths, kept),
+            weights=_take(weights, kept),
+        )
+        estimates = {name: statistic.estimate(present) for name, statistic in statistics.items()}
+        if weights is None:
+            estimates |= _bound_shares(y, of_a, of_b, labels, present)
+        differences.append(
             JudgeDifference(
                 judge_a=a,
                 judge_b=b,
                 n=len(y),
                 differences=estimates,
                 p_values=dict.fromkeys(statistics, math.nan),
-                only_a_right=int(((first == y) & (second != y)).sum()),
-                only_b_right=int(((first != y) & (second == y)).sum()),
-                b_milder=int((second > first).sum()),
-                b_harsher=int((second < first).sum()),
-                is_as_good=_is_as_good(statistics["kappa"], own, margin, level / len(pairs)),
+                only_a_right=int(((of_a == y) & (of_b != y)).sum()),
+                only_b_right=int(((of_a != y) & (of_b == y)).sum()),
+                b_milder=int((of_b > of_a).sum()),
+                b_harsher=int((of_b < of_a).sum()),
+                is_as_good=_is_as_good(statistics["kappa"], present, margin, level / len(pairs)),
             )
         )
-        if own.input_count >= FEWEST_UNITS:
-            defined = {name: each for name, each in statistics.items() if not math.isnan(each.value)}
-            columns.append(_spread(defined, own, np.unique(layout.inputs[kept]), inputs))
-            places += [(number, name) for name in defined]
-    if columns:
-        adjusted = randomisation_p(np.concatenate(columns, axis=1), PERMUTATIONS, seed)
-        for (number, name), p_value in zip(places, adjusted.tolist(), strict=True):
-            found[number] = replace(found[number], p_values={**found[number].p_values, name: p_value})
-    return found
+        if present.input_count >= FEWEST_UNITS:
+            inputs = np.unique(layout.inputs[kept])
+            by_input = _spread_over_inputs(statistics, present, inputs, layout.input_count)
+            tested += [(number, name, column) for name, column in by_input.items()]
+    return _add_p_values(differences, tested, seed)
+
+
+def _add_p_values(
+    differences: Sequence[JudgeDifference],
+    tested: Sequence[tuple[int, str, Floats]],
+    seed: int,
+) -> list[JudgeDifference]:
+    """The differences with the p-values of all tested statistics, adjusted together."""
+    completed = [*differences]
+    if not tested:
+        return completed
+    columns = np.stack([column for _, _, column in tested], axis=1)
+    adjusted = randomisation_p(columns, PERMUTATIONS, seed)
+    for (number, name, _), p_value in zip(tested, adjusted.tolist(), strict=True):
+        p_values = {**completed[number].p_values, name: p_value}
+        completed[number] = replace(completed[number], p_values=p_values)
+    return completed
 
 
 def linearise_differences(
@@ -134,43 +154,79 @@ def linearise_differences(
 
     Length effects are only known where texts count alike, without `weights`.
     """
-    is_weighted = len(labels) > 2
-    kappas = [linearise_kappa(people, judge, labels, is_weighted=is_weighted, weights=weights) for judge in (b, a)]
-    right = [linearise_mean((judge == people).astype(np.float64), weights) for judge in (b, a)]
-    found = {
-        "kappa": kappas[0] - kappas[1],
-        "accuracy": right[0] - right[1],
+
+    def linearise_agreement(judge: Floats) -> Linearised:
+        return linearise_kappa(
+            people,
+            judge,
+            labels,
+            is_weighted=len(labels) > 2,
+            weights=weights,
+        )
+
+    def linearise_accuracy(judge: Floats) -> Linearised:
+        is_right = (judge == people).astype(np.float64)
+        return linearise_mean(is_right, weights)
+
+    statistics = {
+        "kappa": linearise_agreement(b) - linearise_agreement(a),
+        "accuracy": linearise_accuracy(b) - linearise_accuracy(a),
         "harshness": linearise_mean(b - a, weights),
     }
     if lengths is not None and len(lengths) and weights is None:
-        found["length_effect"] = linearise_length_effect(b - a, find_long(lengths))
-    return found
+        statistics["length_effect"] = linearise_length_effect(b - a, find_long(lengths))
+    return statistics
 
 
-def _take(values: Floats | None, kept: NDArray[np.bool_]) -> Floats | None:
-    return None if values is None else values[kept]
+def _take(values: Floats | None, kept: Mask) -> Floats | None:
+    if values is None:
+        return None
+    return values[kept]
 
 
-def _bound_shares(people: Floats, a: Floats, b: Floats, labels: Floats, layout: Layout) -> dict[str, Estimate]:
+def _bound_shares(
+    people: Floats,
+    a: Floats,
+    b: Floats,
+    labels: Floats,
+    layout: Layout,
+) -> dict[str, Estimate]:
     """Accuracy, and of two labels harshness, as differences of paired shares with score intervals."""
     if not len(people):
         return {}
-    right = (b == people).astype(np.float64) - (a == people)
-    found = {"accuracy": bound_difference(right, layout)}
+    right_more = (b == people).astype(np.float64) - (a == people)
+    estimates = {"accuracy": bound_difference(right_more, layout)}
     if len(labels) == 2:
         unit = float(labels[1] - labels[0])
-        found["harshness"] = bound_difference((b - a) / unit, layout, unit)
-    return found
+        estimates["harshness"] = bound_difference((b - a) / unit, layout, unit)
+    return estimates
 
 
-def bound_difference(differences: Floats, layout: Layout, unit: float = 1.0) -> Estimate:
+def bound_difference(
+    differences: Floats,
+    layout: Layout,
+    unit: float = 1.0,
+) -> Estimate:
     """The mean of differences -1, 0 and 1, of shape (n,), in `unit`, with Tango's score interval."""
     share = share_interval((1 + differences) / 2, layout)
-    value, low, high = (unit * (2 * end - 1) for end in (share.value, share.low, share.high))
-    return Estimate(value, low, high, share.reason)
+
+    def to_difference(end: float) -> float:
+        return unit * (2 * end - 1)
+
+    return Estimate(
+        value=to_difference(share.value),
+        low=to_difference(share.low),
+        high=to_difference(share.high),
+        reason=share.reason,
+    )
 
 
-def _is_as_good(kappa: Linearised, layout: Layout, margin: float, level: float) -> bool:
+def _is_as_good(
+    kappa: Linearised,
+    layout: Layout,
+    margin: float,
+    level: float,
+) -> bool:
     """Whether a difference is shown to lie within the margin by two one-sided tests at this level."""
     if math.isnan(kappa.value) or layout.input_count < FEWEST_UNITS:
         return False
@@ -178,11 +234,22 @@ def _is_as_good(kappa: Linearised, layout: Layout, margin: float, level: float) 
     return -margin < interval.low and interval.high < margin
 
 
-def _spread(statistics: Mapping[str, Linearised], layout: Layout, places: NDArray[np.intp], inputs: int) -> Floats:
-    """The statistics by input of all inputs, of which some have no text that all labelled."""
-    whole = np.zeros((inputs, len(statistics)))
-    whole[places] = spread_evenly([*statistics.values()], layout)
-    return whole
+def _spread_over_inputs(
+    statistics: Mapping[str, Linearised],
+    layout: Layout,
+    inputs: Indices,
+    count: int,
+) -> dict[str, Floats]:
+    """The defined statistics by input, of shape (count,); 0 for an input without a text that all labelled.
+
+    `inputs` are those of the layout, as numbers among all `count` inputs.
+    """
+    defined = {name: statistic for name, statistic in statistics.items() if not math.isnan(statistic.value)}
+    if not defined:
+        return {}
+    by_input = np.zeros((count, len(defined)))
+    by_input[inputs] = spread_evenly([*defined.values()], layout)
+    return dict(zip(defined, by_input.T, strict=True))
 
 
 def find_constant(people: Floats) -> float:
@@ -192,10 +259,13 @@ def find_constant(people: Floats) -> float:
     1.0
     """
     values, counts = np.unique(people[~np.isnan(people)], return_counts=True)
-    return float(values[np.argmax(counts)]) if len(values) else math.nan
+    if not len(values):
+        return math.nan
+    return float(values[np.argmax(counts)])
 
 
-def name_difference(found: JudgeDifference, level: float = 0.05) -> Sequence[str]:
+def name_difference(difference: JudgeDifference, level: float = 0.05) -> Sequence[str]:
     """The statistics whose differences the tests show, the most certain first."""
-    shown = [name for name in found.differences if found.p_values.get(name, math.nan) < level]
-    return sorted(shown, key=lambda name: found.p_values[name])
+    p_values = difference.p_values
+    shown = [name for name in difference.differences if p_values.get(name, math.nan) < level]
+    return sorted(shown, key=lambda name: p_values[name])

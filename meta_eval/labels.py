@@ -12,18 +12,21 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.bootstrap import Estimate, Floats, Indices, Mask
 from meta_eval.chance import measure_label_chance
 from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import Resampling, Weighted, draw_grouped, share_interval
+from meta_eval.intervals import Draws, Resampling, Weighted, draw_grouped, share_interval
+from meta_eval.linearised import measure_distances
 
 MOST_LABELS = 10
 NEAR = 1e-9  # a score that is so near a threshold is on it
 CHANCE = "all labels are the same: kappa is not defined"
 FEWEST_ALIKE = 5  # labels that both give beside the most frequent one, for an interval by resamples
-PEOPLE, CEILING = "people among themselves", "what most people say (ceiling)"
+PEOPLE = "people among themselves"
+CEILING = "what most people say (ceiling)"
+
+Pairs = Sequence[tuple[Floats, Floats]]  # columns of labels of shape (n,), NaN where there is none
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class LabelAgreement:
     # the mean label of the judge minus that of people; below 0 the judge is harsher
     harshness: Estimate
     # the texts by label of people and label of the judge, of shape (labels, labels)
-    confusion: NDArray[np.intp]
+    confusion: Indices
     shares: tuple[LabelShares, ...]
 
 
@@ -83,10 +86,17 @@ def find_labels(ratings: Floats) -> Floats | None:
     (array([0., 1.]), None)
     """
     values = np.unique(ratings[~np.isnan(ratings)])
-    return values if 2 <= len(values) <= MOST_LABELS and (values == np.round(values)).all() else None
+    are_whole = (values == np.round(values)).all()
+    if are_whole and 2 <= len(values) <= MOST_LABELS:
+        return values
+    return None
 
 
-def assign_labels(scores: Floats, labels: Floats, threshold: float | None = None) -> tuple[Floats, Floats]:
+def assign_labels(
+    scores: Floats,
+    labels: Floats,
+    threshold: float | None = None,
+) -> tuple[Floats, Floats]:
     """The nearest label of each score (of two the higher one), and the distance of the score from a change of label.
 
     `threshold` is the least score of the higher one of two labels. A score of NaN has no label.
@@ -94,58 +104,118 @@ def assign_labels(scores: Floats, labels: Floats, threshold: float | None = None
     >>> assign_labels(np.array([0.2, 0.5, np.nan]), np.array([0.0, 1.0]))
     (array([ 0.,  1., nan]), array([0.3, 0. , nan]))
     """
-    ends = (labels[1:] + labels[:-1]) / 2 if threshold is None else np.array([threshold])
+    ends = (labels[1:] + labels[:-1]) / 2
+    if threshold is not None:
+        ends = np.array([threshold])
     nearest = labels[np.searchsorted(ends, scores, side="right")]
-    return np.where(np.isnan(scores), np.nan, nearest), np.abs(scores[:, None] - ends).min(axis=1)
+    assigned = np.where(np.isnan(scores), np.nan, nearest)
+    distances = np.abs(scores[:, None] - ends)  # (n, labels - 1)
+    return assigned, distances.min(axis=1)
 
 
 def find_consensus(table: Floats, labels: Floats) -> Floats:
     """The median of people's labels, of shape (people, texts), of each text; NaN where it lies between two labels."""
-    rated = ~np.isnan(table).all(axis=0)
-    found = np.full(table.shape[1], np.nan)
-    found[rated] = np.nanmedian(table[:, rated], axis=0)
-    return np.where(np.isin(found, labels), found, np.nan)
+    is_rated = ~np.isnan(table).all(axis=0)
+    medians = np.full(table.shape[1], np.nan)
+    medians[is_rated] = np.nanmedian(table[:, is_rated], axis=0)
+    return np.where(np.isin(medians, labels), medians, np.nan)
 
 
 def agree_on_labels(
-    people: Floats, judge: Floats, labels: Floats, layout: Layout, resampling: Resampling
+    people: Floats,
+    judge: Floats,
+    labels: Floats,
+    layout: Layout,
+    resampling: Resampling,
 ) -> LabelAgreement:
     """How well the labels of a judge agree with those of people, both of shape (n,) with NaN for no label."""
     labelled = ~np.isnan(people)
     kept = labelled & ~np.isnan(judge)
-    x, y, own, k = people[kept], judge[kept], restrict(layout, kept), len(labels)
-    i, j = np.searchsorted(labels, x), np.searchsorted(labels, y)
-    pairs, same = [(x, y)], (x == y).astype(np.float64)
-    seed = resampling.seed
-    harshness = draw_grouped(weigh_mean(y - x, own), own, resampling).estimate
-    if k == 2 and len(x):
-        unit = float(labels[1] - labels[0])
-        share = share_interval(
-            (1 + (y - x) / unit) / 2, own
-        )  # a score interval: resamples of rare labels are too alike
-        ends = [unit * (2 * each - 1) for each in (share.value, share.low, share.high)]
-        harshness = Estimate(*ends, reason=share.reason)
+    x = people[kept]
+    y = judge[kept]
+    present = restrict(layout, kept)
+    pairs = [(x, y)]
+    is_same = (x == y).astype(np.float64)
+    every_text = np.ones(len(x), dtype=np.bool_)
+    p_chance = p_weighted = math.nan
+    if len(x):
+        p_chance = measure_label_chance(
+            x,
+            y,
+            present,
+            seed=resampling.seed,
+        )
+        p_weighted = measure_label_chance(
+            x,
+            y,
+            present,
+            is_weighted=True,
+            seed=resampling.seed,
+        )
     return LabelAgreement(
         labels=labels,
         n=len(x),
         missing=int((labelled & ~kept).sum()),
-        accuracy=_share(same, own, np.ones(len(x), dtype=np.bool_)),
-        kappa=estimate_kappa(pairs, labels, own, resampling),
-        weighted_kappa=estimate_kappa(pairs, labels, own, resampling, is_weighted=True),
-        p_chance=measure_label_chance(x, y, own, seed=seed) if len(x) else math.nan,
-        p_weighted=measure_label_chance(x, y, own, is_weighted=True, seed=seed) if len(x) else math.nan,
-        harshness=harshness,
-        confusion=np.bincount(i * k + j, minlength=k * k).reshape(k, k),
-        shares=tuple(
-            LabelShares(
-                float(label),
-                int((x == label).sum()),
-                int((y == label).sum()),
-                _share((y == label).astype(np.float64), own, x == label),
-                _share((y != label).astype(np.float64), own, x != label),
-            )
-            for label in labels
+        accuracy=_estimate_share(is_same, present, every_text),
+        kappa=estimate_kappa(pairs, labels, present, resampling),
+        weighted_kappa=estimate_kappa(
+            pairs,
+            labels,
+            present,
+            resampling,
+            is_weighted=True,
         ),
+        p_chance=p_chance,
+        p_weighted=p_weighted,
+        harshness=_measure_harshness(x, y, labels, present, resampling),
+        confusion=count_confusion(pairs, labels).astype(np.intp),
+        shares=tuple(_recognise(float(label), x, y, present) for label in labels),
+    )
+
+
+def _measure_harshness(
+    x: Floats,
+    y: Floats,
+    labels: Floats,
+    layout: Layout,
+    resampling: Resampling,
+) -> Estimate:
+    """The mean of the judge's labels y minus people's labels x, both of shape (n,).
+
+    Two labels have a score interval, because resamples of rare labels are too alike.
+    """
+    if len(labels) != 2 or not len(x):
+        mean = weigh_mean(y - x, layout)
+        return draw_grouped(mean, layout, resampling).estimate
+    unit = float(labels[1] - labels[0])
+    share = share_interval((1 + (y - x) / unit) / 2, layout)
+
+    def to_harshness(end: float) -> float:
+        return unit * (2 * end - 1)
+
+    return Estimate(
+        value=to_harshness(share.value),
+        low=to_harshness(share.low),
+        high=to_harshness(share.high),
+        reason=share.reason,
+    )
+
+
+def _recognise(
+    label: float,
+    people: Floats,
+    judge: Floats,
+    layout: Layout,
+) -> LabelShares:
+    """How well the judge recognises one label."""
+    has_label = people == label
+    gets_label = judge == label
+    return LabelShares(
+        label=label,
+        n_people=int(has_label.sum()),
+        n_judge=int(gets_label.sum()),
+        sensitivity=_estimate_share(gets_label.astype(np.float64), layout, has_label),
+        specificity=_estimate_share((~gets_label).astype(np.float64), layout, ~has_label),
     )
 
 
@@ -163,34 +233,70 @@ def agree_with_single(
     `table` has shape (people, n), each judge (n,). No judge agrees with more of these labels of people than what most
     people say about each text, which includes their own votes.
     """
-    values = np.array([(table == label).sum(axis=0) for label in labels])
-    most = np.where(values.any(axis=0), labels[values.argmax(axis=0)], np.nan)
-    rated, found = (~np.isnan(table)).sum(axis=0), []
     by_distance = is_ordered and len(labels) > 2
-    among = weigh_kappa([*combinations(table, 2)], labels, layout, is_weighted=by_distance)
-    among_people = draw_grouped(among, layout, resampling)
-    for name, each in {PEOPLE: None, **judges, CEILING: most}.items():
-        kept = rated > 1 if each is None else (rated > 0) & ~np.isnan(each)
-        people, own = table[:, kept], restrict(layout, kept)
-        pairs = [*combinations(people, 2)] if each is None else [(person, each[kept]) for person in people]
-        same, n = (sum(int(counted(x, y).sum()) for x, y in pairs) for counted in (np.equal, _both))
-        kappa = estimate_kappa(pairs, labels, own, resampling)
-        weighted = estimate_kappa(pairs, labels, own, resampling, is_weighted=True)
-        beside = Estimate.undefined("the row is the people themselves, with whom judges are compared")
-        if each is not None:
-            whole = [(person, each) for person in table]
-            with_judge = weigh_kappa(whole, labels, layout, is_weighted=by_distance)
-            beside = (draw_grouped(with_judge, layout, resampling) - among_people).estimate
-        found.append(SingleAgreement(name, n, same / n if n else math.nan, kappa, weighted, beside))
-    return found
+    rated = (~np.isnan(table)).sum(axis=0)
+
+    def draw_kappa(pairs: Pairs) -> Draws:
+        kappa = weigh_kappa(
+            pairs,
+            labels,
+            layout,
+            is_weighted=by_distance,
+        )
+        return draw_grouped(kappa, layout, resampling)
+
+    def compare(
+        name: str,
+        pairs: Pairs,
+        kept: Mask,
+        beside_people: Estimate,
+    ) -> SingleAgreement:
+        """The agreement of pairs of columns of shape (n,) on the texts that are kept."""
+        present = restrict(layout, kept)
+        columns = [(x[kept], y[kept]) for x, y in pairs]
+        compared = sum(int(_have_both(x, y).sum()) for x, y in columns)
+        agreed = sum(int((x == y).sum()) for x, y in columns)
+        return SingleAgreement(
+            name=name,
+            n=compared,
+            accuracy=agreed / compared if compared else math.nan,
+            kappa=estimate_kappa(columns, labels, present, resampling),
+            weighted_kappa=estimate_kappa(
+                columns,
+                labels,
+                present,
+                resampling,
+                is_weighted=True,
+            ),
+            beside_people=beside_people,
+        )
+
+    among_people = [*combinations(table, 2)]
+    people_draws = draw_kappa(among_people)
+    themselves = Estimate.undefined("the row is the people themselves, with whom judges are compared")
+    rows = [compare(PEOPLE, among_people, rated > 1, themselves)]
+    for name, column in {**judges, CEILING: _find_most_frequent(table, labels)}.items():
+        with_people = [(person, column) for person in table]
+        beside_people = (draw_kappa(with_people) - people_draws).estimate
+        kept = (rated > 0) & ~np.isnan(column)
+        rows.append(compare(name, with_people, kept, beside_people))
+    return rows
 
 
-def _both(x: Floats, y: Floats) -> NDArray[np.bool_]:
+def _find_most_frequent(table: Floats, labels: Floats) -> Floats:
+    """The label that most people give each text, of several the lowest, of shape (n,); NaN where nobody labels it."""
+    counts = np.array([(table == label).sum(axis=0) for label in labels])  # (labels, n)
+    most_frequent = labels[counts.argmax(axis=0)]
+    return np.where(counts.any(axis=0), most_frequent, np.nan)
+
+
+def _have_both(x: Floats, y: Floats) -> Mask:
+    """Whether a text has both labels."""
     return ~np.isnan(x + y)
 
 
 def estimate_kappa(
-    pairs: Sequence[tuple[Floats, Floats]],
+    pairs: Pairs,
     labels: Floats,
     layout: Layout,
     resampling: Resampling,
@@ -201,29 +307,51 @@ def estimate_kappa(
 
     The interval is that of resamples, or where they are too alike (`FEWEST_ALIKE`) that of `estimate_rare_kappa`.
     """
-    found = draw_grouped(weigh_kappa(pairs, labels, layout, is_weighted=is_weighted), layout, resampling).estimate
-    if math.isnan(found.value):
-        return replace(found, reason=CHANCE)
+    kappa = weigh_kappa(
+        pairs,
+        labels,
+        layout,
+        is_weighted=is_weighted,
+    )
+    estimate = draw_grouped(kappa, layout, resampling).estimate
+    if math.isnan(estimate.value):
+        return replace(estimate, reason=CHANCE)
+    has_too_few_inputs = math.isnan(estimate.low) and estimate.reason is not None
     table = count_confusion(pairs, labels)
     alike = np.diag(table)
-    if (math.isnan(found.low) and found.reason is not None) or alike.sum() - alike.max() >= FEWEST_ALIKE:
-        return found
-    return estimate_rare_kappa(found.value, table, labels, layout.input_count, resampling, is_weighted=is_weighted)
+    alike_but_most_frequent = alike.sum() - alike.max()
+    if has_too_few_inputs or alike_but_most_frequent >= FEWEST_ALIKE:
+        return estimate
+    return estimate_rare_kappa(
+        estimate.value,
+        table,
+        labels,
+        inputs=layout.input_count,
+        resampling=resampling,
+        is_weighted=is_weighted,
+    )
 
 
-def count_confusion(pairs: Sequence[tuple[Floats, Floats]], labels: Floats) -> Floats:
+def count_confusion(pairs: Pairs, labels: Floats) -> Floats:
     """How often each pair of labels is given, of shape (labels, labels), by all pairs of columns with NaN."""
     k = len(labels)
     table = np.zeros(k * k)
     for x, y in pairs:
-        both = _both(x, y)
-        cells = np.searchsorted(labels, x[both]) * k + np.searchsorted(labels, y[both])
-        table += np.bincount(cells, minlength=k * k)
+        has_both = _have_both(x, y)
+        i = np.searchsorted(labels, x[has_both])
+        j = np.searchsorted(labels, y[has_both])
+        table += np.bincount(i * k + j, minlength=k * k)
     return table.reshape(k, k)
 
 
 def estimate_rare_kappa(
-    value: float, table: Floats, labels: Floats, inputs: int, resampling: Resampling, *, is_weighted: bool = False
+    value: float,
+    table: Floats,
+    labels: Floats,
+    inputs: int,
+    resampling: Resampling,
+    *,
+    is_weighted: bool = False,
 ) -> Estimate:
     """The interval of a kappa of a confusion table where few texts have the rarer labels from both.
 
@@ -231,48 +359,96 @@ def estimate_rare_kappa(
     labels more in all, spread over the cells (for two labels Jeffreys' prior). The table counts as one label an input.
     """
     k = len(labels)
-    apart = np.subtract.outer(labels, labels) ** 2 if is_weighted else 1.0 - np.eye(k)
-    counts = table * min(1.0, inputs / max(float(table.sum()), 1.0))
+    distances = measure_distances(labels, is_weighted=is_weighted)
+    total = max(float(table.sum()), 1.0)
+    counts = table * min(1.0, inputs / total)
+    prior = counts + 2 / k**2
     rng = np.random.default_rng(resampling.seed)
-    drawn = rng.dirichlet((counts + 2 / k**2).ravel(), resampling.resamples).reshape(-1, k, k)
-    observed = (drawn * apart).sum(axis=(1, 2))
-    by_chance = np.einsum("ri,ij,rj->r", drawn.sum(axis=2), apart, drawn.sum(axis=1))
-    low, high = np.quantile(1 - observed / by_chance, [0.025, 0.975])
+    drawn = rng.dirichlet(prior.ravel(), resampling.resamples)
+    tables = drawn.reshape(-1, k, k)
+    of_first = tables.sum(axis=2)
+    of_second = tables.sum(axis=1)
+    observed = (tables * distances).sum(axis=(1, 2))
+    expected = np.einsum("ri,ij,rj->r", of_first, distances, of_second)
+    kappas = 1 - observed / expected
+    low, high = np.quantile(kappas, [0.025, 0.975])
     return Estimate(value, min(float(low), value), max(float(high), value))
 
 
 def weigh_kappa(
-    pairs: Sequence[tuple[Floats, Floats]], labels: Floats, layout: Layout, *, is_weighted: bool = False
+    pairs: Pairs,
+    labels: Floats,
+    layout: Layout,
+    *,
+    is_weighted: bool = False,
 ) -> Weighted:
-    """Kappa as a function of weights; see `estimate_kappa`."""
-    apart = np.subtract.outer(labels, labels) ** 2 if is_weighted else 1.0 - np.eye(len(labels))
-    each, parts = np.eye(len(labels)), []
+    """Kappa, 1 - O/E, as a function of weights; see `estimate_kappa`.
+
+    The observed disagreement O and the expected one E are summed over the pairs of columns.
+    """
+    distances = measure_distances(labels, is_weighted=is_weighted)
+    one_hot = np.eye(len(labels))
+    coded = []  # by pair of columns, the texts with both labels and the numbers of these labels
     for x, y in pairs:
-        if len(at := np.flatnonzero(_both(x, y))):
-            parts.append((at, np.searchsorted(labels, x[at]), np.searchsorted(labels, y[at])))
+        texts = np.flatnonzero(_have_both(x, y))
+        if len(texts):
+            i = np.searchsorted(labels, x[texts])
+            j = np.searchsorted(labels, y[texts])
+            coded.append((texts, i, j))
 
     def kappa(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
-        observed, expected = np.zeros(len(weights)), np.zeros(len(weights))
-        for at, i, j in parts:
-            own = weights[:, at]
-            total, by_chance = own.sum(axis=1), (((own @ each[i]) @ apart) * (own @ each[j])).sum(axis=1)
-            observed += own @ apart[i, j]
-            expected += np.divide(by_chance, total, out=np.zeros(len(own)), where=total > 0)
-        return 1 - np.divide(observed, expected, out=np.full(len(weights), np.nan), where=expected > NEAR)
+        observed = np.zeros(len(weights))
+        expected = np.zeros(len(weights))
+        for texts, i, j in coded:
+            pair_weights = weights[:, texts]
+            total = pair_weights.sum(axis=1)
+            of_first = pair_weights @ one_hot[i]  # (rows, labels)
+            of_second = pair_weights @ one_hot[j]
+            by_chance = ((of_first @ distances) * of_second).sum(axis=1)
+            observed += pair_weights @ distances[i, j]
+            none = np.zeros(len(weights))
+            expected += np.divide(
+                by_chance,
+                total,
+                out=none,
+                where=total > 0,
+            )
+        undefined = np.full(len(weights), np.nan)
+        return 1 - np.divide(
+            observed,
+            expected,
+            out=undefined,
+            where=expected > NEAR,
+        )
 
     return kappa
 
 
-def weigh_macro_f1(people: Floats, judge: Floats, labels: Floats, layout: Layout) -> Weighted:
+def weigh_macro_f1(
+    people: Floats,
+    judge: Floats,
+    labels: Floats,
+    layout: Layout,
+) -> Weighted:
     """The mean F1 of the labels that people or the judge give, as a function of weights; no value may be NaN."""
-    is_x, is_y = np.equal.outer(people, labels).astype(np.float64), np.equal.outer(judge, labels).astype(np.float64)
+    by_people = np.equal.outer(people, labels).astype(np.float64)  # (n, labels)
+    by_judge = np.equal.outer(judge, labels).astype(np.float64)
+    given_by_either = by_people + by_judge
+    given_by_both = by_people * by_judge
 
     def macro_f1(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
-        given = weights @ (is_x + is_y)  # (rows, labels)
-        f1 = np.divide(2 * (weights @ (is_x * is_y)), given, out=np.zeros_like(given), where=given > 0)
-        return f1.sum(axis=1) / (given > 0).sum(axis=1)
+        either = weights @ given_by_either  # (rows, labels)
+        both = weights @ given_by_both
+        is_given = either > 0
+        f1 = np.divide(
+            2 * both,
+            either,
+            out=np.zeros_like(either),
+            where=is_given,
+        )
+        return f1.sum(axis=1) / is_given.sum(axis=1)
 
     return macro_f1
 
@@ -283,12 +459,23 @@ def weigh_mean(values: Floats, layout: Layout) -> Weighted:
     def mean(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
         total = weights.sum(axis=1)
-        return np.divide(weights @ values, total, out=np.full(len(weights), np.nan), where=total > 0)
+        undefined = np.full(len(weights), np.nan)
+        return np.divide(
+            weights @ values,
+            total,
+            out=undefined,
+            where=total > 0,
+        )
 
     return mean
 
 
-def _share(values: Floats, layout: Layout, kept: NDArray[np.bool_]) -> Estimate:
+def _estimate_share(
+    values: Floats,
+    layout: Layout,
+    kept: Mask,
+) -> Estimate:
+    """The share of 1 among the kept values."""
     if not kept.any():
         return Estimate.undefined("no text has such a label")
     return share_interval(values[kept], restrict(layout, kept))

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.special import expit
 
-from meta_eval.bootstrap import FEWEST_UNITS, NO_SPREAD, Estimate, Floats, explain_few, t_interval
+from meta_eval.bootstrap import FEWEST_UNITS, NO_SPREAD, Estimate, Floats, Indices, explain_few, t_interval
 from meta_eval.intervals import keep_share
 from meta_eval.preferences import Preferences
 
@@ -62,102 +62,296 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
     differ, so that there is nothing to control.
     """
     kept = ~np.isnan(given.outcomes) & ~np.isnan(lengths).any(axis=1)
-    given, lengths = given.take(kept), lengths[kept]
-    k, n, (a, b) = len(given.systems), len(given), given.numbers
-    signed = _spread(n, k, a, np.ones(n)) - _spread(n, k, b, np.ones(n))
-    gaps = _standardise(lengths[:, 0] - lengths[:, 1], np.minimum(a, b) * k + np.maximum(a, b))
-    if not gaps.any():
+    given = given.take(kept)
+    tanh_d = _standardise_gaps(given, lengths[kept])
+    if not tanh_d.any():
         return {}
-    longer = _spread(n, k, a, gaps) + _spread(n, k, b, gaps)
-    y, inputs, m = given.outcomes, given.layout.inputs, given.layout.input_count
-    others = [signed, longer]
-    baselines = set(range(k)).intersection(*({i, j} for i, j in zip(a.tolist(), b.tolist(), strict=True)))
-    is_star = k > FEWEST_SYSTEMS and len(baselines) == 1
-    if is_star:
-        sign = np.where(b == min(baselines), 1.0, -1.0)
-        first = _join(signed, longer, _spread(n, m, inputs, sign))
-        penalties = np.repeat([FREE, PENALTY], [k, k + m])
-        difficulty = fit_logistic(first, y, penalties)[2 * k :]
-        others.append(diags_array(difficulty[inputs]) @ signed)
-    design = _join(*others)
-    penalties = np.repeat([FREE, PENALTY], [k, k * (len(others) - 1)])
-    weights = fit_logistic(design, y, penalties)
-    fitted = expit(design @ weights)
-    equal = _join(signed, csr_array((n, k)), *others[2:])
-    asked = expit(equal @ weights)
-    bread = np.linalg.inv(_curvature(design, fitted, penalties))
-    free, rest = _curvature(design, fitted, np.full(len(weights), FREE)), np.r_[:k, 2 * k : len(weights)]
-    variance, without_lengths = np.linalg.inv(free), np.linalg.inv(free[np.ix_(rest, rest)])
-    of_inputs = csr_array((np.ones(n), (inputs, np.arange(n))), shape=(m, n))
-    moved = (of_inputs @ diags_array(y - fitted) @ design).toarray() @ bread  # the weights by input, (inputs, weights)
-
-    def estimate(value: float, parts: Floats) -> Estimate:
-        if m < FEWEST_UNITS:
-            return Estimate.undefined(explain_few("inputs", m), value)
-        return t_interval(value, float((parts**2).sum()) * m / (m - 1), m - 1)
-
-    strengths, by_input, reasons = weights[:k].copy(), moved[:, :k].copy(), list[str | None]()
-    found: dict[str, tuple[int, Estimate, Estimate, Estimate]] = {}
-    for i, name in enumerate(given.systems):
-        side = np.where(a == i, 1.0, np.where(b == i, -1.0, 0.0))
-        own, number = np.abs(side), int(np.abs(side).sum())
-        raw, at_equal = (np.where(side < 0, 1 - each, each) for each in (y, asked))
-        rate, controlled = (float(own @ each) / number for each in (raw, at_equal))
-        slopes = (equal.T @ (side * asked * (1 - asked))) / number
-        of_raw = of_inputs @ (own * (raw - rate)) / number
-        of_equal = of_inputs @ (own * (at_equal - controlled)) / number + moved @ slopes
-        left = slopes[rest] @ without_lengths @ slopes[rest] / (slopes @ variance @ slopes)
-        reasons.append(CONFOUNDED if left < LEAST_LEFT else NO_SPREAD if np.ptp(raw[side != 0]) == 0 else None)
-        if is_star:  # theta is the strength on inputs of one difficulty: take the odds against the baseline
-            odds, slope = math.log(controlled / (1 - controlled)), controlled * (1 - controlled)
-            strengths[i], by_input[:, i] = (0.0, 0.0) if i in baselines else (odds, of_equal / slope)
-        change = estimate(controlled - rate, of_equal - of_raw)
-        as_judged = keep_share(estimate(rate, of_raw))
-        found[name] = (number, as_judged, keep_share(estimate(controlled, of_equal)), change)
-    known = np.array([reason is None for reason in reasons])
-    shares = known / max(known.sum(), 1)
-    strengths -= strengths @ shares
-    by_input -= (by_input @ shares)[:, None]
+    model = _fit_model(given, tanh_d)
+    results = [_control_system(model, i) for i in range(len(given.systems))]
+    strengths = _estimate_strengths(model, results)
     return {
-        name: Controlled(*each, estimate(float(strengths[i]), by_input[:, i]))
-        if reason is None
-        else Controlled(*each[:2], *[Estimate.undefined(reason)] * 3)
-        for i, ((name, each), reason) in enumerate(zip(found.items(), reasons, strict=True))
+        name: _present(result, strength)
+        for name, result, strength in zip(
+            given.systems,
+            results,
+            strengths,
+            strict=True,
+        )
     }
 
 
-def fit_logistic(design: csr_array, y: Floats, penalties: Floats) -> Floats:
-    """The weights of a logistic regression of y in [0, 1] with a ridge penalty for each, by Newton's method."""
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """The fitted model of k systems, n judgements and m inputs; w weights are the thetas, the phis and maybe the psis.
+
+    Every estimate is a function of the weights and of sums over inputs, so its error is a sum of parts of inputs.
+    """
+
+    given: Preferences
+    # the only system that is in every pair, if difficulties of inputs are fitted against it, else None
+    baseline: int | None
+    weights: Floats
+    # the predictors at equal lengths, of shape (n, w), and the q that they give, of shape (n,)
+    at_equal_lengths: csr_array
+    q: Floats
+    # which judgements answer each input, of shape (m, n), as ones
+    of_inputs: csr_array
+    # what each input adds to the errors of the weights, of shape (m, w)
+    parts: Floats
+    # the inverses of the information about the weights, and about those but the phis, almost without a penalty
+    variance: Floats
+    variance_without_lengths: Floats
+
+    @property
+    def but_phis(self) -> Indices:
+        """The weights beside the phis."""
+        k = len(self.given.systems)
+        return np.r_[:k, 2 * k : len(self.weights)]
+
+    def estimate(self, value: float, parts: Floats) -> Estimate:
+        """A value with Student's interval from what each input adds to its error, of shape (m,)."""
+        m = len(parts)
+        if m < FEWEST_UNITS:
+            return Estimate.undefined(explain_few("inputs", m), value)
+        variance = float((parts**2).sum()) * m / (m - 1)
+        return t_interval(value, variance, m - 1)
+
+
+def _fit_model(given: Preferences, tanh_d: Floats) -> _Model:
+    """Fits thetas, phis and, against one baseline, psis; `tanh_d` has the shape (n,)."""
+    n = len(given)
+    k = len(given.systems)
+    m = given.layout.input_count
+    a, b = given.numbers
+    inputs = given.layout.inputs
+    of_thetas = _place(a, np.ones(n), columns=k) - _place(b, np.ones(n), columns=k)
+    of_phis = _place(a, tanh_d, columns=k) + _place(b, tanh_d, columns=k)
+    predictors = [of_thetas, of_phis]
+    at_equal_lengths = [of_thetas, csr_array((n, k))]
+    baseline = _find_baseline(given)
+    if baseline is not None:
+        gamma = _fit_difficulties(given, of_thetas, of_phis, baseline)
+        of_psis = diags_array(gamma[inputs]) @ of_thetas
+        predictors.append(of_psis)
+        at_equal_lengths.append(of_psis)
+    design = _join(*predictors)
+    equal_design = _join(*at_equal_lengths)
+    penalised = k * (len(predictors) - 1)
+    penalties = np.repeat([FREE, PENALTY], [k, penalised])
+    weights = fit_logistic(design, given.outcomes, penalties)
+    fitted = expit(design @ weights)
+    inverse = np.linalg.inv(_measure_curvature(design, fitted, penalties))
+    of_inputs = csr_array((np.ones(n), (inputs, np.arange(n))), shape=(m, n))
+    residuals = diags_array(given.outcomes - fitted)
+    gradients = (of_inputs @ residuals @ design).toarray()
+    free = np.full(len(weights), FREE)
+    information = _measure_curvature(design, fitted, free)
+    but_phis = np.r_[:k, 2 * k : len(weights)]
+    return _Model(
+        given=given,
+        baseline=baseline,
+        weights=weights,
+        at_equal_lengths=equal_design,
+        q=expit(equal_design @ weights),
+        of_inputs=of_inputs,
+        parts=gradients @ inverse,
+        variance=np.linalg.inv(information),
+        variance_without_lengths=np.linalg.inv(information[np.ix_(but_phis, but_phis)]),
+    )
+
+
+def _find_baseline(given: Preferences) -> int | None:
+    """The only system that is in every pair, beside at least `FEWEST_SYSTEMS` others; else None."""
+    k = len(given.systems)
+    if k <= FEWEST_SYSTEMS:
+        return None
+    a, b = given.numbers
+    in_every_pair = [i for i in range(k) if ((a == i) | (b == i)).all()]
+    return in_every_pair[0] if len(in_every_pair) == 1 else None
+
+
+def _fit_difficulties(
+    given: Preferences,
+    of_thetas: csr_array,
+    of_phis: csr_array,
+    baseline: int,
+) -> Floats:
+    """The difficulties gamma of inputs, of shape (m,), fitted with psi = 1 for all systems but the baseline."""
+    k = len(given.systems)
+    m = given.layout.input_count
+    _, b = given.numbers
+    sign = np.where(b == baseline, 1.0, -1.0)
+    of_gammas = _place(given.layout.inputs, sign, columns=m)
+    design = _join(of_thetas, of_phis, of_gammas)
+    penalties = np.repeat([FREE, PENALTY], [k, k + m])
+    weights = fit_logistic(design, given.outcomes, penalties)
+    return weights[2 * k :]
+
+
+@dataclass(frozen=True, eq=False)
+class _ControlledSystem:
+    """What the model says of one system, and what each input adds to the error of its controlled win rate."""
+
+    n: int
+    win_rate: Estimate
+    controlled: Estimate
+    change: Estimate
+    parts: Floats
+    # why the controlled figures are not shown, else None
+    reason: str | None
+
+
+def _control_system(model: _Model, i: int) -> _ControlledSystem:
+    """Win rates of the i-th system, as judged and at equal lengths."""
+    a, b = model.given.numbers
+    side = np.where(a == i, 1.0, np.where(b == i, -1.0, 0.0))  # 1 as a, -1 as b, 0 where it is not compared
+    is_compared = np.abs(side)
+    n = int(is_compared.sum())
+    outcomes = np.where(side < 0, 1 - model.given.outcomes, model.given.outcomes)
+    q = np.where(side < 0, 1 - model.q, model.q)
+    rate = float(is_compared @ outcomes) / n
+    controlled = float(is_compared @ q) / n
+    rate_parts = model.of_inputs @ (is_compared * (outcomes - rate)) / n
+    # the slopes of the controlled rate by the weights: its error is that of the drawn inputs, and of the weights
+    slopes = (model.at_equal_lengths.T @ (side * model.q * (1 - model.q))) / n
+    inputs_drawn = model.of_inputs @ (is_compared * (q - controlled)) / n
+    controlled_parts = inputs_drawn + model.parts @ slopes
+    return _ControlledSystem(
+        n=n,
+        win_rate=keep_share(model.estimate(rate, rate_parts)),
+        controlled=keep_share(model.estimate(controlled, controlled_parts)),
+        change=model.estimate(controlled - rate, controlled_parts - rate_parts),
+        parts=controlled_parts,
+        reason=_explain_hidden(model, slopes, outcomes[side != 0]),
+    )
+
+
+def _explain_hidden(
+    model: _Model,
+    slopes: Floats,
+    outcomes: Floats,
+) -> str | None:
+    """The reason why a system has no controlled figures, or None.
+
+    `slopes` of shape (w,) are those of its controlled win rate, `outcomes` those of its judgements.
+    """
+    but_phis = model.but_phis
+    without_lengths = slopes[but_phis] @ model.variance_without_lengths @ slopes[but_phis]
+    with_lengths = slopes @ model.variance @ slopes
+    if without_lengths / with_lengths < LEAST_LEFT:
+        return CONFOUNDED
+    if np.ptp(outcomes) == 0:
+        return NO_SPREAD
+    return None
+
+
+def _estimate_strengths(model: _Model, results: list[_ControlledSystem]) -> list[Estimate]:
+    """The strengths at equal lengths, with mean 0 over the systems that have figures.
+
+    Where difficulties are fitted, theta is the strength on inputs of one difficulty: the odds against the baseline
+    stand in its place.
+    """
+    k = len(results)
+    strengths = model.weights[:k].copy()
+    parts = model.parts[:, :k].copy()  # (m, systems)
+    if model.baseline is not None:
+        for i, result in enumerate(results):
+            rate = result.controlled.value
+            strengths[i] = math.log(rate / (1 - rate))
+            parts[:, i] = result.parts / (rate * (1 - rate))
+        strengths[model.baseline] = 0.0
+        parts[:, model.baseline] = 0.0
+    is_shown = np.array([result.reason is None for result in results])
+    shares = is_shown / max(is_shown.sum(), 1)
+    strengths -= strengths @ shares
+    parts -= (parts @ shares)[:, None]
+    return [model.estimate(float(strengths[i]), parts[:, i]) for i in range(k)]
+
+
+def _present(result: _ControlledSystem, strength: Estimate) -> Controlled:
+    """The figures of a system; the win rate alone where the others are not shown."""
+    if result.reason is None:
+        return Controlled(
+            n=result.n,
+            win_rate=result.win_rate,
+            controlled=result.controlled,
+            change=result.change,
+            strength=strength,
+        )
+    hidden = Estimate.undefined(result.reason)
+    return Controlled(
+        n=result.n,
+        win_rate=result.win_rate,
+        controlled=hidden,
+        change=hidden,
+        strength=hidden,
+    )
+
+
+def fit_logistic(
+    design: csr_array,
+    y: Floats,
+    penalties: Floats,
+) -> Floats:
+    """The weights of a logistic regression of y in [0, 1] with a ridge penalty for each, by Newton's method.
+
+    `design` has the shape (n, weights), y (n,), and the penalties (weights,).
+    """
     weights = np.zeros(len(penalties))
     for _ in range(STEPS):
         expected = expit(design @ weights)
         gradient = design.T @ (y - expected) - penalties * weights
-        step = np.linalg.solve(_curvature(design, expected, penalties), gradient)
-        weights += step / max(1.0, float(np.abs(step).max()))
-        if np.abs(step).max() < 1e-9:
+        curvature = _measure_curvature(design, expected, penalties)
+        step = np.linalg.solve(curvature, gradient)
+        largest = float(np.abs(step).max())
+        weights += step / max(1.0, largest)
+        if largest < 1e-9:
             break
     return weights
 
 
-def _curvature(design: csr_array, expected: Floats, penalties: Floats) -> Floats:
-    return (design.T @ diags_array(expected * (1 - expected)) @ design).toarray() + np.diag(penalties)
+def _measure_curvature(
+    design: csr_array,
+    expected: Floats,
+    penalties: Floats,
+) -> Floats:
+    """Minus the second derivatives of the penalised likelihood, of shape (weights, weights)."""
+    variances = diags_array(expected * (1 - expected))
+    information = (design.T @ variances @ design).toarray()
+    return information + np.diag(penalties)
 
 
-def _spread(n: int, columns: int, at: np.ndarray, values: Floats) -> csr_array:
-    """A matrix with one value in each of n rows."""
-    return csr_array((values, (np.arange(n), at)), shape=(n, columns))
+def _place(
+    columns_of_rows: Indices,
+    values: Floats,
+    *,
+    columns: int,
+) -> csr_array:
+    """A matrix with one value in each row, in the given column."""
+    rows = np.arange(len(values))
+    return csr_array((values, (rows, columns_of_rows)), shape=(len(values), columns))
 
 
 def _join(*columns: csr_array) -> csr_array:
     return csr_array(hstack(columns))
 
 
-def _standardise(gaps: Floats, pairs: np.ndarray) -> Floats:
-    """tanh of the differences of lengths over their standard deviation within each pair of systems that has one."""
-    found = np.zeros(len(gaps))
+def _standardise_gaps(given: Preferences, lengths: Floats) -> Floats:
+    """tanh of the differences of lengths over their standard deviation within each pair of systems, of shape (n,).
+
+    0 for a pair that was compared once; the sign where all differences of a pair are equal.
+    """
+    a, b = given.numbers
+    pairs = np.minimum(a, b) * len(given.systems) + np.maximum(a, b)
+    gaps = lengths[:, 0] - lengths[:, 1]
+    standardised = np.zeros(len(gaps))
     for pair in np.unique(pairs):
-        there = pairs == pair
-        if there.sum() > 1:
-            spread = float(gaps[there].std(ddof=1))
-            found[there] = np.tanh(gaps[there] / spread) if spread else np.sign(gaps[there])
-    return found
+        members = np.flatnonzero(pairs == pair)
+        if len(members) < 2:
+            continue
+        spread = float(gaps[members].std(ddof=1))
+        if spread:
+            standardised[members] = np.tanh(gaps[members] / spread)
+        else:
+            standardised[members] = np.sign(gaps[members])
+    return standardised

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Mask, explain_few, t_interval
 from meta_eval.grouping import Layout
 
 NEAR = 1e-9  # an expected disagreement below this is none
@@ -33,11 +32,16 @@ class Linearised:
     reason: str | None = None
 
     def __sub__(self, other: "Linearised") -> "Linearised":
-        return Linearised(self.value - other.value, self.parts - other.parts, self.reason or other.reason)
+        return Linearised(
+            value=self.value - other.value,
+            parts=self.parts - other.parts,
+            reason=self.reason or other.reason,
+        )
 
     def over_inputs(self, layout: Layout) -> Floats:
         """The sums of the parts of each input, of shape (inputs,)."""
-        return np.bincount(layout.inputs, self.parts, minlength=layout.input_count).astype(np.float64)
+        sums = np.bincount(layout.inputs, self.parts, minlength=layout.input_count)
+        return sums.astype(np.float64)
 
     def estimate(self, layout: Layout, confidence: float = 0.95) -> Estimate:
         """The value with Student's interval by its variance over inputs; it needs `FEWEST_UNITS` of them."""
@@ -45,8 +49,10 @@ class Linearised:
             return Estimate.undefined(self.reason or NO_CHANCE)
         inputs = layout.input_count
         if inputs < FEWEST_UNITS:
-            return Estimate.undefined(explain_few("inputs", inputs), self.value)
-        return t_interval(self.value, self.variance(layout), inputs - 1, confidence)
+            few = explain_few("inputs", inputs)
+            return Estimate.undefined(few, self.value)
+        variance = self.variance(layout)
+        return t_interval(self.value, variance, inputs - 1, confidence)
 
     def variance(self, layout: Layout) -> float:
         """The variance of the value, by sums over inputs."""
@@ -66,53 +72,77 @@ def linearise_mean(values: Floats, weights: Floats | None = None) -> Linearised:
         return undefined(0, "no text has both labels")
     shares = _to_shares(len(values), weights)
     mean = float(shares @ values)
-    return Linearised(mean, shares * (values - mean))
+    parts = shares * (values - mean)
+    return Linearised(mean, parts)
 
 
 def linearise_kappa(
-    people: Floats, judge: Floats, labels: Floats, *, is_weighted: bool = False, weights: Floats | None = None
+    people: Floats,
+    judge: Floats,
+    labels: Floats,
+    *,
+    is_weighted: bool = False,
+    weights: Floats | None = None,
 ) -> Linearised:
     """Cohen's kappa of two columns of labels without gaps, or the one of squared distances, 1 - O/E.
 
-    O is the observed disagreement and E that of independent labels with the same shares.
+    O is the observed disagreement and E that of independent labels with the same shares. A text moves O/E by its share
+    times (dO E - O dE)/E², where dO and dE are what it adds to O and to E beyond their values.
     """
     n = len(people)
     if not n:
         return undefined(0, "no text has both labels")
-    apart = np.subtract.outer(labels, labels) ** 2 if is_weighted else 1.0 - np.eye(len(labels))
+    distances = measure_distances(labels, is_weighted=is_weighted)
     shares = _to_shares(n, weights)
     i = np.searchsorted(labels, people)
     j = np.searchsorted(labels, judge)
     of_people = np.bincount(i, shares, minlength=len(labels))
     of_judge = np.bincount(j, shares, minlength=len(labels))
-    disagreements = apart[i, j]
+    disagreements = distances[i, j]
     observed = float(shares @ disagreements)
-    expected = float(of_people @ apart @ of_judge)
+    expected = float(of_people @ distances @ of_judge)
     if expected < NEAR:
         return undefined(n, NO_CHANCE)
-    by_chance = (apart @ of_judge)[i] + (of_people @ apart)[j] - 2 * expected
-    changes = (disagreements - observed) / expected - observed * by_chance / expected**2
+    from_judge = (distances @ of_judge)[i]
+    from_people = (of_people @ distances)[j]
+    change_of_expected = from_judge + from_people - 2 * expected
+    change_of_observed = disagreements - observed
+    changes = change_of_observed / expected - observed * change_of_expected / expected**2
     return Linearised(1 - observed / expected, -shares * changes)
 
 
-def linearise_length_effect(differences: Floats, is_long: NDArray[np.bool_]) -> Linearised:
+def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:
+    """The disagreement of each pair of labels, of shape (labels, labels): 1 unless equal, or the squared distance.
+
+    >>> measure_distances(np.array([1.0, 2.0, 4.0]), is_weighted=True)[0].tolist()
+    [0.0, 1.0, 9.0]
+    """
+    if is_weighted:
+        return np.subtract.outer(labels, labels) ** 2
+    return 1.0 - np.eye(len(labels))
+
+
+def linearise_length_effect(differences: Floats, is_long: Mask) -> Linearised:
     """The mean of differences of labels on long texts minus that on the others, all of shape (n,).
 
     `differences` are a judge's labels minus people's: above 0 the judge is milder where texts are long.
     """
     n = len(differences)
-    if min(int(is_long.sum()), int((~is_long).sum())) < FEWEST_SIDE:
+    long_texts = int(is_long.sum())
+    other_texts = int((~is_long).sum())
+    if min(long_texts, other_texts) < FEWEST_SIDE:
         return undefined(n, f"fewer than {FEWEST_SIDE} texts are longer than the median, or are not")
+    of_long = differences[is_long]
+    of_others = differences[~is_long]
+    mean_long = float(of_long.mean())
+    mean_others = float(of_others.mean())
     parts = np.zeros(n)
-    means = []
-    for side, sign in ((is_long, 1.0), (~is_long, -1.0)):
-        mean = float(differences[side].mean())
-        parts[side] = sign * (differences[side] - mean) / int(side.sum())
-        means.append(mean)
-    return Linearised(means[0] - means[1], parts)
+    parts[is_long] = (of_long - mean_long) / long_texts
+    parts[~is_long] = -(of_others - mean_others) / other_texts
+    return Linearised(mean_long - mean_others, parts)
 
 
-def find_long(lengths: Floats) -> NDArray[np.bool_]:
+def find_long(lengths: Floats) -> Mask:
     """Whether each length lies above the median."""
     return lengths > np.median(lengths)
 
@@ -123,8 +153,11 @@ def spread_evenly(several: Sequence[Linearised], layout: Layout) -> Floats:
     A column sums to the value of its statistic, of which each input has an equal share beside its own part.
     """
     inputs = layout.input_count
-    return np.stack([each.over_inputs(layout) + each.value / inputs for each in several], axis=1)
+    columns = [statistic.over_inputs(layout) + statistic.value / inputs for statistic in several]
+    return np.stack(columns, axis=1)
 
 
 def _to_shares(n: int, weights: Floats | None) -> Floats:
-    return np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    if weights is None:
+        return np.full(n, 1 / n)
+    return weights / weights.sum()

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from meta_eval.bootstrap import Indices, Mask
 from meta_eval.correlation import Floats, average_ranks, keep_scored, limited_ratio, order_pairs
 from meta_eval.grouping import Grouping, Layout, explain_undefined, restrict
 from meta_eval.step_down import list_swaps, smallest_p, step_down
@@ -38,11 +39,12 @@ from meta_eval.step_down import list_swaps, smallest_p, step_down
 log = logging.getLogger(__name__)
 
 Statistic = Literal["pearson", "spearman", "kendall"]
-Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
-Compared = Callable[[Floats, Floats, slice], NDArray[np.float32]]  # of columns -> (n, columns)
+Swaps = Mask  # (permutations, n): whether the two scores of an output are swapped
+Compare = Callable[[Floats, Floats, slice], NDArray[np.float32]]  # of columns -> (n, columns)
 
 # Swaps held at once: few enough for the caches, but for pairs many enough that the n x n matrices are seldom rebuilt.
-BATCH, BATCH_OF_PAIRS = 1_000_000, 10_000_000
+BATCH = 1_000_000
+BATCH_OF_PAIRS = 10_000_000
 PAIR_BLOCK = 8_000_000  # pairs held at once: 32 MB
 PER_PAIR = 4e-11  # seconds of a core for each ordered pair of examples and swap
 LONG = 60.0  # seconds of tests that are announced
@@ -82,91 +84,204 @@ def permutation_tests(
 
     Raises ValueError for infinities and arrays that do not have the layout's shape.
     """
-    (*columns, y), kept = keep_scored(**{f"scores of {name}": each for name, each in scores.items()}, ratings=ratings)
+    named_scores = {f"scores of {name}": values for name, values in scores.items()}
+    (*columns, y), kept = keep_scored(**named_scores, ratings=ratings)
     present = restrict(layout, kept)
-    undefined = (explain_undefined(each, y, present, grouping) for each in columns)
-    # Two metrics with biases for systems agreed equally well with the mean ratings of these systems, in 300 simulated
-    # studies of 30 inputs and 8 systems. Swaps of inputs called them different in .53 of the studies, because they
-    # average the biases of the two.
-    if (reason := next(filter(None, undefined), UNTESTABLE if grouping == "system_means" else None)) is not None:
-        return PermutationTests(len(y), dict.fromkeys(pairs, math.nan), math.nan, reason)
-    if kind in ("spearman", "kendall"):
-        *columns, y = (_within(average_ranks, each, present, grouping) for each in (*columns, y))
-    # ranks of Kendall stay as they are: equal ranks of two metrics tie, also after rounding
-    metrics = {
-        name: each if kind == "kendall" else _within(_standardise, each, present, grouping)
-        for name, each in zip(scores, columns, strict=True)
-    }
-    of_pairs, groups = kind == "kendall", present.groups(grouping)
-    if of_pairs:
-        seconds = PER_PAIR * len(pairs) * permutations * sum(len(members) ** 2 for members in groups)
-        if seconds > LONG:
-            what = "a pair" if len(pairs) == 1 else f"{len(pairs)} pairs"
-            log.warning("tests of %s of metrics will take about %.0f minutes", what, seconds / 60)
-
-    def compare(a: Floats, b: Floats, swaps: Swaps) -> Floats:
-        """The difference of the statistics of a and b after each swap, of shape (swaps,)."""
-        found = []
-        for members in groups:
-            if np.ptp(y[members]) > 0:
-                permuted = PERMUTED[kind](a[members], b[members], y[members], swaps[:, members])
-                found.append(np.subtract(*np.nan_to_num(permuted)))
-        return np.mean(found, axis=0)
-
-    def compare_pairs(swaps: Swaps) -> Floats:
-        return np.stack([compare(metrics[a], metrics[b], swaps) for a, b in pairs], axis=1)
-
-    count, rows = present.input_count, max(1, (BATCH_OF_PAIRS if of_pairs else BATCH) // len(y))
-    is_exact = 2 ** (count - 1) <= permutations
-    observed = compare_pairs(np.zeros((1, len(y)), dtype=np.bool_))[0]
-    every = list_swaps(count, permutations, seed, rows, is_exact)
-    null = np.concatenate([compare_pairs(swaps[:, present.inputs]) for swaps in every])
+    reason = _explain_untestable(columns, y, present, grouping)
+    if reason is not None:
+        undefined = dict.fromkeys(pairs, math.nan)
+        return PermutationTests(len(y), undefined, math.nan, reason)
+    *columns, y = _transform(columns, y, kind, present, grouping)
+    compared = _Compared(
+        metrics=dict(zip(scores, columns, strict=True)),
+        ratings=y,
+        groups=present.groups(grouping),
+        pairs=pairs,
+        kind=kind,
+    )
+    compared.announce(permutations)
+    inputs = present.input_count
+    is_exact = 2 ** (inputs - 1) <= permutations
+    batch = BATCH_OF_PAIRS if kind == "kendall" else BATCH
+    blocks = list_swaps(
+        inputs,
+        permutations,
+        seed,
+        rows=max(1, batch // len(y)),
+        is_exact=is_exact,
+    )
+    no_swap = np.zeros((1, len(y)), dtype=np.bool_)
+    observed = compared.subtract_pairs(no_swap)[0]
+    null = np.concatenate([compared.subtract_pairs(swaps[:, present.inputs]) for swaps in blocks])
     spread = np.sqrt((null**2).mean(axis=0))
     scale = np.where(spread > ROUNDING, spread, math.inf)  # metrics that are alike do not differ
     adjusted = step_down(np.abs(observed) / scale, np.abs(null) / scale)
     p_values = dict(zip(pairs, adjusted.tolist(), strict=True))
-    return PermutationTests(len(y), p_values, smallest_p(count, permutations, is_exact))
+    smallest = smallest_p(inputs, permutations, is_exact)
+    return PermutationTests(len(y), p_values, smallest)
 
 
-def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
-    """Pearson's r of a and of b with y after each swap, both of shape (permutations,), as in the functions below."""
-    x, z, n, centred = a, b, len(y), y - y.mean()
-    moved = swaps.astype(np.float64) @ np.stack([(z - x) * centred, z - x, z**2 - x**2], axis=1)
-    spread = np.sqrt(float((centred**2).sum()))
+def _explain_untestable(
+    columns: Sequence[Floats],
+    y: Floats,
+    layout: Layout,
+    grouping: Grouping,
+) -> str | None:
+    """The reason why the metrics with these columns of scores cannot be tested, or None."""
+    for x in columns:
+        reason = explain_undefined(x, y, layout, grouping)
+        if reason is not None:
+            return reason
+    # Two metrics with biases for systems agreed equally well with the mean ratings of these systems, in 300 simulated
+    # studies of 30 inputs and 8 systems. Swaps of inputs called them different in .53 of the studies, because they
+    # average the biases of the two.
+    return UNTESTABLE if grouping == "system_means" else None
 
-    def r(x: Floats, change: Floats) -> Floats:
-        products, total, squares = x @ centred + change[:, 0], x.sum() + change[:, 1], x @ x + change[:, 2]
-        return limited_ratio(products, np.sqrt(np.maximum(squares - total**2 / n, 0)) * spread, ROUNDING)
 
-    return r(x, moved), r(z, -moved)
+def _transform(
+    columns: Sequence[Floats],
+    y: Floats,
+    kind: Statistic,
+    layout: Layout,
+    grouping: Grouping,
+) -> list[Floats]:
+    """The columns of scores, then the ratings, as they are correlated and swapped: on one scale, or as ranks."""
+    if kind in ("spearman", "kendall"):
+        *columns, y = (_within(average_ranks, x, layout, grouping) for x in (*columns, y))
+    # ranks of Kendall stay as they are: equal ranks of two metrics tie, also after rounding
+    if kind != "kendall":
+        columns = [_within(_standardise, x, layout, grouping) for x in columns]
+    return [*columns, y]
 
 
-def permuted_kendall(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """What the swaps of all pairs share."""
+
+    # transformed scores by metric, and ratings, of shape (n,)
+    metrics: Mapping[str, Floats]
+    ratings: Floats
+    # the examples within which the statistic is computed
+    groups: Sequence[Indices]
+    pairs: Sequence[tuple[str, str]]
+    kind: Statistic
+
+    def subtract_pairs(self, swaps: Swaps) -> Floats:
+        """The differences of the statistic after each swap, of shape (permutations, pairs)."""
+        differences = [self._subtract(self.metrics[a], self.metrics[b], swaps) for a, b in self.pairs]
+        return np.stack(differences, axis=1)
+
+    def _subtract(
+        self,
+        a: Floats,
+        b: Floats,
+        swaps: Swaps,
+    ) -> Floats:
+        """The statistic of a minus that of b after each swap, the mean over groups, of shape (permutations,)."""
+        correlate = PERMUTED[self.kind]
+        differences = []
+        for members in self.groups:
+            y = self.ratings[members]
+            if np.ptp(y) > 0:
+                permuted = correlate(a[members], b[members], y, swaps[:, members])
+                of_a, of_b = np.nan_to_num(permuted)
+                differences.append(of_a - of_b)
+        return np.mean(differences, axis=0)
+
+    def announce(self, permutations: int) -> None:
+        """Warns of tests that take long, which only those of Kendall's tau do."""
+        if self.kind != "kendall":
+            return
+        ordered_pairs = sum(len(members) ** 2 for members in self.groups)
+        seconds = PER_PAIR * len(self.pairs) * permutations * ordered_pairs
+        if seconds > LONG:
+            what = "a pair" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
+            minutes = seconds / 60
+            log.warning("tests of %s of metrics will take about %.0f minutes", what, minutes)
+
+
+def permuted_pearson(
+    a: Floats,
+    b: Floats,
+    y: Floats,
+    swaps: Swaps,
+) -> tuple[Floats, Floats]:
+    """Pearson's r of a and of b with y after each swap, both of shape (permutations,), as in the functions below.
+
+    A swap changes the sums of products with y, of scores, and of their squares: what one metric gains the other loses.
+    """
+    n = len(y)
+    centred = y - y.mean()
+    spread_y = np.sqrt(float((centred**2).sum()))
+    gap = b - a
+    gains = np.stack([gap * centred, gap, b**2 - a**2], axis=1)  # (n, sums) of a
+    changes = swaps.astype(np.float64) @ gains  # (permutations, sums)
+
+    def correlate(x: Floats, change: Floats) -> Floats:
+        products = x @ centred + change[:, 0]
+        total = x.sum() + change[:, 1]
+        squares = x @ x + change[:, 2]
+        spread_x = np.sqrt(np.maximum(squares - total**2 / n, 0))
+        return limited_ratio(products, spread_x * spread_y, ROUNDING)
+
+    return correlate(a, changes), correlate(b, -changes)
+
+
+def permuted_kendall(
+    a: Floats,
+    b: Floats,
+    y: Floats,
+    swaps: Swaps,
+) -> tuple[Floats, Floats]:
     """Kendall's tau-b after each swap."""
 
-    def concord(first: Floats, second: Floats, block: slice) -> NDArray[np.float32]:
+    def concord(
+        first: Floats,
+        second: Floats,
+        block: slice,
+    ) -> NDArray[np.float32]:
         return order_pairs(first, second[block]) * order_pairs(y, y[block])
 
-    balances, n = _sum_pairs(concord, a, b, swaps), len(y)
-    untied_y = n**2 - float((np.unique(y, return_counts=True)[1] ** 2).sum())
-    values, place = np.unique([a, b], return_inverse=True)
-    held, own = np.zeros((2, len(values))), place.reshape(2, n)  # how often each value is held by a and by b
-    for counts, at in zip(held, own, strict=True):
-        np.add.at(counts, at, 1)
-    rows = np.tile(np.arange(n), 2)
-    moved = swaps @ csr_array((np.repeat([-1.0, 1.0], n), (rows, own.ravel())), shape=(n, len(values)))
-    untied = (n**2 - (counts**2).sum(axis=1) for counts in (held[0] + moved, held[1] - moved))
-    of_a, of_b = (
-        limited_ratio(balance, np.sqrt(each * untied_y), ROUNDING)
-        for balance, each in zip(balances, untied, strict=True)
-    )
-    return of_a, of_b
+    balance_a, balance_b = _sum_pairs(concord, a, b, swaps)
+    untied_a, untied_b = _count_untied(a, b, swaps)
+    _, y_counts = np.unique(y, return_counts=True)
+    untied_y = len(y) ** 2 - float((y_counts**2).sum())
+    tau_a = limited_ratio(balance_a, np.sqrt(untied_a * untied_y), ROUNDING)
+    tau_b = limited_ratio(balance_b, np.sqrt(untied_b * untied_y), ROUNDING)
+    return tau_a, tau_b
+
+
+def _count_untied(
+    a: Floats,
+    b: Floats,
+    swaps: Swaps,
+) -> tuple[Floats, Floats]:
+    """How many ordered pairs of examples are untied in a and in b after each swap, both of shape (permutations,)."""
+    n = len(a)
+    values, numbers = np.unique([a, b], return_inverse=True)
+    value_of_a, value_of_b = numbers.reshape(2, n)
+    count_a = np.bincount(value_of_a, minlength=len(values)).astype(np.float64)
+    count_b = np.bincount(value_of_b, minlength=len(values)).astype(np.float64)
+    # a swap of an example takes its value from a and gives it that of b
+    changes = np.repeat([-1.0, 1.0], n)
+    examples = np.tile(np.arange(n), 2)
+    cells = (examples, np.concatenate([value_of_a, value_of_b]))
+    change_of_swap = csr_array((changes, cells), shape=(n, len(values)))
+    moved = swaps @ change_of_swap  # (permutations, values)
+    tied_a = ((count_a + moved) ** 2).sum(axis=1)
+    tied_b = ((count_b - moved) ** 2).sum(axis=1)
+    return n**2 - tied_a, n**2 - tied_b
 
 
 PERMUTED = {"pearson": permuted_pearson, "spearman": permuted_pearson, "kendall": permuted_kendall}
 
 
-def _sum_pairs(compare: Compared, a: Floats, b: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+def _sum_pairs(
+    compare: Compare,
+    a: Floats,
+    b: Floats,
+    swaps: Swaps,
+) -> tuple[Floats, Floats]:
     """The sums over ordered pairs of examples of a comparison M of their scores, for a and for b after each swap.
 
     Let M_ab[i, j] compare a_i with b_j, and s = 1 (kept) or -1 (swapped). The sum is c + l's + s'Qs for the permuted a,
@@ -178,29 +293,47 @@ def _sum_pairs(compare: Compared, a: Floats, b: Floats, swaps: Swaps) -> tuple[F
 
     `compare` gives all rows and some columns of M, whole numbers, 0 on the diagonal.
     """
-    n, signs = swaps.shape[1], (1 - 2 * swaps.astype(np.int8)).astype(np.float32)
-    constant, linear = 0.0, np.zeros(n)
-    quadratic, width = np.zeros(len(swaps)), max(1, PAIR_BLOCK // n)
+    n = swaps.shape[1]
+    signs = (1 - 2 * swaps.astype(np.int8)).astype(np.float32)  # s, of shape (permutations, n)
+    constant = 0.0  # c
+    linear = np.zeros(n)  # l
+    quadratic = np.zeros(len(swaps))  # s'Qs
+    width = max(1, PAIR_BLOCK // n)
     for start in range(0, n, width):
         block = slice(start, min(start + width, n))
-        form = np.zeros((n, block.stop - start), dtype=np.float32)
+        four_q = np.zeros((n, block.stop - start), dtype=np.float32)
         for first, second, row, column in ((a, a, 1, 1), (a, b, 1, -1), (b, a, -1, 1), (b, b, -1, -1)):
-            compared = compare(first, second, block)
-            sums = compared.sum(axis=1, dtype=np.float64) / 4
-            constant, linear = constant + sums.sum(), linear + 2 * row * sums
-            form += row * column * compared
+            matrix = compare(first, second, block)
+            sums = matrix.sum(axis=1, dtype=np.float64) / 4
+            constant += sums.sum()
+            linear += 2 * row * sums
+            four_q += row * column * matrix
         # the products are whole numbers below 2**24, so float32 is exact
-        quadratic += np.einsum("rj,rj->r", signs @ form, signs[:, block], dtype=np.float64) / 4
+        products = signs @ four_q
+        quadratic += (
+            np.einsum(
+                "rj,rj->r",
+                products,
+                signs[:, block],
+                dtype=np.float64,
+            )
+            / 4
+        )
     moved = signs.astype(np.float64) @ linear
     return constant + quadratic + moved, constant + quadratic - moved
 
 
-def _within(transform: Callable[[Floats], Floats], x: Floats, layout: Layout, grouping: Grouping) -> Floats:
+def _within(
+    transform: Callable[[Floats], Floats],
+    x: Floats,
+    layout: Layout,
+    grouping: Grouping,
+) -> Floats:
     """x, transformed where its correlation is computed."""
-    found = np.empty(len(x))
+    transformed = np.empty(len(x))
     for members in layout.groups(grouping):
-        found[members] = transform(x[members])
-    return found
+        transformed[members] = transform(x[members])
+    return transformed
 
 
 def _standardise(x: Floats) -> Floats:

@@ -65,30 +65,55 @@ class Spread:
 
     def of_mean(self, raters: int) -> float:
         """That of the differences of `raters` raters' means; if the spread of raters is unknown, of one rater."""
-        return self.inputs if self.raters is None else math.sqrt(self.inputs**2 + self.raters**2 / raters)
+        if self.raters is None:
+            return self.inputs
+        variance = self.inputs**2 + self.raters**2 / raters
+        return math.sqrt(variance)
 
 
-def williams_power(r_a: float, r_b: float, r_ab: float, n: int, *, level: float = 0.05, seed: int = 0) -> float:
+def williams_power(
+    r_a: float,
+    r_b: float,
+    r_ab: float,
+    n: int,
+    *,
+    level: float = 0.05,
+    seed: int = 0,
+) -> float:
     """The power of Williams' two-sided test for correlations r_a and r_b, given r_ab and n examples.
 
     In [0, 1]; NaN if no three variables have these correlations. The test needs 4 examples.
     """
     truth = np.array([[1, r_a, r_b], [r_a, 1, r_ab], [r_b, r_ab, 1]])
-    if np.abs(truth).max() > 1 or np.linalg.eigvalsh(truth)[0] <= 1e-12:
+    smallest_eigenvalue = np.linalg.eigvalsh(truth)[0]
+    if np.abs(truth).max() > 1 or smallest_eigenvalue <= 1e-12:
         return math.nan
-    found_a, found_b, found_ab = _sample_correlations(np.linalg.cholesky(truth), n, seed)
-    return float((np.abs(williams_t(found_a, found_b, found_ab, n)) > stdtrit(n - 3, 1 - level / 2)).mean())
+    factor = np.linalg.cholesky(truth)
+    sampled_a, sampled_b, sampled_ab = _sample_correlations(factor, n, seed)
+    t = williams_t(sampled_a, sampled_b, sampled_ab, n)
+    critical = stdtrit(n - 3, 1 - level / 2)
+    return float((np.abs(t) > critical).mean())
 
 
-def williams_t(r_a: ArrayLike, r_b: ArrayLike, r_ab: ArrayLike, n: int) -> Floats:
+def williams_t(
+    r_a: ArrayLike,
+    r_b: ArrayLike,
+    r_ab: ArrayLike,
+    n: int,
+) -> Floats:
     """Williams' t (1959) of r_a - r_b, correlations with one variable on the same n examples, of any common shape.
 
     t = (r_a - r_b) sqrt((n - 1)(1 + r_ab) / (2 K (n - 1)/(n - 3) + (r_a + r_b)²/4 (1 - r_ab)³)), with n - 3 degrees of
     freedom, where K = 1 - r_a² - r_b² - r_ab² + 2 r_a r_b r_ab is the determinant of the three variables' correlations.
     """
-    a, b, ab = (np.asarray(r, dtype=np.float64) for r in (r_a, r_b, r_ab))
-    determinant = np.maximum(1 - a**2 - b**2 - ab**2 + 2 * a * b * ab, 0.0)  # rounding may make it negative
-    variance = 2 * determinant * (n - 1) / (n - 3) + (a + b) ** 2 / 4 * (1 - ab) ** 3
+    a = np.asarray(r_a, dtype=np.float64)
+    b = np.asarray(r_b, dtype=np.float64)
+    ab = np.asarray(r_ab, dtype=np.float64)
+    determinant = 1 - a**2 - b**2 - ab**2 + 2 * a * b * ab
+    determinant = np.maximum(determinant, 0.0)  # rounding may make it negative
+    of_determinant = 2 * determinant * (n - 1) / (n - 3)
+    of_mean = (a + b) ** 2 / 4 * (1 - ab) ** 3
+    variance = of_determinant + of_mean
     return (a - b) * np.sqrt((n - 1) * (1 + ab) / variance)
 
 
@@ -116,9 +141,15 @@ def n_to_test_metrics(
     correlations = [r_a, r_b, r_ab]
     if statistic != "pearson":
         correlations = [rank_correlation(r) for r in correlations]
-    adjusted = level / count_pairs(metrics)
-    found = n_to_tell_metrics(*correlations, power=power, level=adjusted, seed=seed)
-    return found if found.reason else replace(found, n=math.ceil(COST[statistic] * found.n))
+    by_williams = n_to_tell_metrics(
+        *correlations,
+        power=power,
+        level=level / count_pairs(metrics),
+        seed=seed,
+    )
+    if by_williams.reason:
+        return by_williams
+    return replace(by_williams, n=math.ceil(COST[statistic] * by_williams.n))
 
 
 def count_pairs(compared: int) -> int:
@@ -127,30 +158,67 @@ def count_pairs(compared: int) -> int:
 
 
 def n_to_tell_metrics(
-    r_a: float, r_b: float, r_ab: float, *, power: float = 0.8, level: float = 0.05, seed: int = 0
+    r_a: float,
+    r_b: float,
+    r_ab: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    seed: int = 0,
 ) -> SampleSize:
     """The number of examples (or systems, at system level) that Williams' test needs to detect r_a - r_b."""
     if r_a == r_b:
-        return SampleSize(math.nan, math.nan, "the two correlations are equal, so there is no difference to detect")
+        return _no_size("the two correlations are equal, so there is no difference to detect")
     if math.isnan(williams_power(r_a, r_b, r_ab, 10)):
-        reason = f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
-        return SampleSize(math.nan, math.nan, reason)
-    return _least(lambda n: williams_power(r_a, r_b, r_ab, n, level=level, seed=seed), power, first=4)
+        return _no_size(
+            f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
+        )
+
+    def power_at(n: int) -> float:
+        return williams_power(
+            r_a,
+            r_b,
+            r_ab,
+            n,
+            level=level,
+            seed=seed,
+        )
+
+    return _find_size(power_at, power, first=4)
 
 
-def paired_power(d: float, spread: float, n: int, level: float = 0.05) -> float:
+def paired_power(
+    d: float,
+    spread: float,
+    n: int,
+    level: float = 0.05,
+) -> float:
     """The power of the two-sided paired t-test for a mean difference d of n pairs with standard deviation `spread`."""
-    critical, shift = float(stdtrit(n - 1, 1 - level / 2)), abs(d) / spread * math.sqrt(n)
+    freedom = n - 1
+    critical = float(stdtrit(freedom, 1 - level / 2))
+    shift = abs(d) / spread * math.sqrt(n)
     if shift > 30:  # far beyond any critical value; the non-central t would overflow
         return 1.0
-    return float(1 - nctdtr(n - 1, shift, critical) + nctdtr(n - 1, shift, -critical))
+    above = 1 - nctdtr(freedom, shift, critical)
+    below = nctdtr(freedom, shift, -critical)
+    return float(above + below)
 
 
-def n_to_tell_systems(d: float, spread: float, *, power: float = 0.8, level: float = 0.05) -> SampleSize:
+def n_to_tell_systems(
+    d: float,
+    spread: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+) -> SampleSize:
     """The number of inputs that the paired t-test needs to detect a difference d of mean ratings."""
     if d == 0:
-        return SampleSize(math.nan, math.nan, "the difference is 0, so there is no difference to detect")
-    return _least(lambda n: paired_power(d, spread, n, level), power, first=2)
+        return _no_size("the difference is 0, so there is no difference to detect")
+
+    def power_at(n: int) -> float:
+        return paired_power(d, spread, n, level)
+
+    return _find_size(power_at, power, first=2)
 
 
 def estimate_spread(differences: ArrayLike) -> Spread:
@@ -160,18 +228,31 @@ def estimate_spread(differences: ArrayLike) -> Spread:
     analysis of variance with inputs as groups. If no input has several raters, the spread of raters is unknown.
     """
     table = np.asarray(differences, dtype=np.float64)
-    table = table[:, ~np.isnan(table).all(axis=0)]
-    counts = (~np.isnan(table)).sum(axis=0)
+    is_rated = ~np.isnan(table).all(axis=0)
+    table = table[:, is_rated]
+    inputs = table.shape[1]
+    counts = (~np.isnan(table)).sum(axis=0)  # raters of each input
     means = np.nansum(table, axis=0) / counts
-    spare = int(counts.sum() - len(counts))
-    pilot = Pilot(len(counts), int((counts > 1).sum()))
-    if spare == 0:
-        return Spread(inputs=float(means.std(ddof=1)), raters=None, pilot=pilot)
-    within = float(np.nansum((table - means) ** 2)) / spare
-    grand = float(np.nansum(table) / counts.sum())
-    between = float((counts * (means - grand) ** 2).sum()) / (len(counts) - 1)
-    size = (counts.sum() - (counts**2).sum() / counts.sum()) / (len(counts) - 1)
-    return Spread(inputs=math.sqrt(max(0.0, (between - within) / size)), raters=math.sqrt(within), pilot=pilot)
+    pilot = Pilot(inputs, with_several_raters=int((counts > 1).sum()))
+    total = counts.sum()
+    freedom_within = int(total - inputs)
+    if freedom_within == 0:
+        return Spread(
+            inputs=float(means.std(ddof=1)),
+            raters=None,
+            pilot=pilot,
+        )
+    within = float(np.nansum((table - means) ** 2)) / freedom_within
+    grand_mean = float(np.nansum(table) / total)
+    deviations = means - grand_mean
+    between = float((counts * deviations**2).sum()) / (inputs - 1)
+    usual_count = (total - (counts**2).sum() / total) / (inputs - 1)
+    variance_of_inputs = max(0.0, (between - within) / usual_count)
+    return Spread(
+        inputs=math.sqrt(variance_of_inputs),
+        raters=math.sqrt(within),
+        pilot=pilot,
+    )
 
 
 def deviation_interval(n: int) -> tuple[float, float]:
@@ -181,7 +262,10 @@ def deviation_interval(n: int) -> tuple[float, float]:
     [0.69, 1.83]
     """
     tail = (1 - CONFIDENCE) / 2
-    low, high = (math.sqrt((n - 1) / float(chdtri(n - 1, share))) for share in (tail, 1 - tail))
+    largest_chi_squared = float(chdtri(n - 1, tail))
+    smallest_chi_squared = float(chdtri(n - 1, 1 - tail))
+    low = math.sqrt((n - 1) / largest_chi_squared)
+    high = math.sqrt((n - 1) / smallest_chi_squared)
     return low, high
 
 
@@ -194,24 +278,47 @@ def reliability(raters: int, between_raters: float) -> float:
     return raters * between_raters / (1 + (raters - 1) * between_raters)
 
 
-def correlation_with_raters(r: float, before: int, after: int, between_raters: float) -> float:
+def correlation_with_raters(
+    r: float,
+    before: int,
+    after: int,
+    between_raters: float,
+) -> float:
     """Converts a metric's correlation r with the mean of `before` raters to the mean of `after` raters.
 
     Correlations grow with the square root of the ratings' reliability (Spearman 1904). The result may exceed 1 in size
     if r is larger than `between_raters` allows.
     """
-    return r * math.sqrt(reliability(after, between_raters) / reliability(before, between_raters))
+    reliability_before = reliability(before, between_raters)
+    reliability_after = reliability(after, between_raters)
+    return r * math.sqrt(reliability_after / reliability_before)
 
 
-def _least(power_at: Callable[[int], float], power: float, first: int) -> SampleSize:
-    """The smallest n from `first` on with at least this power."""
-    n = find_least(lambda n: power_at(n) >= power, first, LARGEST)
-    return (
-        SampleSize(math.nan, math.nan, f"more than {LARGEST} are needed") if n is None else SampleSize(n, power_at(n))
+def _no_size(reason: str) -> SampleSize:
+    return SampleSize(
+        n=math.nan,
+        power=math.nan,
+        reason=reason,
     )
 
 
-def find_least(is_enough: Callable[[int], bool], first: int, most: int) -> int | None:
+def _find_size(
+    power_at: Callable[[int], float],
+    power: float,
+    first: int,
+) -> SampleSize:
+    """The smallest n from `first` on with at least this power."""
+    n = find_least(lambda n: power_at(n) >= power, first, LARGEST)
+    if n is None:
+        return _no_size(f"more than {LARGEST} are needed")
+    return SampleSize(n, power_at(n))
+
+
+def find_least(
+    is_enough: Callable[[int], bool],
+    first: int,
+    most: int,
+) -> int | None:
     """The smallest number from `first` to `most` that is enough, by doubling and bisection; None if none is."""
     high = first
     while high > most or not is_enough(high):
@@ -221,11 +328,18 @@ def find_least(is_enough: Callable[[int], bool], first: int, most: int) -> int |
     low = max(first - 1, high // 2)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
+        if is_enough(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
-def _sample_correlations(factor: Floats, n: int, seed: int) -> Floats:
+def _sample_correlations(
+    factor: Floats,
+    n: int,
+    seed: int,
+) -> Floats:
     """Sample correlations (a with y, b with y, a with b) of n normal draws, of shape (3, `SIMULATIONS`).
 
     `factor` is the lower Cholesky factor L of the correlations of y, a, b. The sample covariance is L A A' L', where A
@@ -236,8 +350,12 @@ def _sample_correlations(factor: Floats, n: int, seed: int) -> Floats:
     for i in range(3):
         a[i, i] = np.sqrt(rng.chisquare(n - 1 - i, SIMULATIONS))
         a[i, :i] = rng.normal(size=(SIMULATIONS, i)).T
-    root = np.einsum("ij,jkr->ikr", factor, a)
+    root = np.einsum("ij,jkr->ikr", factor, a)  # L A
     covariance = np.einsum("ikr,jkr->ijr", root, root)
-    scale = np.sqrt(np.einsum("iir->ir", covariance))
-    (_, ya, yb), (_, _, ab), _ = covariance / (scale[:, None] * scale)
-    return np.stack([ya, yb, ab])
+    variances = np.einsum("iir->ir", covariance)
+    deviations = np.sqrt(variances)
+    correlations = covariance / (deviations[:, None] * deviations)
+    a_with_y = correlations[0, 1]
+    b_with_y = correlations[0, 2]
+    a_with_b = correlations[1, 2]
+    return np.stack([a_with_y, b_with_y, a_with_b])

@@ -24,10 +24,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, t_interval, to_columns
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, explain_few, t_interval, to_columns
 from meta_eval.games import Games
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import mean_over_inputs, score_interval, share_interval
@@ -56,8 +56,15 @@ class PoweredEstimate:
     @property
     def cells(self) -> dict[str, Estimate | float]:
         """What labels say alone, and with the help of a judge, as cells of a table."""
-        worth = round(self.effective_n) if math.isfinite(self.effective_n) else self.effective_n
-        return {"labels": self.rated, "by_people": self.classical, "corrected": self.estimate, "worth": worth}
+        worth = self.effective_n
+        if math.isfinite(worth):
+            worth = round(worth)
+        return {
+            "labels": self.rated,
+            "by_people": self.classical,
+            "corrected": self.estimate,
+            "worth": worth,
+        }
 
     @property
     def saved(self) -> float:
@@ -65,7 +72,11 @@ class PoweredEstimate:
         return self.effective_n - self.rated
 
 
-def powered_mean(ratings: ArrayLike, scores: ArrayLike, layout: Layout | None = None) -> PoweredEstimate:
+def powered_mean(
+    ratings: ArrayLike,
+    scores: ArrayLike,
+    layout: Layout | None = None,
+) -> PoweredEstimate:
     """The mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
     An example without a score is left out. Examples of one input of the `layout` may depend on each other: an input
@@ -73,64 +84,95 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, layout: Layout | None = 
     """
     y, f = to_columns(ratings=ratings, scores=scores)
     is_scored = ~np.isnan(f)
-    is_rated = ~np.isnan(y) & is_scored
     units = layout or lay_out(len(y))
-    if units.input_count < len(y):
-        return _power_inputs(y[is_scored], f[is_scored], restrict(units, is_scored))
-    y, f_rated, f_unrated = y[is_rated], f[is_rated], f[np.isnan(y) & is_scored]
-    n, rest = len(y), len(f_unrated)
+    if units.input_count == len(y):
+        return _power_examples(y[is_scored], f[is_scored])
+    return _power_inputs(y[is_scored], f[is_scored], restrict(units, is_scored))
+
+
+def _power_examples(y: Floats, f: Floats) -> PoweredEstimate:
+    """`powered_mean` of scored examples that each answer an input of their own; y is NaN where there is no rating.
+
+    The variance is var(Y - lambda f)/n + lambda² var(f)/N, with n rated and N unrated examples.
+    """
+    is_rated = ~np.isnan(y)
+    f_rated = f[is_rated]
+    f_unrated = f[~is_rated]
+    y = y[is_rated]
+    n = len(y)
+    unrated = len(f_unrated)
     if n < FEWEST_RATED:
-        return _undefined(
-            n, rest, f"this needs at least {FEWEST_RATED} examples with a rating and a score, but has {n}"
-        )
+        few = f"this needs at least {FEWEST_RATED} examples with a rating and a score, but has {n}"
+        return _undefined(n, unrated, few)
     if np.ptp(y) == 0:
-        reason = f"all {n} ratings are {y[0]:g}: without variation there is no interval"
-        return _undefined(n, rest, reason, float(y[0]))
-    classical = t_interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1)
-    if rest < 2:
-        return PoweredEstimate(n, rest, classical, classical, float(n))
+        return _undefined(n, unrated, _explain_constant(y), float(y[0]))
+    variance_of_mean = float(y.var(ddof=1)) / n
+    classical = t_interval(float(y.mean()), variance_of_mean, n - 1)
+    if unrated < 2:
+        return _without_help(classical, n, unrated)
     weight = tune_weight(y, f_rated, f_unrated)
     value = float(y.mean() + weight * (f_unrated.mean() - f_rated.mean()))
-    rectified, imputed = float((y - weight * f_rated).var()) / n, weight**2 * float(f_unrated.var()) / rest
+    rectified = float((y - weight * f_rated).var()) / n
+    imputed = weight**2 * float(f_unrated.var()) / unrated
     variance = rectified + imputed
-    effective = max(float(n), float(y.var()) / variance) if variance > 0 else math.inf
-    estimate = _floor(t_interval(value, rectified * n / (n - 2) + imputed, n - 2), n)
-    return PoweredEstimate(n, rest, estimate, classical, effective)
+    effective_n = math.inf
+    if variance > 0:
+        effective_n = max(float(n), float(y.var()) / variance)
+    fitted_variance = rectified * n / (n - 2) + imputed
+    estimate = t_interval(value, fitted_variance, n - 2)
+    return PoweredEstimate(
+        rated=n,
+        unrated=unrated,
+        estimate=_require_units(estimate, n),
+        classical=classical,
+        effective_n=effective_n,
+    )
 
 
-def _power_inputs(y: Floats, f: Floats, layout: Layout) -> PoweredEstimate:
+def _power_inputs(
+    y: Floats,
+    f: Floats,
+    layout: Layout,
+) -> PoweredEstimate:
     """`powered_mean` of scored examples of which several answer one input: both variances are sums over inputs."""
-    known = ~np.isnan(y)
-    n = int(known.sum())
-    rest = len(y) - n
-    own = restrict(layout, known)
-    rated_inputs = own.input_count
-    if rated_inputs < FEWEST_RATED:
-        few = f"this needs at least {FEWEST_RATED} inputs with a rating and a score, but has {rated_inputs}"
-        return _undefined(n, rest, few)
-    ratings = y[known]
+    is_rated = ~np.isnan(y)
+    n = int(is_rated.sum())
+    unrated = len(y) - n
+    rated_layout = restrict(layout, is_rated)
+    inputs = rated_layout.input_count
+    if inputs < FEWEST_RATED:
+        few = f"this needs at least {FEWEST_RATED} inputs with a rating and a score, but has {inputs}"
+        return _undefined(n, unrated, few)
+    ratings = y[is_rated]
     if np.ptp(ratings) == 0:
-        reason = f"all {n} ratings are {ratings[0]:g}: without variation there is no interval"
-        return _undefined(n, rest, reason, float(ratings[0]))
+        return _undefined(n, unrated, _explain_constant(ratings), float(ratings[0]))
     mean = float(ratings.mean())
-    classical = mean_over_inputs(ratings, own)
-    alone = _vary_over_inputs((ratings - mean) / n, own.inputs)
-    if rest < 2:
-        return PoweredEstimate(n, rest, classical, classical, float(n))
-    f_rated = f[known]
-    f_unrated = f[~known]
+    classical = mean_over_inputs(ratings, rated_layout)
+    if unrated < 2:
+        return _without_help(classical, n, unrated)
+    f_rated = f[is_rated]
+    f_unrated = f[~is_rated]
     weight = tune_weight(ratings, f_rated, f_unrated)
     shift = float(f_unrated.mean() - f_rated.mean())
     parts = np.zeros(len(y))
-    parts[known] = (ratings - mean - weight * (f_rated - f_rated.mean())) / n
-    parts[~known] = weight * (f_unrated - f_unrated.mean()) / rest
-    variance = _vary_over_inputs(parts, layout.inputs) * rated_inputs / (rated_inputs - 2)
-    effective = n * alone / variance if variance > 0 else math.inf
-    estimate = _floor(t_interval(mean + weight * shift, variance, rated_inputs - 2), rated_inputs)
-    return PoweredEstimate(n, rest, estimate, classical, effective)
+    parts[is_rated] = (ratings - mean - weight * (f_rated - f_rated.mean())) / n
+    parts[~is_rated] = weight * (f_unrated - f_unrated.mean()) / unrated
+    variance = _sum_variance(parts, layout.inputs) * inputs / (inputs - 2)
+    effective_n = math.inf
+    if variance > 0:
+        variance_of_ratings = _sum_variance((ratings - mean) / n, rated_layout.inputs)
+        effective_n = n * variance_of_ratings / variance
+    estimate = t_interval(mean + weight * shift, variance, inputs - 2)
+    return PoweredEstimate(
+        rated=n,
+        unrated=unrated,
+        estimate=_require_units(estimate, inputs),
+        classical=classical,
+        effective_n=effective_n,
+    )
 
 
-def _vary_over_inputs(parts: Floats, inputs: NDArray[np.intp]) -> float:
+def _sum_variance(parts: Floats, inputs: Indices) -> float:
     """The variance of a sum of parts, of shape (n,), whose sums over inputs are independent and have the mean 0."""
     sums = np.bincount(inputs, parts)
     count = len(np.unique(inputs))
@@ -138,7 +180,10 @@ def _vary_over_inputs(parts: Floats, inputs: NDArray[np.intp]) -> float:
 
 
 def powered_difference(
-    ratings_a: ArrayLike, ratings_b: ArrayLike, scores_a: ArrayLike, scores_b: ArrayLike
+    ratings_a: ArrayLike,
+    ratings_b: ArrayLike,
+    scores_a: ArrayLike,
+    scores_b: ArrayLike,
 ) -> PoweredEstimate:
     """The mean rating of system a minus that of b on the same inputs; all arrays have the shape (inputs,).
 
@@ -146,54 +191,96 @@ def powered_difference(
     b. The difference is a sum over inputs, of what each adds to the means of ratings (u) and to the means of unrated
     minus rated scores (d); the lambdas minimise the sum of squares of u + lambda_a d_a - lambda_b d_b.
     """
-    columns = to_columns(ratings_a=ratings_a, ratings_b=ratings_b, scores_a=scores_a, scores_b=scores_b)
-    parts = [_spread_ratings(y, f) for y, f in (columns[::2], columns[1::2])]
-    n, rest = (sum(counts) for counts in zip(*(part.counts for part in parts), strict=True))
-    fewest = min(part.counts[0] for part in parts)
+    y_a, y_b, f_a, f_b = to_columns(
+        ratings_a=ratings_a,
+        ratings_b=ratings_b,
+        scores_a=scores_a,
+        scores_b=scores_b,
+    )
+    a = _share_out(y_a, f_a)
+    b = _share_out(y_b, f_b)
+    n = a.rated + b.rated
+    unrated = a.unrated + b.unrated
+    fewest = min(a.rated, b.rated)
     if fewest < FEWEST_RATED:
         rule = f"a difference needs at least {FEWEST_RATED} examples of each system with a rating and a score"
-        return _undefined(n, rest, f"{rule}, but one has {fewest}")
-    (a, b), u = parts, parts[0].ratings - parts[1].ratings
-    shifts = np.column_stack([a.shift, -b.shift])
-    weights = np.linalg.lstsq(shifts, -u, rcond=None)[0]
-    alone, left = float((u**2).sum()), float(((u + shifts @ weights) ** 2).sum())
-    gap, helped = a.mean - b.mean, weights @ [a.gap, -b.gap]
-    if alone == 0:
-        return _undefined(n, rest, "the ratings do not vary: without variation there is no interval", gap)
-    used = int((shifts != 0).any(axis=0).sum())
-    freedom = fewest - 1 - used
-    estimate = _floor(t_interval(gap + float(helped), left * fewest / freedom, freedom), fewest)
-    classical = t_interval(gap, alone * fewest / (fewest - 1), fewest - 1)
-    effective = n * alone / left if left > 0 else math.inf
-    return PoweredEstimate(n, rest, estimate if used else classical, classical, effective)
+        return _undefined(n, unrated, f"{rule}, but one has {fewest}")
+    gap = a.mean - b.mean
+    u = a.ratings - b.ratings
+    of_ratings = float((u**2).sum())
+    if of_ratings == 0:
+        return _undefined(n, unrated, "the ratings do not vary: without variation there is no interval", gap)
+    d = np.column_stack([a.shifts, -b.shifts])  # (inputs, systems)
+    lambdas = np.linalg.lstsq(d, -u, rcond=None)[0]
+    residual = float(((u + d @ lambdas) ** 2).sum())
+    classical = t_interval(gap, of_ratings * fewest / (fewest - 1), fewest - 1)
+    estimate = classical
+    used = int((d != 0).any(axis=0).sum())
+    if used:
+        helped = lambdas @ [a.shift, -b.shift]
+        freedom = fewest - 1 - used
+        powered = t_interval(gap + float(helped), residual * fewest / freedom, freedom)
+        estimate = _require_units(powered, fewest)
+    return PoweredEstimate(
+        rated=n,
+        unrated=unrated,
+        estimate=estimate,
+        classical=classical,
+        effective_n=n * of_ratings / residual if residual > 0 else math.inf,
+    )
 
 
 @dataclass(frozen=True)
-class _Part:
-    """What one system gives to a difference: by input, the deviations of its mean rating and of its mean scores."""
+class _SystemPart:
+    """What one system gives to a difference."""
 
-    counts: tuple[int, int]
+    # the numbers of inputs with and without a rating
+    rated: int
+    unrated: int
+    # the mean rating
     mean: float
-    gap: float  # the mean of the unrated scores minus that of the rated ones
+    # the mean of the unrated scores minus that of the rated ones
+    shift: float
+    # what each input adds to both beyond their values, of shape (inputs,)
     ratings: Floats
-    shift: Floats
+    shifts: Floats
 
 
-def _spread_ratings(y: Floats, f: Floats) -> _Part:
-    rated, unrated = ~np.isnan(y) & ~np.isnan(f), np.isnan(y) & ~np.isnan(f)
-    n, rest = int(rated.sum()), int(unrated.sum())
-    ratings, shift = np.zeros((2, len(y)))
-    if n < FEWEST_RATED:
-        return _Part((n, rest), math.nan, 0.0, ratings, shift)
-    mean, gap = float(y[rated].mean()), 0.0
-    ratings[rated] = (y[rated] - mean) / n
-    if rest >= 2:
-        gap = float(f[unrated].mean() - f[rated].mean())
-        shift[rated], shift[unrated] = (f[rated].mean() - f[rated]) / n, (f[unrated] - f[unrated].mean()) / rest
-    return _Part((n, rest), mean, gap, ratings, shift)
+def _share_out(y: Floats, f: Floats) -> _SystemPart:
+    """The mean rating and the shift of scores of one system, shared out among the inputs; all of shape (inputs,)."""
+    is_scored = ~np.isnan(f)
+    is_rated = ~np.isnan(y) & is_scored
+    is_unrated = np.isnan(y) & is_scored
+    n = int(is_rated.sum())
+    unrated = int(is_unrated.sum())
+    mean = math.nan
+    shift = 0.0
+    ratings = np.zeros(len(y))
+    shifts = np.zeros(len(y))
+    if n >= FEWEST_RATED:
+        mean = float(y[is_rated].mean())
+        ratings[is_rated] = (y[is_rated] - mean) / n
+    if n >= FEWEST_RATED and unrated >= 2:
+        f_rated = f[is_rated]
+        f_unrated = f[is_unrated]
+        shift = float(f_unrated.mean() - f_rated.mean())
+        shifts[is_rated] = (f_rated.mean() - f_rated) / n
+        shifts[is_unrated] = (f_unrated - f_unrated.mean()) / unrated
+    return _SystemPart(
+        rated=n,
+        unrated=unrated,
+        mean=mean,
+        shift=shift,
+        ratings=ratings,
+        shifts=shifts,
+    )
 
 
-def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> PoweredEstimate:
+def powered_rate(
+    labels: ArrayLike,
+    verdicts: ArrayLike,
+    layout: Layout,
+) -> PoweredEstimate:
     """The mean of all labels, of which some are known, with the verdicts of a judge on all examples.
 
     Labels are 1, 0, or 0.5 for a tie, and NaN where there is none; verdicts lie between 0 and 1, and one that is NaN
@@ -203,32 +290,69 @@ def powered_rate(labels: ArrayLike, verdicts: ArrayLike, layout: Layout) -> Powe
     of one that no label shows is added.
     """
     y, f = to_columns(labels=labels, verdicts=verdicts)
-    known, total = ~np.isnan(y), len(y)
-    n, f = int(known.sum()), np.where(np.isnan(f), np.nanmean(f) if not np.isnan(f).all() else 0.5, f)
+    f = _fill_verdicts(f)
+    is_labelled = ~np.isnan(y)
+    total = len(y)
+    n = int(is_labelled.sum())
     if n < FEWEST_RATED:
         return _undefined(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
-    own = restrict(layout, known)
-    classical, mean = share_interval(y[known], own), float(y[known].mean())
-    spread, above = float(f[known].var()), f[known] - f[known].mean()
-    weight = float((y[known] * above).mean()) / spread if spread > 0 and n < total else 0.0
-    value = mean + weight * float(f.mean() - f[known].mean())
+    labelled = restrict(layout, is_labelled)
+    inputs = labelled.input_count
+    f_labelled = f[is_labelled]
+    y = y[is_labelled]
+    mean = float(y.mean())
+    classical = share_interval(y, labelled)
+    centred = f_labelled - f_labelled.mean()
+    spread = float(f_labelled.var())
+    weight = 0.0
+    if spread > 0 and n < total:
+        weight = float((y * centred).mean()) / spread
     parts = weight * (f - f.mean()) / total
-    parts[known] += (y[known] - mean - weight * above) / n * math.sqrt(n / (n - 2))
-    alone = np.bincount(own.inputs, y[known] - mean) / n
-    plain, variance = (
-        float((each**2).sum()) * own.input_count / (own.input_count - 1)
-        for each in (alone, np.bincount(layout.inputs, parts))
+    residuals = y - mean - weight * centred
+    parts[is_labelled] += residuals / n * math.sqrt(n / (n - 2))  # two figures are fitted
+    variance = _square_sums(np.bincount(layout.inputs, parts), inputs)
+    if _has_few_errors(y, f_labelled):
+        variance += UNSEEN / n**2
+    variance_of_label = float(y.var())
+    worth = math.inf
+    if variance_of_label > 0 and variance > 0:
+        worth = variance_of_label / variance
+    if weight == 0 or not 0 < worth < math.inf:  # the judge adds nothing, or all labels are equal
+        return _without_help(classical, n, total - n)
+    value = mean + weight * float(f.mean() - f_labelled.mean())
+    share = min(max(value, 0.0), 1.0)
+    low, high = score_interval(
+        share,
+        untied=float((y != 0.5).mean()),
+        n=min(worth, total),
+        freedom=inputs - 1 if inputs < n else math.inf,
     )
-    errors = float(np.abs(y[known] - f[known]).sum())
-    variance += UNSEEN / n**2 if min(errors, n - errors) < FEWEST_ERRORS else 0.0
-    drawn = float(y[known].var())
-    effective = drawn / variance if drawn > 0 and variance > 0 else math.inf
-    share, untied = min(max(value, 0.0), 1.0), float((y[known] != 0.5).mean())
-    freedom = own.input_count - 1 if own.input_count < n else math.inf
-    powered = Estimate(share, *score_interval(share, untied, min(effective, total), freedom))
-    if weight == 0 or not 0 < effective < math.inf:  # the judge adds nothing, or all labels are equal
-        return PoweredEstimate(n, total - n, classical, classical, float(n))
-    return PoweredEstimate(n, total - n, _floor(powered, own.input_count), classical, n * plain / variance)
+    of_labels = _square_sums(np.bincount(labelled.inputs, y - mean) / n, inputs)
+    return PoweredEstimate(
+        rated=n,
+        unrated=total - n,
+        estimate=_require_units(Estimate(share, low, high), inputs),
+        classical=classical,
+        effective_n=n * of_labels / variance,
+    )
+
+
+def _fill_verdicts(f: Floats) -> Floats:
+    """The verdicts, with their mean, which says nothing, in place of a missing one."""
+    is_missing = np.isnan(f)
+    neutral = 0.5 if is_missing.all() else np.nanmean(f)
+    return np.where(is_missing, neutral, f)
+
+
+def _square_sums(sums: Floats, inputs: int) -> float:
+    """The variance of a sum of independent sums over so many labelled inputs."""
+    return float((sums**2).sum()) * inputs / (inputs - 1)
+
+
+def _has_few_errors(labels: Floats, verdicts: Floats) -> bool:
+    """Whether the judge has few errors on labels, or gets few right, so that others may be of a kind not seen."""
+    errors = float(np.abs(labels - verdicts).sum())
+    return min(errors, len(labels) - errors) < FEWEST_ERRORS
 
 
 def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Estimate]:
@@ -239,58 +363,130 @@ def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Esti
     Student's t by a sandwich variance over inputs, and need `FEWEST_UNITS` inputs with outcomes. Pairs without a
     verdict count as ties of the judge. The pairs with outcomes must be a random sample.
     """
-    y, known = given.outcomes, ~np.isnan(given.outcomes)
-    f = np.nan_to_num(np.asarray(verdicts, dtype=np.float64), nan=0.5) - 0.5
-    n, total, k = int(known.sum()), len(given), len(given.systems)
-    units = restrict(given.layout, known).input_count
+    is_labelled = ~np.isnan(given.outcomes)
+    n = int(is_labelled.sum())
     if n < FEWEST_RATED:
-        return dict.fromkeys(given.systems, Estimate.undefined(f"needs at least {FEWEST_RATED} labels, but has {n}"))
-    spread = float((f[known] ** 2).sum())
-    predicted = 0.5 + f * (float(((y[known] - 0.5) * f[known]).sum()) / spread if spread > 0 and n < total else 0.0)
-    corrected = predicted + np.where(known, np.nan_to_num(y) - predicted, 0.0) * total / n
+        few = Estimate.undefined(f"needs at least {FEWEST_RATED} labels, but has {n}")
+        return dict.fromkeys(given.systems, few)
+    corrected = _correct_outcomes(given.outcomes, np.asarray(verdicts, dtype=np.float64))
     games = Games.of(replace(given, outcomes=corrected))
     wins = games.wins + games.added
     if min(wins.sum(axis=0).min(), wins.sum(axis=1).min()) <= 0:
-        return dict.fromkeys(given.systems, Estimate.undefined("too few labels: a system has no wins or no losses"))
-    strengths = fit_strengths(wins[None])
+        no_chain = Estimate.undefined("too few labels: a system has no wins or no losses")
+        return dict.fromkeys(given.systems, no_chain)
+    strengths = fit_strengths(wins[None])[0]
     if np.isnan(strengths).any():
-        return dict.fromkeys(given.systems, Estimate.undefined("too few labels: no strengths fit the corrected wins"))
-    expected = expit(strengths[:, :, None] - strengths[:, None, :])
-    bread = np.linalg.inv(find_information(wins + wins.T, expected) + 1 / k)[0]
-    a, b = given.numbers
-    errors = corrected - expected[0, a, b]
-    sums = np.zeros((given.layout.input_count, k))
-    np.add.at(sums, (given.layout.inputs, a), errors)
-    np.add.at(sums, (given.layout.inputs, b), -errors)
-    parts = sums @ bread
-    if units < FEWEST_UNITS:
-        few = explain_few("inputs with labels", units)
-        return {name: Estimate.undefined(few, float(strengths[0, i])) for i, name in enumerate(given.systems)}
-    variances = (parts**2).sum(axis=0) * units / (units - 1)
-    return {
-        name: t_interval(float(strengths[0, i]), float(variances[i]), units - 1) for i, name in enumerate(given.systems)
-    }
+        no_fit = Estimate.undefined("too few labels: no strengths fit the corrected wins")
+        return dict.fromkeys(given.systems, no_fit)
+    by_name = dict(zip(given.systems, strengths.tolist(), strict=True))
+    inputs = restrict(given.layout, is_labelled).input_count
+    if inputs < FEWEST_UNITS:
+        few_inputs = explain_few("inputs with labels", inputs)
+        return {name: Estimate.undefined(few_inputs, strength) for name, strength in by_name.items()}
+    parts = _linearise_strengths(replace(given, outcomes=corrected), wins, strengths)
+    variances = (parts**2).sum(axis=0) * inputs / (inputs - 1)
+    estimates = {}
+    for (name, strength), variance in zip(by_name.items(), variances.tolist(), strict=True):
+        estimates[name] = t_interval(strength, variance, inputs - 1)
+    return estimates
 
 
-def tune_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:
+def _correct_outcomes(outcomes: Floats, verdicts: Floats) -> Floats:
+    """Predicted outcomes of all pairs, .5 + lambda (f - .5), and N/n times their errors where outcomes are known."""
+    f = np.nan_to_num(verdicts, nan=0.5) - 0.5
+    is_labelled = ~np.isnan(outcomes)
+    n = int(is_labelled.sum())
+    total = len(outcomes)
+    f_labelled = f[is_labelled]
+    squares = float((f_labelled**2).sum())
+    weight = 0.0
+    if squares > 0 and n < total:
+        products = (outcomes[is_labelled] - 0.5) * f_labelled
+        weight = float(products.sum()) / squares
+    predicted = 0.5 + f * weight
+    errors = np.where(is_labelled, np.nan_to_num(outcomes) - predicted, 0.0)
+    return predicted + errors * total / n
+
+
+def _linearise_strengths(
+    corrected: Preferences,
+    wins: Floats,
+    strengths: Floats,
+) -> Floats:
+    """What each input adds to the errors of strengths, of shape (inputs, systems).
+
+    It is the input's part of the score times the inverse of Fisher's information.
+    """
+    k = len(strengths)
+    expected = expit(strengths[:, None] - strengths[None, :])[None]  # (1, systems, systems)
+    information = find_information(wins + wins.T, expected)
+    inverse = np.linalg.inv(information + 1 / k)[0]  # 1/k: the mean strength is 0
+    a, b = corrected.numbers
+    errors = corrected.outcomes - expected[0, a, b]
+    inputs = corrected.layout.inputs
+    score = np.zeros((corrected.layout.input_count, k))
+    np.add.at(score, (inputs, a), errors)
+    np.add.at(score, (inputs, b), -errors)
+    return score @ inverse
+
+
+def tune_weight(
+    y: Floats,
+    f_rated: Floats,
+    f_unrated: Floats,
+) -> float:
     """The lambda that minimises the variance (Eq. 8 of the paper): cov(Y, f) / ((1 + n/N) var(f)).
 
     0 for a metric that gives every example the same score.
     """
-    variance = float(np.concatenate([f_rated, f_unrated]).var(ddof=1))
+    all_scores = np.concatenate([f_rated, f_unrated])
+    variance = float(all_scores.var(ddof=1))
     if variance == 0:
         return 0.0
-    covariance = float(((y - y.mean()) * (f_rated - f_rated.mean())).mean())
-    return covariance / ((1 + len(y) / len(f_unrated)) * variance)
+    products = (y - y.mean()) * (f_rated - f_rated.mean())
+    covariance = float(products.mean())
+    ratio = len(y) / len(f_unrated)  # n/N
+    return covariance / ((1 + ratio) * variance)
 
 
-def _undefined(rated: int, unrated: int, reason: str, value: float = math.nan) -> PoweredEstimate:
+def _explain_constant(ratings: Floats) -> str:
+    return f"all {len(ratings)} ratings are {ratings[0]:g}: without variation there is no interval"
+
+
+def _undefined(
+    rated: int,
+    unrated: int,
+    reason: str,
+    value: float = math.nan,
+) -> PoweredEstimate:
     none = Estimate.undefined(reason, value)
-    return PoweredEstimate(rated, unrated, none, none, math.nan)
+    return PoweredEstimate(
+        rated=rated,
+        unrated=unrated,
+        estimate=none,
+        classical=none,
+        effective_n=math.nan,
+    )
 
 
-def _floor(estimate: Estimate, rated: int) -> Estimate:
-    """The estimate; without its interval if too few examples are rated."""
+def _without_help(
+    classical: Estimate,
+    rated: int,
+    unrated: int,
+) -> PoweredEstimate:
+    """What ratings say alone, where scores add nothing."""
+    return PoweredEstimate(
+        rated=rated,
+        unrated=unrated,
+        estimate=classical,
+        classical=classical,
+        effective_n=float(rated),
+    )
+
+
+def _require_units(estimate: Estimate, rated: int) -> Estimate:
+    """The estimate; without its interval if too few examples, or inputs, are rated."""
     if rated >= FEWEST_UNITS:
         return estimate
-    return Estimate.undefined(explain_few("ratings helped by scores", rated), estimate.value)
+    few = explain_few("ratings helped by scores", rated)
+    return Estimate.undefined(few, estimate.value)

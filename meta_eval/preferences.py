@@ -48,6 +48,8 @@ class Preferences:
     by_model: bool | None = False
     # how the judgements were read, in sentences
     notes: tuple[str, ...] = ()
+    # the name of each judgement, where these have names beside those of their inputs
+    ids: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -90,6 +92,7 @@ class Preferences:
             raters=tuple(self.raters[place] for place in places),
             judges={name: outcomes[places] for name, outcomes in self.judges.items()},
             lengths=None if self.lengths is None else self.lengths[places],
+            ids=tuple(self.ids[place] for place in places) if self.ids else (),
         )
 
     def by_majority(self) -> Preferences:

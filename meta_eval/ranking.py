@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.settings import Count, Fraction, checked_dataclass
 from meta_eval.agreement import CHEAP_CUES
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Mask
 from meta_eval.correlation import CORRELATIONS, Floats
-from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, group, restrict
-from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped
+from meta_eval.grouping import Grouping, Layout, explain_undefined, find_common, restrict
+from meta_eval.intervals import Draws, Resampling, draw_grouped, estimate_grouped, weigh_grouped
 from meta_eval.permutation import Statistic, permutation_tests
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters
@@ -48,7 +46,7 @@ class Ranking:
 
     aspect: str
     # a mask of these examples, of shape (n,)
-    kept: NDArray[np.bool_]
+    kept: Mask
     # of each ranked metric on them, in the statistic that is compared: with its interval, and on resamples
     agreement: Mapping[str, Estimate]
     draws: Mapping[str, Draws]
@@ -84,94 +82,150 @@ class Comparison:
 
     def expand(self, layout: Layout) -> list[Self]:
         """A comparison for each grouping."""
-        groupings: list[Grouping] = list_groupings(layout) if self.grouping == "all" else [self.one_grouping]
-        return [replace(self, grouping=grouping) for grouping in groupings]
+        if self.grouping != "all":
+            return [self]
+        return [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
 
 
 def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
     """The groupings that the systems and inputs of the layout allow, and the wanted one."""
-    found: list[Grouping] = ["global"]
+    groupings: list[Grouping] = ["global"]
     if layout.system_count > 1:
-        found.extend(("per_system", "system_means"))
+        groupings.extend(("per_system", "system_means"))
     if layout.input_count < len(layout.inputs):
-        found.append("per_input")
-    if wanted not in found:
-        found.append(wanted)
-    return found
+        groupings.append("per_input")
+    if wanted not in groupings:
+        groupings.append(wanted)
+    return groupings
 
 
 def measure(
-    x: Floats, y: Floats, layout: Layout, comparison: Comparison, resampling: Resampling
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+    comparison: Comparison,
+    resampling: Resampling,
 ) -> tuple[Estimate, Draws]:
-    """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN."""
+    """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN: its estimate and its draws."""
     grouping = comparison.one_grouping
-    of = partial(group, CORRELATIONS[comparison.statistic], x, y, layout, grouping)
-    draws = draw_grouped(of, layout, resampling)
-    return estimate_grouped(of, layout, grouping, resampling, draws), draws
+    statistic = CORRELATIONS[comparison.statistic]
+    grouped = weigh_grouped(statistic, x, y, layout, grouping)
+    draws = draw_grouped(grouped, layout, resampling)
+    estimate = estimate_grouped(grouped, layout, grouping, resampling, draws)
+    return estimate, draws
 
 
-def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampling: Resampling) -> Ranking:
+def rank_metrics(
+    scored: ScoredSet,
+    aspect: str,
+    comparison: Comparison,
+    resampling: Resampling,
+) -> Ranking:
     """The agreement of each metric with the ratings of the examples that all ranked metrics scored.
 
     A metric is left out if its correlation is undefined, or by `find_common`.
     """
-    grouping, layout = comparison.one_grouping, scored.layout
-    ratings, columns = scored.ratings(aspect), {name: scored.values(name, aspect) for name in scored.scores}
-
-    def take(name: str, kept: NDArray[np.bool_]) -> tuple[Floats, Floats, Layout]:
-        return columns[name][kept], ratings[kept], restrict(layout, kept)
-
-    left_out, usable, agreement, draws = {}, [], {}, {}
+    grouping = comparison.one_grouping
+    ratings = scored.ratings(aspect)
+    columns = {name: scored.values(name, aspect) for name in scored.scores}
+    left_out: dict[str, str] = {}
+    usable: list[str] = []
     for name, values in columns.items():
-        if (reason := explain_undefined(*take(name, ~np.isnan(values)), grouping)) is not None:
-            left_out[name] = reason
-        else:
+        is_scored = ~np.isnan(values)
+        reason = explain_undefined(
+            values[is_scored],
+            ratings[is_scored],
+            restrict(scored.layout, is_scored),
+            grouping,
+        )
+        if reason is None:
             usable.append(name)
-    is_ranked, kept = find_common(np.reshape([columns[name] for name in usable], (-1, len(scored))), usable)
-    for name, is_kept in zip(usable, is_ranked, strict=True):
+        else:
+            left_out[name] = reason
+    table = np.zeros((len(usable), len(scored)))
+    for row, name in enumerate(usable):
+        table[row] = columns[name]
+    is_ranked, kept = find_common(table, usable)
+    common_ratings = ratings[kept]
+    common_layout = restrict(scored.layout, kept)
+    agreement: dict[str, Estimate] = {}
+    draws: dict[str, Draws] = {}
+    for name, values, is_kept in zip(
+        usable,
+        table,
+        is_ranked,
+        strict=True,
+    ):
         if not is_kept:
             left_out[name] = "with it, too few examples would have scores of all ranked metrics"
             continue
-        parts = take(name, kept)
-        if (reason := explain_undefined(*parts, grouping)) is None:
-            agreement[name], draws[name] = measure(*parts, comparison, resampling)
-        else:
+        x = values[kept]
+        reason = explain_undefined(x, common_ratings, common_layout, grouping)
+        if reason is not None:
             left_out[name] = f"{reason} (of those that all ranked metrics scored)"
-    return Ranking(aspect, kept, agreement, draws, left_out, comparison)
+            continue
+        estimate, metric_draws = measure(x, common_ratings, common_layout, comparison, resampling)
+        agreement[name] = estimate
+        draws[name] = metric_draws
+    return Ranking(
+        aspect=aspect,
+        kept=kept,
+        agreement=agreement,
+        draws=draws,
+        left_out=left_out,
+        comparison=comparison,
+    )
 
 
-def compare_metrics(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> tuple[MetricPair, ...]:
+def compare_metrics(
+    scored: ScoredSet,
+    ranking: Ranking,
+    resampling: Resampling,
+) -> tuple[MetricPair, ...]:
     """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
-    return _compare(scored, ranking, [*combinations(ranking.draws, 2)], resampling)
+    pairs = [*combinations(ranking.draws, 2)]
+    return _compare(scored, ranking, pairs, resampling)
 
 
-def compare_with_cues(scored: ScoredSet, ranking: Ranking, resampling: Resampling) -> tuple[MetricPair, ...]:
+def compare_with_cues(
+    scored: ScoredSet,
+    ranking: Ranking,
+    resampling: Resampling,
+) -> tuple[MetricPair, ...]:
     """Compares every ranked metric with the scores `cheap_cues` of the set; p-values are adjusted for these pairs.
 
     No pairs where the set lacks these scores, or where they do not agree by any defined number.
     """
-    comparison, kept = ranking.comparison, ranking.kept
     if CHEAP_CUES not in scored.scores:
         return ()
-    values = scored.values(CHEAP_CUES, ranking.aspect)[kept], scored.ratings(ranking.aspect)[kept]
+    comparison = ranking.comparison
+    kept = ranking.kept
+    x = scored.values(CHEAP_CUES, ranking.aspect)[kept]
+    y = scored.ratings(ranking.aspect)[kept]
     present = restrict(scored.layout, kept)
-    if explain_undefined(*values, present, comparison.one_grouping) is not None:
+    if explain_undefined(x, y, present, comparison.one_grouping) is not None:
         return ()
-    _, cues = measure(*values, present, comparison, resampling)
-    extended = replace(ranking, draws={**ranking.draws, CHEAP_CUES: cues})
-    return _compare(scored, extended, [(name, CHEAP_CUES) for name in ranking.draws], resampling)
+    _, cue_draws = measure(x, y, present, comparison, resampling)
+    extended = replace(ranking, draws={**ranking.draws, CHEAP_CUES: cue_draws})
+    pairs = [(name, CHEAP_CUES) for name in ranking.draws]
+    return _compare(scored, extended, pairs, resampling)
 
 
 def _compare(
-    scored: ScoredSet, ranking: Ranking, pairs: Sequence[tuple[str, str]], resampling: Resampling
+    scored: ScoredSet,
+    ranking: Ranking,
+    pairs: Sequence[tuple[str, str]],
+    resampling: Resampling,
 ) -> tuple[MetricPair, ...]:
     if not pairs:
         return ()
-    comparison, aspect, kept = ranking.comparison, ranking.aspect, ranking.kept
+    comparison = ranking.comparison
+    aspect = ranking.aspect
+    kept = ranking.kept
     tests = permutation_tests(
-        {name: scored.values(name, aspect)[kept] for name in ranking.draws},
-        scored.ratings(aspect)[kept],
-        restrict(scored.layout, kept),
+        scores={name: scored.values(name, aspect)[kept] for name in ranking.draws},
+        ratings=scored.ratings(aspect)[kept],
+        layout=restrict(scored.layout, kept),
         pairs=pairs,
         kind=comparison.statistic,
         grouping=comparison.one_grouping,
@@ -182,17 +236,35 @@ def _compare(
     if tests.smallest >= comparison.level:
         smallest = f"the smallest p-value of these swaps is {tests.smallest:.2g}"
         unreachable = f"{smallest}, so no test can reach the level {comparison.level:g}"
-    statistic, grouping, found = comparison.statistic, comparison.one_grouping, []
+    metric_pairs = []
     for a, b in pairs:
-        difference, p_value = (ranking.draws[a] - ranking.draws[b]).estimate, tests.p_values[a, b]
-        better = "–" if not p_value < comparison.level else a if difference.value > 0 else b
-        reason = "; ".join(filter(None, (tests.reason, unreachable, difference.reason))) or None
-        found.append(MetricPair(aspect, a, b, tests.n, difference, p_value, better, reason, statistic, grouping))
-    return (*found,)
+        difference = (ranking.draws[a] - ranking.draws[b]).estimate
+        p_value = tests.p_values[a, b]
+        better = "–"
+        if p_value < comparison.level:
+            better = a if difference.value > 0 else b
+        reasons = (tests.reason, unreachable, difference.reason)
+        metric_pairs.append(
+            MetricPair(
+                aspect=aspect,
+                metric_a=a,
+                metric_b=b,
+                n=tests.n,
+                difference=difference,
+                p_value=p_value,
+                better=better,
+                reason="; ".join(filter(None, reasons)) or None,
+                statistic=comparison.statistic,
+                grouping=comparison.one_grouping,
+            )
+        )
+    return (*metric_pairs,)
 
 
 def number_clusters(ranking: Ranking) -> dict[str, str]:
     """The cluster of each ranked metric (`clusters`); 1 is the best."""
-    values = {name: each.value for name, each in ranking.agreement.items()}
-    p_values = {(pair.metric_a, pair.metric_b): pair.p_value for pair in ranking.pairs}
+    values = {name: estimate.value for name, estimate in ranking.agreement.items()}
+    p_values = {}
+    for pair in ranking.pairs:
+        p_values[pair.metric_a, pair.metric_b] = pair.p_value
     return clusters(values, p_values, ranking.comparison.level)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats, pearson, spearman
+from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.grouping import Layout, lay_out, restrict
 from meta_eval.intervals import USUAL, Draws, Resampling, Weighted, draw_grouped
 
@@ -57,18 +57,23 @@ def name_scale(ratings: Floats) -> Scale:
     values = np.unique(ratings[~np.isnan(ratings)])
     if len(values) <= 2:
         return "nominal"
-    return "ordinal" if (values == np.round(values)).all() else "interval"
+    are_whole = (values == np.round(values)).all()
+    return "ordinal" if are_whole else "interval"
 
 
 def krippendorff_alpha(
-    ratings: ArrayLike, scale: Scale, resampling: Resampling = USUAL, *, layout: Layout | None = None
+    ratings: ArrayLike,
+    scale: Scale,
+    resampling: Resampling = USUAL,
+    *,
+    layout: Layout | None = None,
 ) -> Estimate:
     """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
     1 is full agreement, 0 is chance. Units with fewer than two ratings are left out; without a `layout` each unit is an
     input. Expected disagreement leaves out the pairs of an input and its copy: no two inputs of a sample are the same.
     """
-    table, layout = _rated_units(ratings, layout, fewest=2)
+    table, layout = _keep_rated_units(ratings, layout, fewest=2)
     units = table.shape[1]
     if units < 2:
         return Estimate.undefined(f"alpha needs at least 2 units with 2 ratings, but there are {units}")
@@ -76,31 +81,68 @@ def krippendorff_alpha(
     if len(values) < 2:
         return Estimate.undefined(f"all ratings are {values[0]:g}: without variation alpha is not defined")
     counts = (table[:, :, None] == values).sum(axis=0).astype(np.float64)  # (units, values)
+    alpha = _weigh_alpha(counts, values, scale, layout)
+    estimate = draw_grouped(alpha, layout, resampling).estimate
+    units_that_agree = np.sort((counts > 1).sum(axis=0))  # on each value
+    alike = int(units_that_agree[:-1].sum())
+    if scale == "nominal" and alike < FEWEST_ALIKE and estimate.value < 1:
+        return Estimate.undefined(f"{TOO_ALIKE}, but there are {alike}", estimate.value)
+    return estimate
+
+
+def _weigh_alpha(
+    counts: Floats,
+    values: Floats,
+    scale: Scale,
+    layout: Layout,
+) -> Weighted:
+    """Alpha, 1 - D_o/D_e, as a function of weights of inputs.
+
+    `counts`, of shape (units, values), say how often each unit has each value. The observed disagreement D_o is the
+    mean over ratings and the expected one D_e the mean over pairs of them. Both are kept as sums: D_o is
+    observed/number, D_e is expected/pairs.
+    """
     of_inputs = np.zeros((layout.input_count, len(values)))
     np.add.at(of_inputs, layout.inputs, counts)
+    ratings_of_units = counts.sum(axis=1)
+    ratings_of_inputs = of_inputs.sum(axis=1)
 
     def alpha(inputs: Floats) -> Floats:
-        weights, copies = inputs[:, layout.inputs], inputs * (inputs - 1)
+        weights = inputs[:, layout.inputs]
+        copies = inputs * (inputs - 1)  # ordered pairs of an input and its copy
         totals = weights @ counts  # (resamples, values)
         number = totals.sum(axis=1)
-        places = _place_values(values, totals, scale)
-        within = _disagree(counts, places) / (counts.sum(axis=1) - 1)[:, None]
+        coordinates = _find_coordinates(values, totals, scale)
+        within = _sum_distances(counts, coordinates) / (ratings_of_units - 1)[:, None]
         observed = (weights * within.T).sum(axis=1)
-        whole = sum(number * (totals * each**2).sum(axis=1) - (totals * each).sum(axis=1) ** 2 for each in places)
-        expected = whole - (copies * _disagree(of_inputs, places).T).sum(axis=1)
-        pairs = number * (number - 1) - copies @ of_inputs.sum(axis=1) ** 2
-        defined = (pairs > 0) & (expected > ROUNDING)
-        return 1 - np.divide(observed * pairs, number * expected, out=np.full(len(pairs), np.nan), where=defined)
+        of_all_pairs = 0.0
+        for coordinate in coordinates:
+            squares = (totals * coordinate**2).sum(axis=1)
+            sums = (totals * coordinate).sum(axis=1)
+            of_all_pairs = of_all_pairs + (number * squares - sums**2)
+        of_copies = copies * _sum_distances(of_inputs, coordinates).T
+        expected = of_all_pairs - of_copies.sum(axis=1)
+        pairs = number * (number - 1) - copies @ ratings_of_inputs**2
+        is_defined = (pairs > 0) & (expected > ROUNDING)
+        ratio = np.divide(
+            observed * pairs,
+            number * expected,
+            out=np.full(len(pairs), np.nan),
+            where=is_defined,
+        )
+        return 1 - ratio
 
-    found = draw_grouped(alpha, layout, resampling).estimate
-    alike = np.sort((counts > 1).sum(axis=0))
-    if scale == "nominal" and alike[:-1].sum() < FEWEST_ALIKE and found.value < 1:
-        return Estimate.undefined(f"{TOO_ALIKE}, but there are {int(alike[:-1].sum())}", found.value)
-    return found
+    return alpha
 
 
-def _place_values(values: Floats, totals: Floats, scale: Scale) -> list[Floats]:
-    """Coordinates of the rating values, of shape (resamples or 1, values); distances of ratings are the squared ones.
+def _find_coordinates(
+    values: Floats,
+    totals: Floats,
+    scale: Scale,
+) -> list[Floats]:
+    """Coordinates of the rating values, each of shape (resamples or 1, values).
+
+    The disagreement of two values is the squared distance of their coordinates.
 
     Two values of an ordinal scale are as far apart as there are ratings from one to the other, of which those at the
     ends count half: the difference of mid-ranks.
@@ -108,36 +150,53 @@ def _place_values(values: Floats, totals: Floats, scale: Scale) -> list[Floats]:
     if scale == "nominal":
         return [*np.eye(len(values))[:, None]]
     if scale == "interval":
-        return [((values - values.mean()) / np.ptp(values))[None]]
-    return [np.cumsum(totals, axis=1) - totals / 2]
+        in_range = (values - values.mean()) / np.ptp(values)
+        return [in_range[None]]
+    mid_ranks = np.cumsum(totals, axis=1) - totals / 2
+    return [mid_ranks]
 
 
-def _disagree(counts: Floats, places: Sequence[Floats]) -> Floats:
-    """Half the sum of distances of all ordered pairs of ratings in each set, of shape (sets, resamples or 1).
+def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
+    """Half the sum of disagreements of all ordered pairs of ratings in each set, of shape (sets, resamples or 1).
 
     `counts` has the shape (sets, values): how often each set holds each value.
     """
     size = counts.sum(axis=1)[:, None]
-    return np.sum([size * (counts @ (each**2).T) - (counts @ each.T) ** 2 for each in places], axis=0)
+    distances = []
+    for coordinate in coordinates:
+        squares = counts @ (coordinate**2).T
+        sums = counts @ coordinate.T
+        distances.append(size * squares - sums**2)
+    return np.sum(distances, axis=0)
 
 
 def correlate_raters(
-    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling = USUAL, *, layout: Layout | None = None
+    ratings: ArrayLike,
+    kind: Kind = "spearman",
+    resampling: Resampling = USUAL,
+    *,
+    layout: Layout | None = None,
 ) -> Estimate:
     """The mean correlation of two raters, over all pairs of them with units in common and a defined correlation."""
-    table, layout = _rated_units(ratings, layout, fewest=2)
-    of = _mean_correlation([*combinations(table, 2)], kind, layout)
-    return Estimate.undefined(NO_PAIR) if of is None else draw_grouped(of, layout, resampling).estimate
+    table, layout = _keep_rated_units(ratings, layout, fewest=2)
+    correlation = _weigh_correlation([*combinations(table, 2)], kind, layout)
+    if correlation is None:
+        return Estimate.undefined(NO_PAIR)
+    return draw_grouped(correlation, layout, resampling).estimate
 
 
 def find_ceiling(
-    ratings: ArrayLike, kind: Kind = "spearman", resampling: Resampling = USUAL, *, layout: Layout | None = None
+    ratings: ArrayLike,
+    kind: Kind = "spearman",
+    resampling: Resampling = USUAL,
+    *,
+    layout: Layout | None = None,
 ) -> Estimate:
     """What a perfect metric would reach: the root of the reliability of the mean rating.
 
     It holds for Pearson's correlation, and nearly so for Spearman's.
     """
-    table, layout = _rated_units(ratings, layout)
+    table, layout = _keep_rated_units(ratings, layout)
     return _draw_ceiling(table, kind, resampling, layout).estimate
 
 
@@ -154,64 +213,119 @@ def correct_agreement(
     Examples with a NaN score or without a rating do not count.
     """
     x = np.asarray(scores, dtype=np.float64)
-    whole = np.where(np.isnan(x), np.nan, np.asarray(ratings, dtype=np.float64))
-    rated = ~np.isnan(whole).all(axis=0)
-    table, layout = _rated_units(whole, layout)
-    x, mean = x[rated], np.nanmean(table, axis=0) if rated.any() else np.empty(0)
+    is_scored = ~np.isnan(x)
+    ratings_of_scored = np.where(is_scored, np.asarray(ratings, dtype=np.float64), np.nan)
+    is_rated = ~np.isnan(ratings_of_scored).all(axis=0)
+    table, layout = _keep_rated_units(ratings_of_scored, layout)
+    x = x[is_rated]
+    mean = np.nanmean(table, axis=0) if len(x) else np.empty(0)
     if len(x) < FEWEST_SHARED or np.ptp(x) == 0 or np.ptp(mean) == 0:
         none = Estimate.undefined("scores and mean ratings must vary on at least 3 examples")
-        return Corrected(len(x), none, none, none)
-    statistic = pearson if kind == "pearson" else spearman
-    agreement = draw_grouped(lambda inputs: statistic(x, mean, inputs[:, layout.inputs]), layout, resampling)
+        return Corrected(
+            len(x),
+            agreement=none,
+            ceiling=none,
+            corrected=none,
+        )
+    statistic = CORRELATIONS[kind]
+
+    def correlate(inputs: Floats) -> Floats:
+        return statistic(x, mean, inputs[:, layout.inputs])
+
+    agreement = draw_grouped(correlate, layout, resampling)
     ceiling = _draw_ceiling(table, kind, resampling, layout)
-    corrected = ceiling.estimate
-    if ceiling.value > 0:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.where(ceiling.values > 0, agreement.values / ceiling.values, np.nan)
-        corrected = replace(ceiling, value=agreement.value / ceiling.value, values=values).estimate
-    return Corrected(len(x), agreement.estimate, ceiling.estimate, corrected)
+    corrected = _divide(agreement, ceiling) if ceiling.value > 0 else ceiling
+    return Corrected(
+        n=len(x),
+        agreement=agreement.estimate,
+        ceiling=ceiling.estimate,
+        corrected=corrected.estimate,
+    )
 
 
-def _draw_ceiling(table: Floats, kind: Kind, resampling: Resampling, layout: Layout) -> Draws:
-    of = _mean_correlation([*combinations(table, 2)], kind, layout)
-    if of is None:
+def _divide(agreement: Draws, ceiling: Draws) -> Draws:
+    """The agreement over the ceiling on each resample; NaN where the ceiling is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = agreement.values / ceiling.values
+    return replace(
+        ceiling,
+        value=agreement.value / ceiling.value,
+        values=np.where(ceiling.values > 0, ratios, np.nan),
+    )
+
+
+def _draw_ceiling(
+    table: Floats,
+    kind: Kind,
+    resampling: Resampling,
+    layout: Layout,
+) -> Draws:
+    """The root of the reliability of the mean rating; see the module for r and k."""
+    correlation = _weigh_correlation([*combinations(table, 2)], kind, layout)
+    if correlation is None:
         return Draws(math.nan, np.empty(0), layout.input_count, NO_PAIR)
-    shares = 1 / (~np.isnan(table)).sum(axis=0)
+    raters = (~np.isnan(table)).sum(axis=0)
+    inverse_raters = 1 / raters
 
     def ceiling(inputs: Floats) -> Floats:
-        weights, r = inputs[:, layout.inputs], np.maximum(of(inputs), 0.0)
-        k = weights.sum(axis=1) / (weights @ shares)
-        return np.sqrt(k * r / (1 + (k - 1) * r))
+        weights = inputs[:, layout.inputs]
+        r = np.maximum(correlation(inputs), 0.0)
+        k = weights.sum(axis=1) / (weights @ inverse_raters)
+        reliability = k * r / (1 + (k - 1) * r)
+        return np.sqrt(reliability)
 
-    found = draw_grouped(ceiling, layout, resampling)
-    return found if found.value > 0 else replace(found, value=math.nan, values=np.empty(0), reason=DISAGREE)
+    draws = draw_grouped(ceiling, layout, resampling)
+    if draws.value > 0:
+        return draws
+    return replace(
+        draws,
+        value=math.nan,
+        values=np.empty(0),
+        reason=DISAGREE,
+    )
 
 
-def _mean_correlation(pairs: Sequence[tuple[Floats, Floats]], kind: Kind, layout: Layout) -> Weighted | None:
+def _weigh_correlation(
+    pairs: Sequence[tuple[Floats, Floats]],
+    kind: Kind,
+    layout: Layout,
+) -> Weighted | None:
     """The mean correlation of pairs of columns of shape (units,), weighted by the units that both have a value for.
 
     Pairs without a correlation are left out; None if no pair has one.
     """
-    statistic = spearman if kind == "spearman" else pearson
-    shared = []
+    statistic = CORRELATIONS[kind]
+    shared = []  # by pair, the units that both have a value for, and both columns there
     for x, y in pairs:
-        at = np.flatnonzero(~np.isnan(x + y))
-        if len(at) >= FEWEST_SHARED and np.ptp(x[at]) > 0 and np.ptp(y[at]) > 0:
-            shared.append((at, x[at], y[at]))
+        units = np.flatnonzero(~np.isnan(x + y))
+        if len(units) >= FEWEST_SHARED and np.ptp(x[units]) > 0 and np.ptp(y[units]) > 0:
+            shared.append((units, x[units], y[units]))
     if not shared:
         return None
+    counts = np.array([len(units) for units, _, _ in shared])[:, None]
 
-    def mean(inputs: Floats) -> Floats:
+    def average(inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
-        found = np.stack([statistic(x, y, weights[:, at]) for at, x, y in shared])
-        sizes = np.array([len(at) for at, _, _ in shared])[:, None] * ~np.isnan(found)
-        total, size = (np.nan_to_num(found) * sizes).sum(axis=0), sizes.sum(axis=0)
-        return np.divide(total, size, out=np.full(len(weights), np.nan), where=size > 0)
+        correlations = np.stack([statistic(x, y, weights[:, units]) for units, x, y in shared])  # (pairs, resamples)
+        sizes = counts * ~np.isnan(correlations)
+        total = (np.nan_to_num(correlations) * sizes).sum(axis=0)
+        size = sizes.sum(axis=0)
+        undefined = np.full(len(weights), np.nan)
+        return np.divide(
+            total,
+            size,
+            out=undefined,
+            where=size > 0,
+        )
 
-    return mean
+    return average
 
 
-def _rated_units(ratings: ArrayLike, layout: Layout | None, fewest: int = 1) -> tuple[Floats, Layout]:
+def _keep_rated_units(
+    ratings: ArrayLike,
+    layout: Layout | None,
+    fewest: int = 1,
+) -> tuple[Floats, Layout]:
     """The units with so many ratings, of shape (raters, units), and their layout."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
@@ -219,4 +333,5 @@ def _rated_units(ratings: ArrayLike, layout: Layout | None, fewest: int = 1) -> 
     if np.isinf(table).any():
         raise ValueError("ratings must be finite, or NaN where a rater did not rate")
     rated = (~np.isnan(table)).sum(axis=0) >= fewest
-    return table[:, rated], restrict(layout or lay_out(table.shape[1]), rated)
+    units = layout or lay_out(table.shape[1])
+    return table[:, rated], restrict(units, rated)

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Floats, Mask
 from meta_eval.chance import gather, permute_inputs
 from meta_eval.grouping import Layout
 
 LEVEL = 0.01  # of a difference that is told
 FEWEST = 5  # labelled examples, and others
+ROUNDING = 1e-9  # relative: sums in another order are equal
 
 
 @dataclass(frozen=True)
@@ -32,51 +32,89 @@ class SampleDifference:
     p_value: float
 
 
-def compare_verdicts(is_labelled: NDArray[np.bool_], verdicts: Floats, layout: Layout) -> SampleDifference | None:
+def compare_verdicts(
+    is_labelled: Mask,
+    verdicts: Floats,
+    layout: Layout,
+) -> SampleDifference | None:
     """The difference of a judge's verdicts, of shape (n,), between the labelled part and the rest; None if small."""
-    known = ~np.isnan(verdicts)
-    labelled = is_labelled & known
-    others = ~is_labelled & known
-    if min(labelled.sum(), others.sum()) < FEWEST or np.ptp(verdicts[known]) == 0:
+    is_known = ~np.isnan(verdicts)
+    labelled = is_labelled & is_known
+    others = ~is_labelled & is_known
+    known = verdicts[is_known]
+    if min(labelled.sum(), others.sum()) < FEWEST or np.ptp(known) == 0:
         return None
-    centred = np.where(known, verdicts - verdicts[known].mean(), 0.0)
-    p_value = _test(is_labelled, layout, lambda mask: np.abs(mask @ centred))
+    centred = np.where(is_known, verdicts - known.mean(), 0.0)
+
+    def sum_verdicts(masks: Floats) -> Floats:
+        return np.abs(masks @ centred)
+
+    p_value = _test_mask(is_labelled, layout, sum_verdicts)
     if p_value >= LEVEL:
         return None
-    return SampleDifference("verdicts", float(verdicts[labelled].mean()), float(verdicts[others].mean()), p_value)
+    return SampleDifference(
+        what="verdicts",
+        labelled=float(verdicts[labelled].mean()),
+        others=float(verdicts[others].mean()),
+        p_value=p_value,
+    )
 
 
-def compare_cells(is_labelled: NDArray[np.bool_], cells: Sequence[str], layout: Layout) -> SampleDifference | None:
+def compare_cells(
+    is_labelled: Mask,
+    cells: Sequence[str],
+    layout: Layout,
+) -> SampleDifference | None:
     """The cell, of one name for each example, whose labelled share differs most from that of the others; None if small.
 
     The statistic is Pearson's chi-squared.
     """
-    names, numbers = np.unique(np.asarray(cells, dtype=object).astype(str), return_inverse=True)
-    number = int(is_labelled.sum())
-    if min(number, len(cells) - number) < FEWEST or len(names) < 2:
+    as_text = np.asarray(cells, dtype=object).astype(str)
+    names, numbers = np.unique(as_text, return_inverse=True)
+    total = len(cells)
+    labelled = int(is_labelled.sum())
+    if min(labelled, total - labelled) < FEWEST or len(names) < 2:
         return None
-    is_in = np.eye(len(names))[numbers]
-    expected = is_in.sum(axis=0) * number / len(cells)
-    p_value = _test(is_labelled, layout, lambda mask: ((mask @ is_in - expected) ** 2 / expected).sum(axis=-1))
+    membership = np.eye(len(names))[numbers]  # (n, cells)
+    expected = membership.sum(axis=0) * labelled / total
+
+    def measure_distances(masks: Floats) -> Floats:
+        """What each cell adds to chi-squared, of shape (..., cells)."""
+        counts = masks @ membership
+        return (counts - expected) ** 2 / expected
+
+    def sum_distances(masks: Floats) -> Floats:
+        return measure_distances(masks).sum(axis=-1)
+
+    p_value = _test_mask(is_labelled, layout, sum_distances)
     if p_value >= LEVEL:
         return None
-    counts = is_labelled @ is_in
-    most = int(np.argmax((counts - expected) ** 2 / expected))
-    there = is_in[:, most] > 0
+    most = int(np.argmax(measure_distances(is_labelled.astype(np.float64))))
+    is_in_cell = membership[:, most] > 0
     return SampleDifference(
-        str(names[most]), float(is_labelled[there].mean()), float(is_labelled[~there].mean()), p_value
+        what=str(names[most]),
+        labelled=float(is_labelled[is_in_cell].mean()),
+        others=float(is_labelled[~is_in_cell].mean()),
+        p_value=p_value,
     )
 
 
-def _test(is_labelled: NDArray[np.bool_], layout: Layout, statistic: Callable[[Floats], Floats]) -> float:
+def _test_mask(
+    is_labelled: Mask,
+    layout: Layout,
+    statistic: Callable[[Floats], Floats],
+) -> float:
     """The one-sided p-value of a statistic of the mask, whose inputs, and texts within them, change places."""
-    start = gather(layout.inputs)
+    by_input = gather(layout.inputs)
+    place_of_text = np.empty(len(by_input), dtype=np.intp)
+    place_of_text[by_input] = np.arange(len(by_input))
     observed = float(statistic(is_labelled.astype(np.float64)))
-    place = np.empty(len(start), dtype=np.intp)
-    place[start] = np.arange(len(start))
-    reached = drawn = 0
+    limit = observed - ROUNDING * max(1.0, abs(observed))
+    reached = 0
+    drawn = 0
     for orders in permute_inputs(layout.inputs, seed=0):
-        masks = is_labelled[orders][:, place].astype(np.float64)
-        reached += int((statistic(masks) >= observed - 1e-9 * max(1.0, abs(observed))).sum())
+        masks = is_labelled[orders][:, place_of_text]
+        values = statistic(masks.astype(np.float64))
+        reached += int((values >= limit).sum())
         drawn += len(orders)
     return (1 + reached) / (1 + drawn)

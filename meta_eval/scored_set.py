@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.example import Example
 from core.scores import Scores
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Floats, Indices, Mask
 from meta_eval.cues import Cues, count_cues
 from meta_eval.grouping import Layout, lay_out
+
+Location = tuple[Path | str, int]  # a file and a line, or the name of a set and a position
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,43 +33,51 @@ class ScoredSet:
     # whether this project generated the examples and their ratings
     synthetic: bool = False
     # the file and line of each example; of texts in memory empty, or the name of the set and the position
-    places: tuple[tuple[Path | str, int], ...] = ()
+    places: tuple[Location, ...] = ()
     # the ratings of each person, (raters, n), of an aspect that several people rated one by one; a missing one is NaN
     raters: Mapping[str, Floats] = field(default_factory=dict)
     # how the examples were read, in sentences: the tool, the numbers of words, joined rows
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for metric, scored in self.scores.items():
-            if len(scored) != len(self.examples):
-                raise ValueError(
-                    f"one score per example, but {metric} has {len(scored)} for {len(self.examples)} of {self.name}"
-                )
+        n = len(self.examples)
+        for metric, scores in self.scores.items():
+            if len(scores) != n:
+                raise ValueError(f"one score per example, but {metric} has {len(scores)} for {n} of {self.name}")
 
     def __len__(self) -> int:
         return len(self.examples)
 
-    def locate(self, i: int) -> tuple[Path | str, int]:
+    def locate(self, i: int) -> Location:
         """The file and line of an example; in memory the name of the set and the position, counted from 1."""
-        return self.places[i] if self.places else (self.name, i + 1)
+        if self.places:
+            return self.places[i]
+        return self.name, i + 1
 
     @cached_property
     def signatures(self) -> list[str]:
         """The signature of every metric, behind its name."""
-        return [f"{name}: {scored.signature}" for name, scored in self.scores.items()]
+        return [f"{name}: {scores.signature}" for name, scores in self.scores.items()]
 
     @cached_property
     def aspects(self) -> tuple[str, ...]:
         """The aspects that some example is rated for, in the order of their first ratings."""
-        return tuple(dict.fromkeys(aspect for example in self.examples for aspect in example.ratings))
+        aspects = chain.from_iterable(example.ratings for example in self.examples)
+        return tuple(dict.fromkeys(aspects))
 
     @cached_property
     def _ratings(self) -> dict[str, Floats]:
-        return {a: np.array([e.ratings.get(a, np.nan) for e in self.examples]) for a in self.aspects}
+        columns = {}
+        for aspect in self.aspects:
+            ratings = [example.ratings.get(aspect, np.nan) for example in self.examples]
+            columns[aspect] = np.array(ratings)
+        return columns
 
     def ratings(self, aspect: str) -> Floats:
         """The ratings of an aspect; NaN where an example has none."""
-        return self._ratings[aspect] if aspect in self.aspects else np.full(len(self), np.nan)
+        if aspect not in self.aspects:
+            return np.full(len(self), np.nan)
+        return self._ratings[aspect]
 
     def values(self, metric: str, aspect: str) -> Floats:
         """The scores of a metric for an aspect; if it does not score the aspect by name, those of its first one.
@@ -75,25 +85,31 @@ class ScoredSet:
         NaN where an example could not be scored.
         """
         values = self.scores[metric].values
-        return values[aspect] if aspect in values else next(iter(values.values()))
+        if aspect in values:
+            return values[aspect]
+        return next(iter(values.values()))
 
-    def scored(self, *metrics: str, aspect: str) -> NDArray[np.bool_]:
+    def scored(self, *metrics: str, aspect: str) -> Mask:
         """Whether all of these metrics score an example."""
-        return np.asarray(~np.isnan([self.values(metric, aspect) for metric in metrics]).any(axis=0))
+        columns = [self.values(metric, aspect) for metric in metrics]
+        lacks_score = np.isnan(columns).any(axis=0)
+        return np.asarray(~lacks_score)
 
     @cached_property
     def systems(self) -> list[str] | None:
         """The systems that wrote the examples; None unless each names one."""
         named = [example.system for example in self.examples if example.system is not None]
-        return named if len(named) == len(self) else None
+        if len(named) < len(self):
+            return None
+        return named
 
     @cached_property
     def groups(self) -> list[str] | None:
         """The inputs that the examples answer; an example that names none has one of its own. None if none does."""
-        names = [example.group for example in self.examples]
-        if not any(name is not None for name in names):
+        groups = [example.group for example in self.examples]
+        if all(group is None for group in groups):
             return None
-        return [f"\0{i}" if name is None else name for i, name in enumerate(names)]
+        return [f"\0{i}" if group is None else group for i, group in enumerate(groups)]
 
     @cached_property
     def layout(self) -> Layout:
@@ -107,39 +123,43 @@ class ScoredSet:
 
     def rated(self, aspect: str) -> Self:
         """The examples that are rated for an aspect."""
-        known = ~np.isnan(self.ratings(aspect))
-        return self if known.all() else self.take(np.flatnonzero(known))
+        is_rated = ~np.isnan(self.ratings(aspect))
+        if is_rated.all():
+            return self
+        return self.take(np.flatnonzero(is_rated))
 
     def by_system(self) -> Iterator[ScoredSet]:
         """The examples of each system, as sets named after it; none unless several systems are named."""
         systems = self.systems or []
-        if len(set(systems)) > 1:
-            for system in dict.fromkeys(systems):
-                yield self.take([i for i, name in enumerate(systems) if name == system], system)
+        names = dict.fromkeys(systems)
+        if len(names) < 2:
+            return
+        for system in names:
+            indices = [i for i, name in enumerate(systems) if name == system]
+            yield self.take(indices, system)
 
-    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
+    def take(self, indices: Sequence[int] | Indices, name: str | None = None) -> Self:
         """The examples at these indices."""
-        scores = {metric: scored.take(at) for metric, scored in self.scores.items()}
+        kept = list(indices)
         return replace(
             self,
             name=name or self.name,
-            examples=tuple(self.examples[i] for i in at),
-            scores=scores,
-            places=tuple(self.locate(i) for i in at),
-            raters={aspect: ratings[:, list(at)] for aspect, ratings in self.raters.items()},
+            examples=tuple(self.examples[i] for i in kept),
+            scores={metric: scores.take(kept) for metric, scores in self.scores.items()},
+            places=tuple(self.locate(i) for i in kept),
+            raters={aspect: ratings[:, kept] for aspect, ratings in self.raters.items()},
         )
 
     def choose(self, metrics: Collection[str]) -> ScoredSet:
         """The scores of some metrics; names without scores are left out."""
-        return replace(self, scores={metric: found for metric, found in self.scores.items() if metric in metrics})
+        chosen = {metric: scores for metric, scores in self.scores.items() if metric in metrics}
+        return replace(self, scores=chosen)
 
     def split_aspects(self) -> ScoredSet:
         """The same scores with one aspect per metric: a metric with several aspects becomes `metric/aspect`."""
-        return replace(
-            self,
-            scores={
-                metric if len(found.values) == 1 else f"{metric}/{aspect}": replace(found, values={aspect: values})
-                for metric, found in self.scores.items()
-                for aspect, values in found.values.items()
-            },
-        )
+        split = {}
+        for metric, scores in self.scores.items():
+            for aspect, values in scores.values.items():
+                name = metric if len(scores.values) == 1 else f"{metric}/{aspect}"
+                split[name] = replace(scores, values={aspect: values})
+        return replace(self, scores=split)

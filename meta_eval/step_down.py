@@ -5,16 +5,18 @@ takes the place of Holm's factor, so that the smallest p-value is 1/(1 + B) with
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from meta_eval.bootstrap import BATCH, Floats
+from meta_eval.bootstrap import BATCH, Floats, Mask
 
 MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**14 that differ in size
 ROUNDING = 1e-9  # relative: statistics of the same sums in another order are equal
+
+Swaps = Mask  # (rows, n): whether each of n units is swapped
 
 
 def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Floats]) -> Floats:
@@ -30,17 +32,24 @@ def step_down(observed: ArrayLike, resampled: NDArray[np.float64] | Iterable[Flo
     """
     statistics = np.asarray(observed, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(statistics))
-    weakest_first = tested[np.argsort(statistics[tested], kind="stable")]
-    limits = statistics[weakest_first] - ROUNDING * np.abs(statistics[weakest_first])
-    count, total = np.zeros(len(tested)), 0
-    for block in [resampled] if isinstance(resampled, np.ndarray) else resampled:
+    order = np.argsort(statistics[tested], kind="stable")
+    weakest_first = tested[order]
+    ascending = statistics[weakest_first]
+    limits = ascending - ROUNDING * np.abs(ascending)
+    blocks = [resampled] if isinstance(resampled, np.ndarray) else resampled
+    reached = np.zeros(len(tested))  # resamples that reach each statistic
+    total = 0
+    for block in blocks:
         values = block[:, weakest_first]
-        undefined = np.isnan(values)
-        largest = np.maximum.accumulate(np.where(undefined, -np.inf, values), axis=1)
-        count += ((largest >= limits) | undefined).sum(axis=0)
+        is_undefined = np.isnan(values)
+        defined = np.where(is_undefined, -np.inf, values)
+        largest = np.maximum.accumulate(defined, axis=1)
+        reached += ((largest >= limits) | is_undefined).sum(axis=0)
         total += len(block)
+    strongest_first = (1 + reached[::-1]) / (1 + total)
+    monotone = np.maximum.accumulate(strongest_first)
     adjusted = np.full(len(statistics), np.nan)
-    adjusted[weakest_first] = np.maximum.accumulate((1 + count[::-1]) / (1 + total))[::-1]
+    adjusted[weakest_first] = monotone[::-1]
     return adjusted
 
 
@@ -66,52 +75,98 @@ def randomisation_p(
     n = len(kind_of)
     times = np.bincount(kind_of, minlength=kinds).astype(np.float64)
     size = np.sqrt(times @ differences**2)
-    unit = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
-    # tolerance: rounding may make a sum that is 0 look like evidence against others that are
+    unit = np.divide(
+        differences,
+        size,
+        out=np.zeros(differences.shape),
+        where=size > 0,
+    )
     total = times @ unit
-    observed = (math.sqrt(1 - fitted) * np.abs(total)).clip(min=ROUNDING)
-    swaps = list_swaps(n, permutations, seed, max(1, BATCH // max(n, *unit.shape)), n <= MOST_ENUMERATED)
-    memberships = None
-    if rows is not None:
-        memberships = csr_array((np.ones(n), (np.arange(n), kind_of)), shape=(n, kinds))
+    memberships = csr_array((np.ones(n), (np.arange(n), kind_of)), shape=(n, kinds))
 
-    def flip(swapped: NDArray[np.bool_]) -> Floats:
-        """The statistics where these differences have the other sign."""
-        by_kind = swapped if memberships is None else swapped.astype(np.float64) @ memberships
-        return np.abs(total - 2 * (by_kind @ unit)).clip(min=ROUNDING)
+    def to_evidence(sums: Floats) -> Floats:
+        """Sizes of sums, where rounding may not make one that is 0 look like evidence against others that are."""
+        return np.abs(sums).clip(min=ROUNDING)
 
-    return step_down(observed, map(flip, swaps))
+    def flip(swapped: Mask) -> Floats:
+        """The evidence where these differences have the other sign."""
+        by_kind = swapped if rows is None else swapped.astype(np.float64) @ memberships
+        return to_evidence(total - 2 * (by_kind @ unit))
+
+    blocks = list_swaps(
+        n,
+        permutations,
+        seed,
+        rows=max(1, BATCH // max(n, *unit.shape)),
+        is_exact=n <= MOST_ENUMERATED,
+    )
+    observed = to_evidence(math.sqrt(1 - fitted) * total)
+    return step_down(observed, map(flip, blocks))
 
 
-def smallest_p(n: int, permutations: int, is_exact: bool | None = None) -> float:
+def smallest_p(
+    n: int,
+    permutations: int,
+    is_exact: bool | None = None,
+) -> float:
     """The smallest p-value of swaps of n units, which are by default `is_exact` up to `MOST_ENUMERATED`.
 
     >>> smallest_p(5, 1000), smallest_p(30, 999)
     (0.0625, 0.001)
     """
-    is_exact = n <= MOST_ENUMERATED if is_exact is None else is_exact
-    return 2.0 ** (1 - n) if is_exact else 1 / (1 + permutations)
+    if is_exact is None:
+        is_exact = n <= MOST_ENUMERATED
+    if is_exact:
+        return 2.0 ** (1 - n)
+    return 1 / (1 + permutations)
 
 
-def list_swaps(n: int, permutations: int, seed: int, rows: int, is_exact: bool) -> Iterator[NDArray[np.bool_]]:
+def list_swaps(
+    n: int,
+    permutations: int,
+    seed: int,
+    rows: int,
+    is_exact: bool,
+) -> Iterator[Swaps]:
     """Which of n units are swapped, of shape (up to `rows`, n).
 
     If `is_exact`, each pattern but none or its reverse, which changes the statistics alike in size; else random ones.
     """
     if is_exact:
-        every = np.arange(1, max(2, 2 ** (n - 1)))
-        for start in range(0, len(every), rows):
-            yield (every[start : start + rows, None] >> np.arange(n) & 1).astype(np.bool_)
-        return
+        return _enumerate_swaps(n, rows)
+    return _draw_swaps(n, permutations, seed, rows)
+
+
+def _enumerate_swaps(n: int, rows: int) -> Iterator[Swaps]:
+    """The patterns as the binary digits of 1 to 2**(n - 1) - 1, which leave the last unit as it is."""
+    numbers = np.arange(1, max(2, 2 ** (n - 1)))
+    for start in range(0, len(numbers), rows):
+        block = numbers[start : start + rows, None]
+        digits = block >> np.arange(n) & 1
+        yield digits.astype(np.bool_)
+
+
+def _draw_swaps(
+    n: int,
+    permutations: int,
+    seed: int,
+    rows: int,
+) -> Iterator[Swaps]:
+    """Random patterns, of which each takes whole bytes."""
     rng = np.random.default_rng(seed)
+    row_bytes = (n + 7) // 8
     for start in range(0, permutations, rows):
         drawn = min(rows, permutations - start)
-        bits = np.frombuffer(rng.bytes(drawn * ((n + 7) // 8)), dtype=np.uint8).reshape(drawn, -1)
-        yield np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
+        random_bytes = np.frombuffer(rng.bytes(drawn * row_bytes), dtype=np.uint8)
+        by_row = random_bytes.reshape(drawn, -1)
+        bits = np.unpackbits(by_row, axis=1, count=n)
+        yield bits.astype(np.bool_)
 
 
 def clusters(
-    values: Mapping[str, float], p_values: Mapping[tuple[str, str], float], level: float = 0.05
+    values: Mapping[str, float],
+    p_values: Mapping[tuple[str, str], float],
+    level: float = 0.05,
 ) -> dict[str, str]:
     """The cluster of each metric (or system), "1" for the best; "1-2" is in both, between what they tell apart.
 
@@ -124,14 +179,27 @@ def clusters(
     """
     order = sorted(values, key=lambda name: -values[name])
     separated = {frozenset(pair) for pair, p in p_values.items() if p < level}
-    ends: list[int] = []  # of the longest run from each place on
-    for start in reversed(range(len(order))):
-        limit = ends[0] if ends else start + 1
-        below = range(start + 1, limit)
-        ends.insert(0, next((i for i in below if frozenset((order[start], order[i])) in separated), limit))
-    runs = [(i, end) for i, end in enumerate(ends) if i == 0 or end > ends[i - 1]]
-    found = {}
+    runs = _find_runs(order, separated)
+    cluster_names = {}
     for place, name in enumerate(order):
-        among = [number for number, (start, end) in enumerate(runs, 1) if start <= place < end]
-        found[name] = str(among[0]) if len(among) == 1 else f"{among[0]}-{among[-1]}"
-    return found
+        numbers = [number for number, run in enumerate(runs, 1) if place in run]
+        first, last = numbers[0], numbers[-1]
+        cluster_names[name] = str(first) if first == last else f"{first}-{last}"
+    return cluster_names
+
+
+def _find_runs(order: Sequence[str], separated: Set[frozenset[str]]) -> list[range]:
+    """The longest runs of places in the order that hold no separated pair; none lies within another one."""
+    ends: list[int] = []  # of the longest run from each place on, from the last place to the first
+    for start in reversed(range(len(order))):
+        end = ends[-1] if ends else start + 1
+        for place in range(start + 1, end):
+            if frozenset((order[start], order[place])) in separated:
+                end = place
+                break
+        ends.append(end)
+    runs: list[range] = []
+    for start, end in enumerate(reversed(ends)):
+        if not runs or end > runs[-1].stop:
+            runs.append(range(start, end))
+    return runs

@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meta_eval.bootstrap import Estimate, Floats, estimate_from, refuse_large, resample
+from meta_eval.bootstrap import Estimate, Floats, Indices, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
 from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
@@ -77,12 +76,13 @@ class Grid:
     scores: Mapping[str, Floats]
     ratings: Mapping[str, Floats]
     # the index of the example of each system and input; -1 where there is none
-    places: NDArray[np.intp]
+    places: Indices
 
     @property
     def columns(self) -> dict[str, Floats]:
         """Scores, then ratings as one more kind of score: `human ASPECT`."""
-        return {**self.scores, **{f"{HUMAN}{aspect}": values for aspect, values in self.ratings.items()}}
+        by_people = {f"{HUMAN}{aspect}": values for aspect, values in self.ratings.items()}
+        return {**self.scores, **by_people}
 
 
 def lay_grid(scored: ScoredSet) -> Grid:
@@ -90,15 +90,20 @@ def lay_grid(scored: ScoredSet) -> Grid:
 
     Inputs are in the order of their names: the same random swaps meet the same inputs in any order of rows.
     """
-    layout = scored.layout
-    systems, given = (tuple(dict.fromkeys(names or ())) for names in (scored.systems, scored.groups))
-    order = sorted(range(len(given)), key=lambda i: given[i])
-    inputs = tuple(given[i] for i in order)
-    scores = {name: layout.to_grid(scored.values(name, ""))[:, order] for name in scored.scores}
-    ratings = {aspect: layout.to_grid(scored.ratings(aspect))[:, order] for aspect in scored.aspects}
-    numbers = layout.to_grid(np.arange(len(scored), dtype=np.float64))[:, order]
-    places = np.nan_to_num(numbers, nan=-1).astype(np.intp)
-    return Grid(systems, inputs, scores, ratings, places)
+    inputs = [*dict.fromkeys(scored.groups or ())]
+    order = sorted(range(len(inputs)), key=lambda i: inputs[i])
+
+    def lay(values: Floats) -> Floats:
+        return scored.layout.to_grid(values)[:, order]
+
+    numbers = lay(np.arange(len(scored), dtype=np.float64))
+    return Grid(
+        systems=(*dict.fromkeys(scored.systems or ()),),
+        inputs=tuple(inputs[i] for i in order),
+        scores={name: lay(scored.values(name, "")) for name in scored.scores},
+        ratings={aspect: lay(scored.ratings(aspect)) for aspect in scored.aspects},
+        places=np.nan_to_num(numbers, nan=-1).astype(np.intp),
+    )
 
 
 def compare_pairs(
@@ -116,37 +121,51 @@ def compare_pairs(
     difference lies inside (`is_within_margin`). Raises ValueError for infinite or too large scores.
     """
     refuse_large("scores", values)
-    kept, at = find_common(values, systems)
-    scores, n = values[np.ix_(kept, at)], int(at.sum())
-    places = [*combinations(np.flatnonzero(kept).tolist(), 2)]
+    kept, common_inputs = find_common(values, systems)
+    names = [systems[row] for row in np.flatnonzero(kept)]
+    scores = values[np.ix_(kept, common_inputs)]
+    n = scores.shape[1]
+    tested = [*combinations(names, 2)]
     nothing = _compare_nothing("a system has scores for too few inputs in common with the others")
-    found = dict.fromkeys(combinations(range(len(systems)), 2), nothing)
+    comparisons = dict.fromkeys(combinations(systems, 2), nothing)
     if n < 2:
         reason = f"a comparison needs at least 2 inputs that both systems have a score for, but there are {n}"
-        found |= dict.fromkeys(places, _compare_nothing(reason, n))
-    elif places:
-        first, second = np.triu_indices(len(scores), 1)
-        gaps = subtract(scores[first], scores[second])
-        p_values = randomisation_p(gaps.T, permutations, resampling.seed)
-        largest = [_bound_difference(pair) for pair in zip(scores[first], scores[second], strict=True)]
-        gains = _estimate_means(gaps, resampling)
-        for place, gap, p, gain, most in zip(places, gaps, p_values, gains, largest, strict=True):
-            found[place] = SystemComparison(
-                n,
-                difference=gain,
-                win_rate=share_interval(to_outcomes(gap), lay_out(n)),
-                wins=int((gap > 0).sum()),
-                ties=int((gap == 0).sum()),
-                losses=int((gap < 0).sum()),
-                p_value=float(p),
-                is_equal=None if margin is None else is_within_margin(gap, margin, level, len(places), most),
-                reason=gain.reason,
+        return comparisons | dict.fromkeys(tested, _compare_nothing(reason, n))
+    if not tested:
+        return comparisons
+    first, second = np.triu_indices(len(scores), 1)
+    gaps = subtract(scores[first], scores[second])  # (pairs, inputs)
+    p_values = randomisation_p(gaps.T, permutations, resampling.seed)
+    differences = _estimate_means(gaps, resampling)
+    for i, pair in enumerate(tested):
+        is_equal = None
+        if margin is not None:
+            is_equal = is_within_margin(
+                gaps[i],
+                margin,
+                level,
+                tests=len(tested),
+                largest=_bound_difference(scores[first[i]], scores[second[i]]),
             )
-    return {(systems[i], systems[j]): each for (i, j), each in found.items()}
+        comparisons[pair] = SystemComparison(
+            n=n,
+            difference=differences[i],
+            win_rate=share_interval(to_outcomes(gaps[i]), lay_out(n)),
+            wins=int((gaps[i] > 0).sum()),
+            ties=int((gaps[i] == 0).sum()),
+            losses=int((gaps[i] < 0).sum()),
+            p_value=float(p_values[i]),
+            is_equal=is_equal,
+            reason=differences[i].reason,
+        )
+    return comparisons
 
 
 def leave_out_incomplete(
-    systems: Sequence[str], values: Floats, compare: Callable[[Floats], Pairs], level: float = 0.05
+    systems: Sequence[str],
+    values: Floats,
+    compare: Callable[[Floats], Pairs],
+    level: float = 0.05,
 ) -> tuple[Floats, dict[str, tuple[str, str]]]:
     """The values without systems whose missing scores change the verdict on others, and a pair on which it changes.
 
@@ -156,81 +175,135 @@ def leave_out_incomplete(
     """
     left_out: dict[str, tuple[str, str]] = {}
     while True:
-        rows, columns = find_common(values, systems)
-        changed = None
-        for row in sorted(np.flatnonzero(rows).tolist(), key=lambda row: systems[row]):
-            without = values.copy()
-            without[row] = np.nan
-            rest, wider = find_common(without, systems)
-            if rest.sum() < 2 or wider.sum() == columns.sum():
-                continue
-            on_all = compare(without)
-            on_common = compare(np.where(columns, without, np.nan))
-            changed = next(
-                (pair for pair in on_all if _verdict(on_all, pair, level) != _verdict(on_common, pair, level)), None
-            )
-            if changed is not None:
-                left_out[systems[row]] = changed
-                values = without
-                break
-        if changed is None:
+        misleading = _find_misleading(systems, values, compare, level)
+        if misleading is None:
             return values, left_out
+        row, changed_pair = misleading
+        left_out[systems[row]] = changed_pair
+        values = _leave_out(values, row)
 
 
-def _verdict(pairs: Pairs, pair: tuple[str, str], level: float) -> float:
+def _find_misleading(
+    systems: Sequence[str],
+    values: Floats,
+    compare: Callable[[Floats], Pairs],
+    level: float,
+) -> tuple[int, tuple[str, str]] | None:
+    """The row of the first system by name whose missing scores change a verdict, and the pair; else None."""
+    rows, common_inputs = find_common(values, systems)
+    by_name = sorted(np.flatnonzero(rows).tolist(), key=lambda row: systems[row])
+    for row in by_name:
+        others = _leave_out(values, row)
+        other_rows, their_inputs = find_common(others, systems)
+        if other_rows.sum() < 2 or their_inputs.sum() == common_inputs.sum():
+            continue
+        on_theirs = compare(others)
+        on_common = compare(np.where(common_inputs, others, np.nan))
+        for pair, comparison in on_theirs.items():
+            if _find_verdict(comparison, level) != _find_verdict(on_common[pair], level):
+                return row, pair
+    return None
+
+
+def _leave_out(values: Floats, row: int) -> Floats:
+    """The values without the scores of one system."""
+    others = values.copy()
+    others[row] = np.nan
+    return others
+
+
+def _find_verdict(comparison: SystemComparison, level: float) -> float:
     """1 or -1 where the tests separate a pair, else 0."""
-    found = pairs[pair]
-    return float(np.sign(found.difference.value)) if found.p_value < level else 0.0
+    if not comparison.p_value < level:
+        return 0.0
+    return float(np.sign(comparison.difference.value))
 
 
-def add_beyond_cues(pairs: Pairs, grid: Grid, scores: Floats, cues: Cues) -> Pairs:
+def add_beyond_cues(
+    pairs: Pairs,
+    grid: Grid,
+    scores: Floats,
+    cues: Cues,
+) -> Pairs:
     """The comparisons by scores in the form of the grid, with the part of each difference that cues do not explain.
 
     `cues` are those of the examples that the grid was laid from, as `add_normal_scores` gives them.
     """
-    values = dict(zip(grid.systems, scores, strict=True))
-    cells = dict(zip(grid.systems, cues.values[grid.places], strict=True))
-    _, kept = find_common(scores, grid.systems)
+    _, common_inputs = find_common(scores, grid.systems)
+    row_of = {system: row for row, system in enumerate(grid.systems)}
 
-    def measure(a: str, b: str) -> Estimate:
-        first, second = (Cues(cues.names, cells[system][kept]) for system in (a, b))
-        return difference_beyond_cues((values[a] - values[b])[kept], first, second)
+    def take_cues(system: str) -> Cues:
+        examples = grid.places[row_of[system], common_inputs]
+        return Cues(cues.names, cues.values[examples])
 
-    return {(a, b): replace(each, beyond_cues=measure(a, b)) if each.n else each for (a, b), each in pairs.items()}
+    extended = dict(pairs)
+    for (a, b), comparison in pairs.items():
+        if not comparison.n:
+            continue
+        differences = scores[row_of[a]] - scores[row_of[b]]
+        beyond_cues = difference_beyond_cues(
+            differences[common_inputs],
+            first=take_cues(a),
+            second=take_cues(b),
+        )
+        extended[a, b] = replace(comparison, beyond_cues=beyond_cues)
+    return extended
 
 
 def rank_systems(
-    systems: Sequence[str], values: Floats, pairs: Pairs, level: float = 0.05, resampling: Resampling = USUAL
+    systems: Sequence[str],
+    values: Floats,
+    pairs: Pairs,
+    level: float = 0.05,
+    resampling: Resampling = USUAL,
 ) -> list[SystemMean]:
     """The mean of each system with its cluster by the p-values of `pairs`, best first, then those left out.
 
     Means are over the inputs that `find_common` keeps, so that a system that could not be scored on hard inputs gains
     nothing.
     """
-    kept, at = find_common(values, systems)
-    names = [name for name, is_kept in zip(systems, kept, strict=True) if is_kept]
-    means = dict(zip(names, _estimate_means(values[np.ix_(kept, at)], resampling) if names else (), strict=True))
-    by_name = {name: mean.value for name, mean in means.items()}
-    cluster = clusters(by_name, {pair: each.p_value for pair, each in pairs.items()}, level)
-    found = [SystemMean(name, int(at.sum()), means[name], number) for name, number in cluster.items()]
+    kept, common_inputs = find_common(values, systems)
+    names = [systems[row] for row in np.flatnonzero(kept)]
+    means: dict[str, Estimate] = {}
+    if names:
+        common = values[np.ix_(kept, common_inputs)]
+        means = dict(zip(names, _estimate_means(common, resampling), strict=True))
+    mean_values = {name: mean.value for name, mean in means.items()}
+    p_values = {pair: comparison.p_value for pair, comparison in pairs.items()}
+    n = int(common_inputs.sum())
+    ranked = []
+    for name, cluster in clusters(mean_values, p_values, level).items():
+        ranked.append(SystemMean(name, n, means[name], cluster))
     nothing = Estimate.undefined("too few inputs have a score of this system and of the others")
-    return found + [SystemMean(name, 0, nothing, "–") for name in systems if name not in means]
+    unranked = [SystemMean(name, 0, nothing, "–") for name in systems if name not in means]
+    return ranked + unranked
 
 
-def _bound_difference(pair: tuple[Floats, Floats]) -> float:
+def _bound_difference(first: Floats, second: Floats) -> float:
     """The largest difference of scores that are only two numbers, such as 0 and 1; 0 for others.
 
     A constant may be one of two numbers, of which the other one is 0.
     """
-    values = np.unique(np.stack(pair))
+    values = np.unique(np.stack([first, second]))
     if len(values) == 1:
         return abs(float(values[0]))
-    return float(np.ptp(values)) if len(values) == 2 else 0.0
+    if len(values) == 2:
+        return float(np.ptp(values))
+    return 0.0
 
 
 def _compare_nothing(reason: str, n: int = 0) -> SystemComparison:
     none = Estimate.undefined(reason)
-    return SystemComparison(n, none, none, 0, 0, 0, math.nan, reason=reason)
+    return SystemComparison(
+        n=n,
+        difference=none,
+        win_rate=none,
+        wins=0,
+        ties=0,
+        losses=0,
+        p_value=math.nan,
+        reason=reason,
+    )
 
 
 def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
@@ -238,13 +311,23 @@ def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
 
     Student's t interval for few inputs and without spread.
     """
-    n, spread = values.shape[1], np.ptp(values, axis=1) > 0
-    if n < FEWEST_UNITS or not spread.any():
+    n = values.shape[1]
+    varies = np.ptp(values, axis=1) > 0
+    if n < FEWEST_UNITS or not varies.any():
         return [mean_interval(row) for row in values]
-    means = resample(
-        lambda weights: weights @ values.T / n, n, max(values.shape), resampling.resamples, resampling.seed
+
+    def average(weights: Floats) -> Floats:
+        return weights @ values.T / n
+
+    drawn_means = resample(
+        average,
+        n,
+        max(values.shape),
+        resamples=resampling.resamples,
+        seed=resampling.seed,
     )
-    return [
-        estimate_from(float(row.mean()), drawn, n) if varies else mean_interval(row)
-        for row, drawn, varies in zip(values, means.T, spread, strict=True)
-    ]
+    estimates = [mean_interval(row) for row in values]
+    for row in np.flatnonzero(varies):
+        mean = float(values[row].mean())
+        estimates[row] = estimate_from(mean, drawn_means[:, row], n)
+    return estimates

@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Floats
+from meta_eval.bootstrap import Floats, Indices
 
 OF_SPREAD = 1e-9  # a smaller share of the larger differences is no difference
 OF_SIZE = 1e-13  # of the scores that are compared: what the order of a sum changes
+LARGER = 0.75  # the quantile from which sizes count as large
 
 
 def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
@@ -24,10 +25,13 @@ def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
     other = np.asarray(second, dtype=np.float64)
     gaps = one - other
     sizes = np.abs(gaps)
-    of_scores = OF_SIZE * np.fmax(np.abs(one), np.abs(other))
-    counted = np.where(sizes > of_scores, sizes, np.nan)
-    of_spread = OF_SPREAD * _find_quantile(counted, 0.75)
-    return np.where(sizes <= np.maximum(of_scores, of_spread), 0.0, gaps)
+    larger_scores = np.fmax(np.abs(one), np.abs(other))
+    noise_of_scores = OF_SIZE * larger_scores
+    is_counted = sizes > noise_of_scores
+    counted = np.where(is_counted, sizes, np.nan)
+    noise_of_row = OF_SPREAD * _find_quantile(counted, LARGER)
+    noise = np.maximum(noise_of_scores, noise_of_row)
+    return np.where(sizes <= noise, 0.0, gaps)
 
 
 def merge_ties(means: Floats, scores: Floats) -> Floats:
@@ -37,25 +41,47 @@ def merge_ties(means: Floats, scores: Floats) -> Floats:
     [[0.19999999999999998, 0.5, 0.19999999999999998]]
     """
     order = means.argsort(axis=-1)
-    ascending = np.take_along_axis(means, order, axis=-1)
-    large = float(_find_quantile(np.abs(np.where(scores == 0, np.nan, scores)).ravel(), 0.75)[0])
-    rounding = OF_SIZE * np.fmax(np.abs(ascending), large)
-    is_new = np.diff(ascending, axis=-1, prepend=-np.inf) > rounding
-    first = np.maximum.accumulate(np.where(is_new, np.arange(means.shape[-1]), 0), axis=-1)
+    ascending = _pick(means, order)
+    nonzero = np.where(scores == 0, np.nan, scores)
+    sizes = np.abs(nonzero).ravel()
+    large = float(_find_quantile(sizes, LARGER)[0])
+    sizes_of_means = np.abs(ascending)
+    noise = OF_SIZE * np.fmax(sizes_of_means, large)
+    steps = np.diff(ascending, axis=-1, prepend=-np.inf)
+    positions = np.arange(means.shape[-1])
+    # the position of each run's first value, which stands for the whole run
+    starts = np.where(steps > noise, positions, 0)
+    starts = np.maximum.accumulate(starts, axis=-1)
+    representatives = _pick(ascending, starts)
     merged = np.empty_like(means)
-    np.put_along_axis(merged, order, np.take_along_axis(ascending, first, axis=-1), axis=-1)
+    np.put_along_axis(
+        merged,
+        indices=order,
+        values=representatives,
+        axis=-1,
+    )
     return merged
+
+
+def _pick(rows: Floats, positions: Indices) -> Floats:
+    """The values at these positions of the last axis, row by row."""
+    return np.take_along_axis(rows, positions, axis=-1)
 
 
 def _find_quantile(values: Floats, share: float) -> Floats:
     """The lower quantile of the last axis, of shape (..., 1), without NaN; 0 where nothing else is there."""
     if not values.shape[-1]:
-        return np.zeros((*values.shape[:-1], 1))
-    known = ~np.isnan(values)
-    ascending = np.sort(np.where(known, values, np.inf), axis=-1)
-    last = np.maximum(known.sum(axis=-1, keepdims=True), 1) - 1
-    found = np.take_along_axis(ascending, (share * last).astype(np.intp), axis=-1)
-    return np.where(np.isfinite(found), found, 0.0)
+        rows = values.shape[:-1]
+        return np.zeros((*rows, 1))
+    is_known = ~np.isnan(values)
+    filled = np.where(is_known, values, np.inf)
+    ascending = np.sort(filled, axis=-1)
+    count = is_known.sum(axis=-1, keepdims=True)
+    last = np.maximum(count, 1) - 1
+    position = (share * last).astype(np.intp)
+    quantile = _pick(ascending, position)
+    is_finite = np.isfinite(quantile)
+    return np.where(is_finite, quantile, 0.0)
 
 
 def to_outcomes(gaps: ArrayLike) -> Floats:
@@ -64,4 +90,6 @@ def to_outcomes(gaps: ArrayLike) -> Floats:
     >>> to_outcomes([0.2, 0.0, -3.0, np.nan]).tolist()
     [1.0, 0.5, 0.0, nan]
     """
-    return (np.sign(np.asarray(gaps, dtype=np.float64)) + 1) / 2
+    differences = np.asarray(gaps, dtype=np.float64)
+    signs = np.sign(differences)
+    return (signs + 1) / 2

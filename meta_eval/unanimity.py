@@ -30,27 +30,41 @@ def count_unity(table: Floats) -> tuple[Floats, Floats]:
     (array([2., 1.]), array([3., 2.]))
     """
     values = np.unique(table[~np.isnan(table)])
-    counts = np.array([(table == value).sum(axis=0) for value in values]).reshape(len(values), table.shape[1])
-    return counts.max(axis=0, initial=0).astype(np.float64), (~np.isnan(table)).sum(axis=0).astype(np.float64)
+    most = np.zeros(table.shape[1])
+    for value in values:
+        most = np.maximum(most, (table == value).sum(axis=0))
+    rated = (~np.isnan(table)).sum(axis=0)
+    return most, rated.astype(np.float64)
 
 
 def name_unity(table: Floats) -> list[str]:
     """How united people are about each text, such as "2 of 3"; "" where fewer than two labelled it."""
     most, rated = count_unity(table)
-    exact = [f"{int(a)} of {int(b)}" if b > 1 else "" for a, b in zip(most, rated, strict=True)]
+    exact = list(map(_name_counts, most, rated))
     if len({*exact}) <= MOST_KINDS:
         return exact
-    return [_name_share(a, b) if b > 1 else "" for a, b in zip(most, rated, strict=True)]
+    return list(map(_name_share, most, rated))
+
+
+def _name_counts(most: float, rated: float) -> str:
+    if rated < 2:
+        return ""
+    return f"{int(most)} of {int(rated)}"
 
 
 def _name_share(most: float, rated: float) -> str:
+    if rated < 2:
+        return ""
     if most == rated:
         return "all"
     return "most" if 2 * most > rated else "no majority"
 
 
 def measure_by_unity(
-    table: Floats, consensus: Floats, judges: Mapping[str, Floats], layout: Layout
+    table: Floats,
+    consensus: Floats,
+    judges: Mapping[str, Floats],
+    layout: Layout,
 ) -> list[UnityAccuracy]:
     """The accuracy of each judge, of shape (n,), by how united people are, the most united texts first.
 
@@ -58,15 +72,34 @@ def measure_by_unity(
     """
     names = np.array(name_unity(table))
     most, rated = count_unity(table)
-    shares = np.divide(most, rated, out=np.zeros(len(most)), where=rated > 0)
+    unrated = np.zeros(len(most))
+    shares = np.divide(
+        most,
+        rated,
+        out=unrated,
+        where=rated > 0,
+    )
+
+    def place(kind: str) -> tuple[float, float]:
+        """The most united texts come first, and of equally united ones those with most labels."""
+        members = names == kind
+        return -shares[members].mean(), -rated[members].mean()
+
     kinds = [name for name in dict.fromkeys(names.tolist()) if name]
-    kinds.sort(key=lambda name: (-shares[names == name].mean(), -rated[names == name].mean()))
-    found: list[UnityAccuracy] = []
+    kinds.sort(key=place)
+    rows: list[UnityAccuracy] = []
     for judge, labels in judges.items():
         for kind in kinds:
             kept = (names == kind) & ~np.isnan(consensus + labels)
             if not kept.any():
                 continue
-            right = (labels[kept] == consensus[kept]).astype(np.float64)
-            found.append(UnityAccuracy(judge, kind, len(right), share_interval(right, restrict(layout, kept))))
-    return found
+            is_right = (labels[kept] == consensus[kept]).astype(np.float64)
+            rows.append(
+                UnityAccuracy(
+                    judge=judge,
+                    people=kind,
+                    n=len(is_right),
+                    accuracy=share_interval(is_right, restrict(layout, kept)),
+                )
+            )
+    return rows

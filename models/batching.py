@@ -19,7 +19,7 @@ BUCKET = 8  # costs that differ by less are shuffled among one another: at most 
 
 @dataclass(frozen=True)
 class Task:
-    """Token ids to read and token ids to write; the first `given` ids of the target are read and not learned."""
+    """Token ids to read and token ids to write; the first `given` ids of the target are read, but not learned."""
 
     source: Sequence[int]
     target: Sequence[int]
@@ -31,10 +31,10 @@ def batches_by_budget(
     budget: int,
     generator: np.random.Generator | None = None,
 ) -> list[list[int]]:
-    """Indices of `costs` in batches of similar cost; rows x highest cost stays within `budget`, except for single rows.
+    """Indices of `costs` in batches of similar cost; rows x highest cost <= `budget`, except for a single row.
 
-    Without a generator the most expensive rows come first. With one, rows of about the same cost are shuffled, and then
-    the batches; their number and sizes do not depend on it.
+    Without a generator the most expensive rows come first. A generator shuffles rows of about the same cost, then the
+    batches; the number and sizes of the batches stay the same.
 
     >>> batches_by_budget([2, 9, 3, 4], budget=9)
     [[1], [3, 2], [0]]
@@ -61,7 +61,7 @@ def batches_by_budget(
 
 
 def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list[int]]:
-    """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`, except single pairs.
+    """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`, except a single pair.
 
     Both sides are padded, by at most an eighth of what each row costs on that side, or by more if the padding of the
     whole batch is then at most `SPARE`: another batch would cost more. Pairs of the highest first cost come first.
@@ -103,7 +103,7 @@ def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list
 
 
 def is_near(cost: int, highest: int) -> bool:
-    """Whether a row of this cost is padded by at most an eighth of it beside the highest cost.
+    """Whether padding a row to the highest cost adds at most an eighth of its own cost.
 
     >>> is_near(8, 9), is_near(7, 8)
     (True, False)
@@ -142,7 +142,7 @@ def read_in_batches(
     work: Callable[[list[int]], Sequence[T]],
     what: str | None = None,
 ) -> list[T]:
-    """A result for each index of `costs`, in their order: `work` reads a batch, halved if need be.
+    """Calls `work` on batches, halved if memory runs out; returns a result for each index of `costs`, in order.
 
     `what` names a progress bar.
 
@@ -163,7 +163,7 @@ def read_in_batches(
 
 
 def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The different rows in the order of their first places, and for each row which of them it is.
+    """The distinct rows in the order of their first occurrence, and for each row the index of its distinct row.
 
     >>> distinct_rows([[7, 8], [9], [7, 8]])
     ([(7, 8), (9,)], [0, 1, 0])

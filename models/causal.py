@@ -49,7 +49,7 @@ class CausalLM(ConditionalLM):
         return find_start(self.tokenizer)
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
-        """The sources, equal ones once, padded on the left."""
+        """Reads the sources, padded on the left; equal sources are read once."""
         unique, copies = distinct_rows([(*source, *before) for source in sources])
         padded = pad_with_mask([row[::-1] for row in unique], 0, self.device)
         ids = padded["input_ids"].flip(1)
@@ -58,7 +58,7 @@ class CausalLM(ConditionalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The last hidden states; the model starts from its start token where there is no source."""
+        """The last hidden states; without a source, the model begins with its start token."""
         sequences = [self._sequence(pair) for pair in pairs]
         trees = self._plant(sequences, LARGEST)
         rows: dict[int, int] = {}  # by pair, and the slots of what is asked for
@@ -77,7 +77,7 @@ class CausalLM(ConditionalLM):
         return [hidden[rows[i], slots[i]] for i in range(len(pairs))]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
-        """Of whole trees (`models.shared_prefixes`), by their padded tokens."""
+        """Batches of whole trees (`models.shared_prefixes`), by their padded tokens."""
         sequences = [self._sequence(pair) for pair in pairs]
         trees = self._plant(sequences, min(LARGEST, token_budget))
         costs = [(len(tree.ids), 0) for tree in trees]
@@ -98,7 +98,7 @@ class CausalLM(ConditionalLM):
         return plant_trees(sequences, room, can_branch(self.model.config, longest))
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """Labels are the tokens after each one that is read; every task needs a source of at least one token."""
+        """The label of each position is the next token; every task needs a source of at least one token."""
         rows: list[list[int]] = []
         labels: list[list[int]] = []
         for task in tasks:
@@ -124,10 +124,10 @@ class CausalLM(ConditionalLM):
 
 @contextmanager
 def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[None]:
-    """The last layer's feed-forward part computes these places (row, time) alone, and adds nothing at the others.
+    """Restricts the feed-forward part of the last layer to these positions (row, time); it adds nothing elsewhere.
 
-    No place reads the output of another one's last layer. A context has most places, and its feed-forward part most
-    products of a layer. Other types of models than `WITH_MLP` compute all places.
+    No position reads the last layer's output at another one. Most positions belong to a context, and the feed-forward
+    part has most products of a layer. Models of types outside `WITH_MLP` compute all positions.
     """
     if model.config.model_type not in WITH_MLP:
         yield
@@ -158,7 +158,7 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
 
 @dataclass
 class CausalReader(Reader):
-    """A causal model that reads distinct sources, of at least one token each, and goes on with copies of them."""
+    """A causal model that has read distinct sources of at least one token, and continues copies of them."""
 
     start: Int[Tensor, "sources time"]
     mask: Int[Tensor, "reading read"]  # of the sources, later of the rows

@@ -25,7 +25,7 @@ def load_conditional(
 
 
 class ConditionalLoader:
-    """Loads as a class of models does: `from_pretrained`."""
+    """A loader in the form of a class of models: it has `from_pretrained`."""
 
     from_pretrained = staticmethod(load_conditional)
 
@@ -44,9 +44,9 @@ class PretrainedLM:
         additional: tuple[str, ...],
         seed: int,
     ) -> ConditionalLM:
-        """The model; its tokenizer knows the `additional` special tokens.
+        """Loads the model; its tokenizer gets the `additional` special tokens.
 
-        Their embeddings are rows of the checkpoint that no token had (T5 and Pythia have such), else new and random.
+        Their embeddings are unused rows of the checkpoint (T5 and Pythia have some), else new and random.
         A causal model that fills in the middle has its own tokens for it and gets no others.
         """
         lm = load_conditional(self.name, self.device, self.dtype)

@@ -46,7 +46,7 @@ def check_device(device: str, dtype: str = "float32") -> None:
 def choose_dtype(device: str, dtype: str) -> str:
     """The dtype; for `auto` bfloat16 on a device that multiplies it fast, and float32 on others.
 
-    A CPU does with AVX512-BF16 or AMX. Without them it takes bfloat16 apart, which is slower than float32.
+    A CPU is fast at it with AVX512-BF16 or AMX. Without them it emulates bfloat16, which is slower than float32.
     """
     if dtype != AUTO:
         return dtype
@@ -79,10 +79,10 @@ def check_memory(
 
 
 def count_weights(name: str | Path) -> int | None:
-    """The number of weights of a model by the headers of its safetensors files; None where it has none.
+    """The number of weights of a model, from the headers of its safetensors files; None if it has no such files.
 
-    Of a model on the hub the headers alone are fetched, unless the hub must not be asked. Raises MissingModelError for
-    a file that is not whole, InputError as `check_folder`.
+    For a model on the hub only the headers are fetched, and nothing in offline mode. Raises MissingModelError for an
+    incomplete file, and InputError as `check_folder`.
     """
     files = find_weights(name)
     if files and files[0].suffix == ".safetensors":
@@ -116,7 +116,7 @@ def _count_in_file(path: Path) -> int:
 
 @contextmanager
 def set_aside(*models: Any) -> Iterator[None]:
-    """Moves models to the CPU in the block, which trains others with the memory of their device."""
+    """Moves models to the CPU during the block, so that others can train with the memory of their device."""
     devices = [model.device for model in models]
     for model in models:
         model.to("cpu")
@@ -129,7 +129,7 @@ def set_aside(*models: Any) -> Iterator[None]:
 
 
 def free_memory(device: str | torch.device) -> int | None:
-    """Bytes that a device has free; None where the system does not tell."""
+    """The free memory of a device in bytes; None if the system does not report it."""
     match torch.device(device).type:
         case "cuda":
             return torch.cuda.mem_get_info(device)[0]

@@ -49,14 +49,14 @@ def offline_encoder() -> Path:
 
 
 def encoder_source(name: str) -> str:
-    """What to load: the installed folder for `offline`, else the hub name or folder itself."""
+    """The folder or hub name to load; `offline` stands for the installed folder."""
     return str(offline_encoder()) if name == "offline" else name
 
 
 def load_encoder(name: str, attention_dropout: float | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder.
+    """Loads an encoder in float32 and its tokenizer: `offline`, a hub name or a folder.
 
-    `attention_dropout` replaces the encoder's own; an encoder whose configuration has none keeps what it has.
+    `attention_dropout` replaces the encoder's setting, if its configuration has one.
     """
     source = encoder_source(name)
     check_memory(source, "float32", "cpu")
@@ -100,9 +100,9 @@ def _load_sentence_transformer(
 
 @checked_dataclass
 class Encoder:
-    """A sentence encoder: any sentence-transformers model, or any encoder with the mean over its tokens.
+    """A sentence encoder: any sentence-transformers model, or any encoder with mean pooling.
 
-    Prompts that a model defines are not added.
+    The prompts that some models define are not added.
     """
 
     # a SentenceTransformer
@@ -133,7 +133,7 @@ class Encoder:
 
     @property
     def identity(self) -> str:
-        """A fingerprint of the model, what it does after its encoder, and the settings that change a vector."""
+        """A fingerprint of the model, its pooling, and the settings that change a vector."""
         return self._identity
 
     @cached_property  # a protocol's property cannot be one
@@ -173,12 +173,12 @@ class Encoder:
         return means[[distinct[text] for text in texts]]
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Per text, that none is cut."""
+        """Zero for every text, because no text is cut."""
         return [0] * len(texts)
 
 
 def tokenize_words(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
-    """The tokens of each word of a text and of the punctuation around it, each read by itself.
+    """Splits a text into words and punctuation, and returns the tokens of each, encoded alone.
 
     Every word is read after a space: byte-level BPE has one token for a word after a space and another one for the same
     word at the start of a text.
@@ -197,26 +197,26 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """For signatures."""
+        """The name in signatures."""
         ...
 
     @property
     def identity(self) -> str:
-        """A fingerprint of what makes the vectors, for signatures."""
+        """A fingerprint of everything that determines the vectors, for signatures."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Shape (texts, dim), in the order of the texts, the same for any batch size."""
+        """The vectors, shape (texts, dim), in the order of the texts; the batch size does not change them."""
         ...
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Per text, how many of its tokens have no part in its vector."""
+        """For each text, how many of its tokens do not contribute to its vector."""
         ...
 
 
 @dataclass(frozen=True)
 class WordVectors:
-    """One vector per word, independent of the words around it; a text has the mean of its words' vectors.
+    """Static word vectors: the vector of a text is the mean of those of its words.
 
     Words that have no vector are left out and counted.
     """
@@ -237,7 +237,7 @@ class WordVectors:
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "WordVectors":
-        """The input embeddings of an encoder, its tokens as words (`tokenize_words`); special tokens have none."""
+        """Takes the input embeddings of an encoder (`tokenize_words`); special tokens have no vector."""
         encoder = Encoder.from_pretrained(name, device, dtype)
         weights = encoder.model[0].auto_model.get_input_embeddings().weight
         tokenizer = encoder.tokenizer
@@ -263,7 +263,7 @@ class WordVectors:
         return np.array(means, np.float32).reshape(len(texts), self.table.shape[1])
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Per text, how many of its words have no vector."""
+        """For each text, how many of its words have no vector."""
         return [len(self.split(text)) - len(self._known(text)) for text in texts]
 
     def _known(self, text: str) -> list[int]:
@@ -273,7 +273,7 @@ class WordVectors:
 
 @dataclass(frozen=True)
 class CachedEmbedder:
-    """An embedder that reads every text once, for several metrics that compare the same texts."""
+    """An embedder that embeds every text once and keeps the vector, for several metrics on the same texts."""
 
     embedder: Embedder
     known: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
@@ -301,6 +301,6 @@ def load_embedder(
     device: str = "cpu",
     dtype: str = "float32",
 ) -> Embedder:
-    """A sentence encoder by its name or folder, or its input embeddings (`static`)."""
+    """Loads a sentence encoder by name or folder, or its input embeddings as word vectors (`static`)."""
     load = WordVectors.of_encoder if static else Encoder.from_pretrained
     return load(name, device, dtype)

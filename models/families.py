@@ -1,4 +1,4 @@
-"""How families of models mark a gap, in the strings of their tokenizers: one table.
+"""How families of models mark a gap, as strings of their tokenizers, in one table.
 
 A model is recognised by its type (encoder-decoder models) or by the tokens of its vocabulary (causal models).
 """
@@ -55,12 +55,12 @@ class Family:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The tokens of the source."""
+        """The tokens that mark a gap in the source."""
         return tuple(part for part in self.source if part not in TEXTS)
 
     @property
     def mask(self) -> str:
-        """The token that stands directly in the gap; empty without one."""
+        """The token in the gap itself; empty if the family has none."""
         if BEFORE not in self.source:
             return ""
         behind = self.source[self.source.index(BEFORE) + 1 :]
@@ -72,25 +72,25 @@ class Family:
         return AFTER in self.source or AROUND in self.source
 
     def show(self, before: str, after: str) -> str:
-        """A source for readers: the text with the mask in the gap, as far as the model reads it."""
+        """The source as readable text: with the mask in the gap, and only what the model reads."""
         return f"{before}{self.mask}{after if self.reads_after else ''}"
 
     def without_mask(self) -> "Family":
-        """The pattern functions of BARTScore: nothing in the source says where the segment belongs (Table 5)."""
+        """The family with the pattern functions of BARTScore: the source does not mark the gap (Table 5)."""
         source = (START, AROUND) if self.causal else (AROUND,)
         return replace(self, name=f"{self.name}_without_mask", source=source, opening="", whole_text=False)
 
     def with_source_first(self) -> "Family":
-        """The pattern functions of PPL-GPT: no mask, and the target begins with the source (Table 5).
+        """The family with the pattern functions of PPL-GPT: no mask, and the target begins with the source (Table 5).
 
-        A causal model reads both as one sequence, so that it reads the same as without a mask.
+        For a causal model this is the same as `without_mask`, because it reads both as one sequence.
         """
         bare = replace(self.without_mask(), name=f"{self.name}_source_first")
         return bare if self.causal else replace(bare, whole_text=True, source_first=True)
 
 
 def middle(name: str, source: tuple[str, ...], closing: str, anchor: str = "") -> Family:
-    """A family of causal models that fill in the middle (Bavarian et al. 2022)."""
+    """Makes a family of causal models that fill in the middle (Bavarian et al. 2022)."""
     return Family(name, source, closing=closing, causal=True, anchor=anchor)
 
 
@@ -166,7 +166,7 @@ VOCABULARIES = ("tokenizer.json", "spiece.model", "vocab.json")
 
 
 def find_family(config: Any, tokenizer: PreTrainedTokenizerBase, order: Order | None = None) -> Family:
-    """The family of a model, from its configuration and its vocabulary.
+    """Finds the family of a model from its configuration and its vocabulary.
 
     `order` says how a causal model reads. None: it fills in the middle if its vocabulary has the tokens of a family
     that does, and otherwise reads left to right.
@@ -212,21 +212,23 @@ def _find_encoder_decoder(config: Any, tokenizer: PreTrainedTokenizerBase, order
 
 
 def check_ids(config: Any, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raises InputError, with the file, for ids of mask, end or unknown token that differ from the pretraining's."""
+    """Raises InputError if the id of the mask, end or unknown token differs from that in pretraining."""
     size = config.vocab_size
-    wanted = PRETRAINED.get((config.model_type, size), {})
+    pretrained_ids = PRETRAINED.get((config.model_type, size), {})
     name = str(tokenizer.name_or_path)
     folder = find_folder(name) or Path(name)
-    file = next((folder / each for each in VOCABULARIES if (folder / each).is_file()), name)
-    faults = [
-        fault(file, 0, f"a {config.model_type} of {size} tokens learned {token} as the id {i}, but here it is {found}")
-        for token, i in wanted.items()
-        if (found := tokenizer.convert_tokens_to_ids(token)) != i
-    ]
-    faults += [
-        fault(file, 0, f"{token} has the id {i}, but the {config.model_type} has {size} tokens: it cannot fill gaps")
-        for token, i in wanted.items()
-        if i >= size
-    ]
+    vocabularies = [folder / file for file in VOCABULARIES if (folder / file).is_file()]
+    file = vocabularies[0] if vocabularies else name
+    kind = config.model_type
+    faults: list[str] = []
+    for token, expected in pretrained_ids.items():
+        actual = tokenizer.convert_tokens_to_ids(token)
+        if actual != expected:
+            what = f"a {kind} of {size} tokens learned {token} as the id {expected}, but here it is {actual}"
+            faults.append(fault(file, 0, what))
+    for token, expected in pretrained_ids.items():
+        if expected >= size:
+            what = f"{token} has the id {expected}, but the {kind} has {size} tokens: it cannot fill gaps"
+            faults.append(fault(file, 0, what))
     if faults:
         raise InputError(faults)

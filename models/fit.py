@@ -59,7 +59,7 @@ class Schedule:
 def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> float:
     """Rises linearly to 1 while `progress` is below `warm_up`, then falls linearly to 0 at the end.
 
-    It rises from 0, or with a `lead` from that of a training which is so much further.
+    It rises from 0; a `lead` shifts the warm-up, as if the training were already that far.
 
     >>> [learning_rate_factor(p, warm_up=0.2) for p in (0.0, 0.1, 0.2, 0.6, 1.0, 1.1)]
     [0.0, 0.5, 1.0, 0.5, 0.0, 0.0]
@@ -72,7 +72,7 @@ def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> 
 
 
 class TrainingModule(pl.LightningModule):
-    """The steps of a training. A subclass gives the loss, the optimizers and what is measured on held-out data.
+    """The Lightning module of a training. A subclass defines the loss, the optimizers and the held-out metrics.
 
     A batch that does not fit into memory, or holds more than `token_budget` padded tokens, is read in parts, whose
     gradients add up. Several processes share the rows of a batch, so that they train as one. The seed of dropout and
@@ -88,23 +88,23 @@ class TrainingModule(pl.LightningModule):
         self.skipped = 0  # batches of which not even one row fits into memory
 
     def loss(self, part: Batch) -> Tensor:
-        """The loss of some rows, summed, in nats."""
+        """The summed loss of some rows, in nats."""
         raise NotImplementedError
 
     def divisor(self, batch: Batch) -> Tensor | float:
-        """What the loss of the rows that all processes read is divided by."""
+        """The number that the summed loss of all processes is divided by."""
         raise NotImplementedError
 
     def width(self, batch: Batch) -> int:
-        """Padded tokens of a row."""
+        """The number of padded tokens of a row."""
         raise NotImplementedError
 
     def make_optimizers(self) -> list[torch.optim.Optimizer]:
-        """The optimizers, all with their highest learning rate."""
+        """The optimizers, set to their highest learning rate."""
         raise NotImplementedError
 
     def clipped(self) -> list[torch.nn.Parameter]:
-        """The parameters whose gradients are clipped together; the rounding of their norm depends on the order."""
+        """The parameters whose gradients are clipped together, in a fixed order (it affects the norm's rounding)."""
         return list(self.parameters())
 
     def warm_up(self, steps: int) -> tuple[float, float]:
@@ -112,7 +112,7 @@ class TrainingModule(pl.LightningModule):
         return self.schedule.warm_up, 0.0
 
     def add_held_out(self, part: Batch) -> None:
-        """Reads some held-out rows."""
+        """Adds some held-out rows to the metrics."""
         raise NotImplementedError
 
     def configure_optimizers(self) -> Any:
@@ -131,7 +131,8 @@ class TrainingModule(pl.LightningModule):
         torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
     def training_step(self, batch: Batch, _: int) -> None:
-        optimizers, schedulers = self.optimizers(), self.lr_schedulers()
+        optimizers = self.optimizers()
+        schedulers = self.lr_schedulers()
         several = optimizers if isinstance(optimizers, list) else [optimizers]
         loss = self._add_gradients(batch)
         if loss is not None:
@@ -145,7 +146,8 @@ class TrainingModule(pl.LightningModule):
 
     def _add_gradients(self, batch: Batch) -> Tensor | None:
         """Adds the gradients of a batch, part by part; returns its loss. None if not even one row fits into memory."""
-        rows, width = len(batch["labels"]), self.width(batch)
+        rows = len(batch["labels"])
+        width = self.width(batch)
         most = rows if self.token_budget is None else max(1, min(rows, self.token_budget // width))
         if self.trainer.world_size > 1:  # the other processes wait for the gradients of this one
             return self._add_parts(batch, most)
@@ -165,7 +167,8 @@ class TrainingModule(pl.LightningModule):
             return None
 
     def _add_parts(self, batch: Batch, size: int) -> Tensor:
-        rows, divisor = len(batch["labels"]), self.divisor(batch)
+        rows = len(batch["labels"])
+        divisor = self.divisor(batch)
         total = torch.zeros((), device=self.device)
         for start in range(0, rows, size):
             wrapped = self.trainer.strategy.model
@@ -178,7 +181,7 @@ class TrainingModule(pl.LightningModule):
         return total
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Clips all gradients before the first optimizer steps; those of float16 are unscaled by now."""
+        """Clips all gradients before the first optimizer steps; float16 gradients are unscaled by then."""
         limit = self.schedule.gradient_clip
         if not limit or optimizer is not self.trainer.optimizers[0]:
             return
@@ -202,7 +205,7 @@ def take_rows(batch: Batch, rows: slice | list[int]) -> Batch:
 
 
 def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
-    """The rows that one of several processes reads, one that is not learned if it has none of its own.
+    """The rows that one of several processes reads; a process without rows gets one that is not learned.
 
     `learned` is the number of labels that the whole batch learns.
 
@@ -226,11 +229,11 @@ class BatchDataModule(pl.LightningDataModule):
     """
 
     def train_batches(self, epoch: int) -> Sequence[MakeBatch]:
-        """The batches of one epoch; the same ones whenever they are asked for."""
+        """The batches of one epoch; every call returns the same ones."""
         raise NotImplementedError
 
     def held_out_batches(self) -> Sequence[MakeBatch]:
-        """The batches that decide which weights are kept."""
+        """The batches whose metrics decide which weights are saved."""
         raise NotImplementedError
 
     def train_dataloader(self) -> DataLoader[Batch]:
@@ -288,7 +291,7 @@ class LearningCurve(pl.Callback):
 
 
 class MovableCheckpoint(ModelCheckpoint):
-    """Finds its files again where their folder was moved since."""
+    """A checkpoint callback that finds its files again after their folder was moved."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         def move(path: str) -> str:
@@ -326,7 +329,7 @@ class ChecksummedCheckpointIO(TorchCheckpointIO):
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a checkpoint is as it was written; logs a warning for a damaged one."""
+    """Whether a checkpoint is undamaged; logs a warning otherwise."""
     if not path.is_file():
         return False
     seals = path.parent / SEALS
@@ -347,13 +350,13 @@ def fit(
     every_epoch: bool = False,
     **settings: Any,
 ) -> None:
-    """Trains `module`; it ends on the CPU, in eval mode, with the weights of the epoch that was best on held-out data.
+    """Trains `module`, and leaves it on the CPU, in eval mode, with the weights of the best epoch on held-out data.
 
     That is the epoch of the lowest `val/loss`, or of the highest other metric that `monitor` names. `make_trainer` is
     called with `settings` and what this function sets; it adds the hardware. A call that was killed resumes from
-    `folder/checkpoints/last.ckpt`. In the end `folder` holds `curve.json` and the files that `save(folder)` writes, and
-    the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... hold the weights of every epoch, too. Raises
-    SettingError where `monitor` is a number in no epoch.
+    `folder/checkpoints/last.ckpt`. In the end `folder` contains `curve.json` and the files that `save(folder)` writes,
+    and the checkpoints are removed. With `every_epoch`, `folder/epoch_0`, ... contain the weights of every epoch.
+    Raises SettingError if `monitor` is NaN in every epoch.
     """
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = folder / "checkpoints"
@@ -403,6 +406,9 @@ def fit(
 
 
 def find_checkpoint(checkpoints: Path) -> Path | None:
-    """The checkpoint to continue from: the last one, if it and those of the best epochs are whole."""
-    last, others = checkpoints / "last.ckpt", sorted(checkpoints.glob("epoch_*.ckpt"))
-    return last if others and all(map(is_whole, (last, *others))) else None
+    """The checkpoint to continue from: the last one, if it and those of the best epochs are undamaged."""
+    last = checkpoints / "last.ckpt"
+    best = sorted(checkpoints.glob("epoch_*.ckpt"))
+    if best and all(map(is_whole, (last, *best))):
+        return last
+    return None

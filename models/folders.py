@@ -37,7 +37,7 @@ LONGEST_NAME = 4096  # bytes of a path
 
 
 def find_folder(name: str | Path) -> Path | None:
-    """The folder of a model, in the cache of the hub for a hub name; None where it is not on this machine."""
+    """The folder of a model, for a hub name that in the hub's cache; None if the model is not on this machine."""
     if Path(name).is_dir():
         return Path(name)
     try:
@@ -48,7 +48,7 @@ def find_folder(name: str | Path) -> Path | None:
 
 
 def require_model(name: str) -> None:
-    """Raises MissingModelError for a model that is neither here nor asked of the hub, without loading a library."""
+    """Raises MissingModelError for a model that is not here, in offline mode; loads no library."""
     if Path(name).exists() or find_folder(name) is not None:
         return
     try:
@@ -62,7 +62,7 @@ def require_model(name: str) -> None:
 
 
 def find_weights(name: str | Path) -> list[Path]:
-    """The files of a model's weights on this machine; empty where one is missing.
+    """The weight files of a model on this machine; empty if one is missing.
 
     Raises InputError as `check_folder`.
     """
@@ -81,7 +81,7 @@ def find_weights(name: str | Path) -> list[Path]:
 
 
 def check_model_folder(folder: Path) -> None:
-    """`check_folder` for a folder in the form of transformers.
+    """Checks a folder in the form of transformers as `check_folder` does.
 
     Raises MissingModelError for a folder without a model's files.
     """
@@ -93,11 +93,11 @@ def check_model_folder(folder: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises InputError with file and key for what a model's folder must not hold; weights are checked when loaded.
+    """Raises InputError, with file and key, for forbidden content of a model's folder; weights are checked when loaded.
 
-    That is a link out of the folder (the cache of the hub links its own files), what is no file, an adapter, an index
-    of other files than its folder's, and arguments for loaders that are not among those that are allowed. What else
-    is wrong shows when the model is tried (`models.loading`).
+    Forbidden are links out of the folder (except those of the hub's cache), anything but files, adapters, an index of
+    files outside the folder, and arguments of loaders that are not on the list of allowed ones. Other faults show when
+    the model is tried (`models.loading`).
     """
     faults = list(_find_foreign(folder))
     if not faults:
@@ -201,7 +201,7 @@ def _texts_in(node: Any) -> Iterator[str]:
 
 
 def find_weight(folder: Path, name: str) -> Path:
-    """The safetensors file in a folder that has a weight, maybe under a longer or shorter name; else the folder."""
+    """The safetensors file that has a weight, possibly under a longer or shorter name; the folder if there is none."""
     for file in sorted(folder.rglob("*.safetensors")):
         try:
             with safe_open(file, "pt") as opened:

@@ -1,4 +1,4 @@
-"""Infilling: a family's way of filling gaps (`models.families`) in the ids of one tokenizer, and models that do it."""
+"""Infilling: how a family fills gaps (`models.families`) in the ids of one tokenizer, and models that do it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Infilling:
-    """A family's way of filling gaps in the ids of one tokenizer.
+    """How a family of models fills gaps, in the ids of one tokenizer.
 
     The model is given the tokens of `opening`, which are never scored. `closing` ends a segment.
     """
@@ -37,7 +37,7 @@ class Infilling:
 
     @property
     def marks(self) -> Ids:
-        """The ids of the source that stand for no text."""
+        """The ids of the source that mark a gap."""
         return tuple(part for part in self.source if isinstance(part, int))
 
     @property
@@ -54,14 +54,14 @@ class Infilling:
         return ids
 
     def target(self, segment: Sequence[int]) -> list[int]:
-        """The target ids of a missing segment that closes."""
+        """The target ids of a missing segment and its end."""
         return [*self.opening, *segment, *self.closing]
 
 
 def make_infilling(family: Family, tokenizer: PreTrainedTokenizerBase) -> Infilling:
-    """The family in the ids of a tokenizer.
+    """Makes the infilling of a family in the ids of a tokenizer.
 
-    Raises SettingError where one of the family's tokens is none of the tokenizer's.
+    Raises SettingError if the tokenizer lacks one of the family's tokens.
     """
 
     def find_id(token: str) -> int:
@@ -92,7 +92,7 @@ def find_token(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
 
 @dataclass(frozen=True)
 class Infill:
-    """One gap as token ids: what is read around it, and what is written up to its last scored token."""
+    """One gap as token ids: the source around it, and the target up to its last scored token."""
 
     infilling: Infilling
     # the texts around the gap
@@ -118,12 +118,12 @@ class Infill:
         return max(len(self.source), len(self.target))
 
     def cut(self, max_length: int, around: bool) -> tuple["Infill", int]:
-        """The part that fits into what the model reads at once, and how many tokens are lost.
+        """Cuts the gap to what the model reads at once; returns it with the number of dropped tokens.
 
-        An encoder-decoder model reads `max_length` tokens of source and of target, a causal model of both together, of
-        which the target has the first claim. The marks stay. With `around`, the source keeps the tokens nearest to the
-        gap, else its beginning. The target keeps its frame and the beginning of the segment; text before the segment
-        goes first.
+        An encoder-decoder model reads `max_length` tokens of the source and as many of the target; a causal model reads
+        `max_length` tokens of both together, and the source is cut first. The markers stay. With `around`, the source
+        keeps the tokens nearest to the gap, else its beginning. The target keeps its frame and the beginning of the
+        segment; text before the segment is dropped first.
 
         >>> from models.families import T5
         >>> infill = Infill(Infilling(T5, (BEFORE, 9, AFTER, 0)), (1, 2), (4, 5), (7, 8), 0, 2)
@@ -155,9 +155,10 @@ class Infill:
 def encode_infills(
     tokenizer: PreTrainedTokenizerBase, family: Family, gaps: Sequence[TextGap], closed: bool = False
 ) -> list[Infill]:
-    """Gaps as a model of this family reads and writes them. The texts around a gap and the segment are encoded apart.
+    """Encodes gaps as a model of this family reads and writes them; segment and surrounding texts are encoded apart.
 
-    Text that spells a special token is text. With `closed`, the closing token of the segment is scored too.
+    Text that spells a special token is read as plain text. With `closed`, the closing token of the segment is scored
+    too.
 
     Raises SettingError as `make_infilling`.
     """
@@ -178,7 +179,16 @@ def encode_infills(
     for before, after, written in zip(befores, afters, _segments(tokenizer, infilling, gaps), strict=True):
         target = (*written.ids, *closing)
         stop = written.stop + len(closing)
-        infills.append(Infill(infilling, before, after, target, written.start, stop, len(infilling.opening)))
+        infill = Infill(
+            infilling=infilling,
+            before=before,
+            after=after,
+            target=target,
+            start=written.start,
+            stop=stop,
+            frame=len(infilling.opening),
+        )
+        infills.append(infill)
     return infills
 
 
@@ -242,7 +252,7 @@ def _whole_texts(tokenizer: PreTrainedTokenizerBase, gaps: Sequence[TextGap], fr
 
 @checked_dataclass
 class Infiller:
-    """A model that fills gaps, and what is needed before it is loaded."""
+    """A model that fills gaps; it is loaded at first use, its tokenizer and family before."""
 
     # loads the model; called when the first gap is scored
     load: Callable[[], ConditionalLM]
@@ -257,7 +267,7 @@ class Infiller:
     def from_pretrained(
         cls, model: str | Path, device: str = "cpu", dtype: str = "float32", order: Order | None = None
     ) -> "Infiller":
-        """A hub name or a folder, whose weights are loaded at first use; raises as `find_family`."""
+        """Takes a hub name or a folder, whose weights are loaded at first use. Raises as `find_family`."""
         config = load_pretrained(AutoConfig.from_pretrained, model)
         tokenizer = load_tokenizer(model)
         family = find_family(config, tokenizer, order)
@@ -277,10 +287,11 @@ class Infiller:
         return self.lm.notes
 
     def encode(self, gaps: Sequence[TextGap], closed: bool = False) -> list[Infill]:
-        """`encode_infills` of gaps (text before, missing segment, text after)."""
+        """Encodes gaps, each (text before, missing segment, text after), by `encode_infills`."""
         return encode_infills(self.tokenizer, self.family, gaps, closed)
 
     def log_probabilities(self, infills: Sequence[Infill], token_budget: int) -> list[NDArray[np.float32]]:
         """log P of every scored token of each segment, given its source and the target tokens before it."""
         pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
-        return self.lm.log_probabilities(pairs, given=[each.start for each in infills], token_budget=token_budget)
+        starts = [infill.start for infill in infills]
+        return self.lm.log_probabilities(pairs, given=starts, token_budget=token_budget)

@@ -1,4 +1,4 @@
-"""Loading of models by a hub name or a folder, with one fault for every missing model, and their fingerprints."""
+"""Loads models by hub name or folder, with one error for every missing model, and computes their fingerprints."""
 
 import hashlib
 import inspect
@@ -48,11 +48,11 @@ def load_pretrained(
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
 
-    What is loaded is tried with one text. A tokenizer's dropout, which draws other tokens in each run, is off.
+    The loaded object is tried on one text. BPE dropout, which makes a tokenizer random, is switched off.
 
-    Raises MissingModelError where neither a folder nor a reachable hub has it, for a model that needs its own code, for
-    a folder with broken files, for weights that are missing, too large or no numbers, and for what fails when it is
-    tried; InputError as `check_folder`.
+    Raises MissingModelError for a model that neither a folder nor a reachable hub has, that needs its own code, that
+    has broken files or missing, too large or non-finite weights, or that fails when it is tried. Raises InputError as
+    `check_folder`.
     """
     if Path(name).is_file():
         raise MissingModelError(str(name), "a model is a folder or a name of the model hub, but this is a file")
@@ -94,10 +94,10 @@ FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")  # of a folder that th
 
 
 def fetch_folder(name: Path | str) -> Path:
-    """The folder of a model that this project saved, by its place or by its name on the model hub.
+    """The folder of a model that this project saved, by its path or its name on the model hub.
 
-    Tensors, JSON and vocabulary are fetched, nothing else. Raises MissingModelError where neither a folder nor a
-    reachable hub has it.
+    Only tensors, JSON and vocabulary are fetched. Raises MissingModelError if neither a folder nor a reachable hub has
+    the model.
     """
     if Path(name).exists():
         return Path(name)
@@ -113,7 +113,7 @@ PEGASUS_MASKS = {"mask_token": "<mask_1>", "mask_token_sent": "<mask_2>"}  # ids
 def load_tokenizer(name: Path | str) -> PreTrainedTokenizerBase:
     """The tokenizer of a model; raises as `load_pretrained`.
 
-    From a PEGASUS's `spiece.model` transformers 5 gives the two masks each other's ids; here they have their own.
+    transformers 5 swaps the ids of PEGASUS's two masks when it reads `spiece.model`; this function corrects them.
     """
     tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
     if tokenizer.convert_tokens_to_ids(list(PEGASUS_MASKS.values())) == [3, 2]:
@@ -276,9 +276,9 @@ def check_tokens(
     count: int,
     unread: Collection[str] = (),
 ) -> None:
-    """Raises MissingModelError for a tokenizer with a token that a model of `count` tokens does not know.
+    """Raises MissingModelError if the tokenizer has a token beyond the `count` tokens of the model.
 
-    Its `unread` tokens (`pad_token`, `mask_token`) may be such tokens, as the mask of facebook/bart-large-cnn is.
+    The `unread` tokens (`pad_token`, `mask_token`) may be beyond, as the mask of facebook/bart-large-cnn is.
     """
     unused = {getattr(tokenizer, kind) for kind in unread}
     beyond = {token: i for token, i in tokenizer.get_vocab().items() if i >= count and token not in unused}
@@ -290,9 +290,9 @@ def check_tokens(
 
 
 def load_weights(build: Callable[[], Module], path: Path) -> Module:
-    """The module that `build` makes, with the weights of a safetensors file.
+    """Builds a module and loads the weights of a safetensors file into it.
 
-    Raises InputError where the file is broken or has other weights, before memory is taken for the module's own.
+    Raises InputError if the file is broken or has other weights, before the module takes memory.
     """
     with blame_file(path):
         weights = load_file(path)
@@ -321,7 +321,7 @@ def _missing(name: str, error: BaseException) -> MissingModelError:
 
 
 def weights_fingerprint(model: Any, unread: str | None = None) -> str:
-    """Sixteen hexadecimal digits that change with any weight, shape or type of number of a model.
+    """Sixteen hexadecimal digits that change with any weight, shape or dtype of a model.
 
     Weights whose names begin with `unread` are left out. Takes about a second for each GB.
     """
@@ -336,14 +336,14 @@ def weights_fingerprint(model: Any, unread: str | None = None) -> str:
 
 
 def model_fingerprint(model: Any, tokenizer: Any) -> str:
-    """As `weights_fingerprint`, with configuration and tokenizer, without the pooler of a bare encoder."""
+    """A fingerprint of weights, configuration and tokenizer; the pooler of a bare encoder does not count."""
     settings = {name: value for name, value in model.config.to_dict().items() if name not in NOT_OF_THE_MODEL}
     parts = [weights_fingerprint(model, unread=UNREAD), json.dumps(settings, sort_keys=True, default=str)]
     return fingerprint([*parts, tokenizer_fingerprint(tokenizer)])
 
 
 def copy_backend(tokenizer: Any) -> Tokenizer:
-    """The tokenizer behind a fast one, without padding and truncation, which calls change."""
+    """A copy of a fast tokenizer's backend, without padding and truncation, whose settings calls change."""
     own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     own.no_padding()
     own.no_truncation()
@@ -351,16 +351,16 @@ def copy_backend(tokenizer: Any) -> Tokenizer:
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:
-    """Sixteen hexadecimal digits that change with what a transformers tokenizer does to a text."""
+    """Sixteen hexadecimal digits that change with how a transformers tokenizer encodes texts."""
     content = copy_backend(tokenizer).to_str() if tokenizer.is_fast else tokenizer.get_vocab()
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
     return fingerprint([content, special, min(tokenizer.model_max_length, 10**9), tokenizer.chat_template])
 
 
 def folder_fingerprint(folder: Path) -> str:
-    """Sixteen hexadecimal digits that change with any file of a saved model, which is not loaded.
+    """Sixteen hexadecimal digits that change with any file of a saved model; the model is not loaded.
 
-    What only describes it (`DESCRIBING`) does not count.
+    Files that only describe it (`DESCRIBING`) do not count.
     """
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in DESCRIBING):

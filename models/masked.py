@@ -37,14 +37,14 @@ class MaskedLM(LanguageModel):
         return super().from_pretrained(name, device, dtype)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """A target is as long as its source, with NOT_LEARNED where there is no mask."""
+        """The targets are as long as their sources, with NOT_LEARNED at positions without a mask."""
         return {
             **pad_with_mask([task.source for task in tasks], self.model.config.pad_token_id),
             "labels": pad([task.target for task in tasks], NOT_LEARNED),
         }
 
     def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:
-        """[CLS] context [SEP] text [SEP], as the tokenizer frames a pair; without a context, [CLS] text [SEP]."""
+        """Frames a pair as the tokenizer does, [CLS] context [SEP] text [SEP], or a lone text, [CLS] text [SEP]."""
         start = self.special("cls")
         end = self.special("sep")
         if not context:
@@ -54,11 +54,11 @@ class MaskedLM(LanguageModel):
 
     @property
     def separators(self) -> int:
-        """How many of them stand between the two texts of a pair: one for BERT, two for RoBERTa."""
+        """The number of separators between the two texts of a pair: one for BERT, two for RoBERTa."""
         return max(1, self.tokenizer.num_special_tokens_to_add(pair=True) - 2)
 
     def special(self, name: str) -> int:
-        """The id of `mask`, `cls` or `sep`, which the tokenizer has."""
+        """The id of the special token `mask`, `cls` or `sep`."""
         return int(getattr(self.tokenizer, f"{name}_token_id"))
 
 
@@ -68,9 +68,9 @@ def most_likely_at_masks(
     rows: Sequence[Sequence[int]],
     token_budget: int = 8192,
 ) -> list[list[int]]:
-    """The most likely token at each mask of each row, special tokens left out; all masks of a row in one pass.
+    """The most likely token at each mask of each row, without special tokens; one pass reads all masks of a row.
 
-    The smallest id wins a tie. Logits within 1e-4 of each other are a tie: batches change them that much.
+    The smallest id wins a tie. Logits within 1e-4 are tied, because the batch size changes them that much.
     """
     mask = lm.special("mask")
     special = torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)

@@ -67,10 +67,10 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
 
 
 def encode_plainly(tokenizer: Any, text: str) -> Encoding:
-    """The ids of a text, with the characters of each, where no token is special.
+    """Encodes a text, with the character span of each id, and reads special tokens as plain text.
 
-    A vocabulary of SentencePiece's unigrams has its special tokens among its pieces, and `split_special_tokens` does
-    not hide them from a text that spells one.
+    A unigram vocabulary of SentencePiece contains its special tokens as pieces, so that `split_special_tokens` alone
+    would not keep a text from producing one.
     """
     return _plain_backend(tokenizer).encode(text, add_special_tokens=False)
 
@@ -117,14 +117,14 @@ def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], 
 
 
 def count_positions(config: Any) -> int:
-    """The number of tokens, special ones included, that a model has positions for."""
+    """The number of positions of a model, special tokens included."""
     offset = config.pad_token_id + 1 if config.model_type in OFFSET_POSITIONS else 0
     stated = [getattr(config, name, None) or UNLIMITED for name in POSITIONS]  # T5 counts distances instead
     return min(stated) - offset
 
 
 def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The number of tokens, special ones included, that a model reads, or writes, at once: at most READ_AT_ONCE."""
+    """The number of tokens, special ones included, that a model reads or writes at once; at most READ_AT_ONCE."""
     return min(tokenizer.model_max_length, count_positions(config), READ_AT_ONCE)
 
 
@@ -136,7 +136,7 @@ def get_layers(model: Any) -> nn.ModuleList:
 
 
 class Float32Linear(nn.Linear):
-    """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads."""
+    """A linear layer that multiplies in float32, whatever the precision of its weights and inputs."""
 
     def forward(self, input: Tensor) -> Tensor:
         bias = None if self.bias is None else self.bias.float()
@@ -153,7 +153,7 @@ class Float32Linear(nn.Linear):
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model and its tokenizer; each kind of model names the class of transformers that loads it."""
+    """A model and its tokenizer; each subclass names the class of transformers that loads it."""
 
     loader: ClassVar[Any]
     unread: ClassVar[tuple[str, ...]] = ("mask_token",)  # special tokens that it need not know: no text has them
@@ -169,10 +169,10 @@ class LanguageModel:
         device: str = "cpu",
         dtype: str = "float32",
     ) -> Self:
-        """Loads a hub name or a folder. Its logits are float32: in bfloat16 the largest ones are often equal.
+        """Loads a hub name or a folder. Logits are float32, because in bfloat16 the largest ones are often equal.
 
-        Raises MissingModelError where neither a folder nor a reachable hub has it, SettingError for a device or a
-        precision that this machine lacks and for weights that do not fit into memory.
+        Raises MissingModelError if neither a folder nor a reachable hub has the model, and SettingError for a device or
+        a precision that this machine lacks and for weights that do not fit into memory.
         """
         check_device(device, dtype)
         dtype = choose_dtype(device, dtype)
@@ -190,7 +190,7 @@ class LanguageModel:
         self.tokenizer.save_pretrained(folder)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """The inputs of the model to learn these tasks, and `labels` of the shape (rows, time)."""
+        """The model's inputs for learning these tasks, with `labels` of shape (rows, time)."""
         raise NotImplementedError
 
     @property
@@ -199,7 +199,7 @@ class LanguageModel:
 
     @property
     def dtype(self) -> str:
-        """Of the weights, such as float32."""
+        """The precision of the weights, such as float32."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
@@ -219,29 +219,29 @@ class LanguageModel:
 
     @property
     def parameters(self) -> int:
-        """How many it has."""
+        """The number of parameters."""
         return sum(p.numel() for p in self.model.parameters())
 
 
 @dataclass
 class Reader(ABC):
-    """A model that has read some sources, and continues each of them by one token at a time, with its caches."""
+    """A model that has read some sources and continues each of them token by token, with a cache."""
 
     model: Any
     cache: Any = field(default=None, init=False)
 
     @abstractmethod
     def inputs(self, chosen: Int[Tensor, " rows"] | None) -> dict[str, Any]:
-        """What the model is called with to read the chosen tokens."""
+        """The arguments of the model for reading the chosen tokens."""
 
     def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
-        """Of the token after the chosen ones; `None` for the first token."""
+        """The log-probabilities of the next token after the chosen ones; `None` asks for the first token."""
         output = self.model(**self.inputs(chosen), past_key_values=self.cache, use_cache=True)
         self.cache = output.past_key_values
         return output.logits[:, -1].float().log_softmax(-1)
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
-        """Goes on with these rows alone."""
+        """Drops all rows except these."""
         self.cache.batch_select_indices(rows)
 
 
@@ -255,7 +255,7 @@ class ConditionalLM(LanguageModel, ABC):
 
     @abstractmethod
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The last hidden states after (source, target): for each target token from `given` on, and the one behind."""
+        """The last hidden states that predict each target token from `given` on, and the token after the target."""
 
     @abstractmethod
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
@@ -263,19 +263,19 @@ class ConditionalLM(LanguageModel, ABC):
 
     @abstractmethod
     def dummy_inputs(self) -> dict[str, Any]:
-        """What the model is called with where its output layer reads other states."""
+        """Arguments for a call of the model in which the output layer reads other states."""
 
     @torch.inference_mode()
     def project(self, states: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:
-        """The logits of last hidden states, in float32, with all that the model does after its output layer."""
+        """The logits of last hidden states, in float32, with all that the model applies after its output layer."""
         with output_layer_given(self.model, lambda _: states):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
     @torch.inference_mode()
     def output_head(self) -> "OutputHead":
-        """How last hidden states become logits; two states show what the model does beside the product.
+        """How last hidden states become logits; two test states show whether the model does more than multiply.
 
-        A bias is what it adds to the state 0, and a far state tells whether it caps or scales the logits too.
+        The logits of the state 0 are the bias; a far state shows whether the model also caps or scales logits.
         """
         weight = self.model.get_output_embeddings().weight
         states = weight.new_tensor([[0.0], [1e3]]).expand(2, weight.shape[1])
@@ -299,12 +299,12 @@ class ConditionalLM(LanguageModel, ABC):
     ) -> list[NDArray[np.float32]]:
         """log P(target token | source, target tokens before it) of every (source, target) pair, in nats.
 
-        The first `given` tokens of every target, or of each, are read and not scored. Pairs are token ids that the
-        caller has cut. Batches have `token_budget` padded tokens, or one pair; those that do not fit into memory are
-        halved. Dropout is off.
+        The first `given` tokens of the targets (one number, or one per target) are read, but not scored. Pairs are
+        token ids that the caller has cut to fit. Batches have `token_budget` padded tokens, or one pair; those that do
+        not fit into memory are halved. Dropout is off.
 
-        Targets of one source that differ in their last tokens alone are read once. States wait until there are enough
-        of them for one product with the vocabulary, which for a few of them takes longer than all else.
+        The common beginning of targets with one source is read once. States are collected for one large product with
+        the vocabulary, because many small products would take longer than everything else.
         """
         self.model.eval()
         first = [given] * len(pairs) if isinstance(given, int) else given
@@ -395,7 +395,7 @@ class OutputHead:
     project: Callable[[Tensor], Tensor] | None = None
 
     def multiply(self, states: Float[Tensor, "states dim"]) -> Iterator[Float[Tensor, "states tokens"]]:
-        """The logits, a block at a time, for one range of tokens after another; each overwrites the last."""
+        """Yields the logits in blocks, one range of tokens after another; each block overwrites the previous one."""
         if self.project is not None:
             yield self.project(states)
             return
@@ -417,9 +417,9 @@ def token_log_probabilities(
     tokens: Sequence[int],
     rows: Sequence[int] | None = None,
 ) -> Float[Tensor, " tokens"]:
-    """log softmax of the states' logits at the tokens, in nats: the one place where scored states meet the vocabulary.
+    """The log softmax of the states' logits at the tokens, in nats.
 
-    `rows` says for each token which state predicts it; None: one token for each state.
+    `rows` gives the state that predicts each token; None if each state predicts one token.
 
     >>> token_log_probabilities(OutputHead(torch.eye(4)), torch.zeros(1, 4), [2]).exp().tolist()
     [0.25]
@@ -471,9 +471,9 @@ def native_output_layer(model: Any) -> Iterator[None]:
 
 @contextmanager
 def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
-    """The model's output layer reads `choose(hidden states)`; the list collects the hidden states.
+    """Makes the output layer read `choose(hidden states)`; the list collects the hidden states.
 
-    The logits have the first axes of the chosen states.
+    The logits have the leading axes of the chosen states.
     """
     seen: list[Tensor] = []
 
@@ -490,7 +490,7 @@ def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterat
 
 @torch.inference_mode()
 def last_hidden_states(model: Any, **inputs: Any) -> Float[Tensor, "rows time dim"]:
-    """What the model's output layer reads."""
+    """The states that the model's output layer reads."""
     with output_layer_given(model, lambda hidden: hidden[:, :0]) as seen:
         model(**inputs)
     return seen[0]

@@ -37,7 +37,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Updates every matrix that has a gradient; returns what `closure` returns, where one is given."""
+        """Updates every matrix that has a gradient; returns the value of `closure`, if there is one."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""One way to read many items with a model on every device of a trainer: in parts of fixed size, resumable.
+"""Runs a model on many items on all devices of a trainer: in parts of fixed size, resumable.
 
 The processes take turns: process r of n reads the parts r, r + n, ... A part holds the same items for any number of
 processes, so its result has the same bytes.
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 def split_into_parts(count: int, size: int = PART) -> list[Part]:
-    """The parts of `count` items: consecutive ones, at most `size`; their sizes differ by one at most.
+    """Splits `count` items into parts of consecutive items, at most `size` each; sizes differ by one at most.
 
     >>> [part.indices for part in split_into_parts(5, size=2)]
     [[0], [1, 2], [3, 4]]
@@ -42,7 +42,7 @@ def split_into_parts(count: int, size: int = PART) -> list[Part]:
 
 
 class PartDataModule(pl.LightningDataModule):
-    """The parts that a process has still to read: its share, without those whose results are in the folder."""
+    """The parts that a process still has to read: its share, without those whose results exist in the folder."""
 
     def __init__(self, parts: Sequence[Part], folder: Path) -> None:
         super().__init__()
@@ -58,17 +58,17 @@ class PartDataModule(pl.LightningDataModule):
 
 
 def keep_part(part: Part) -> Part:
-    """A part as the module receives it."""
+    """Passes a part to the module unchanged."""
     return part
 
 
 def part_file(folder: Path, part: Part) -> Path:
-    """Where the result of a part is kept."""
+    """The path of the result of a part."""
     return folder / f"{part.number}.json"
 
 
 class PartWriter(pl.Callback):
-    """Keeps the result of each part as JSON, so that a killed run goes on with the next one."""
+    """Writes the result of each part as JSON, so that a killed run continues with the next part."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -94,13 +94,14 @@ def predict(
     make_trainer: Callable[..., pl.Trainer],
     size: int = PART,
 ) -> list[Any]:
-    """What `module.predict_step(part, number)` returns for the parts of `count` items, in their order.
+    """Calls `module.predict_step(part, number)` on all parts of `count` items; returns the results in order.
 
     Results are JSON values; all processes get all of them. The models, which are parts of the module, read on the
     devices of the trainer, each on a whole one, in the precision that they were loaded with, and return to their own
     device. Until all parts are there, the results lie in `folder/parts`, where a call that was killed finds them.
     """
-    parts, place = split_into_parts(count, size), folder / "parts"
+    parts = split_into_parts(count, size)
+    place = folder / "parts"
     trainer = make_trainer(
         callbacks=[PartWriter(place)],
         logger=False,

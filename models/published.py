@@ -1,4 +1,4 @@
-"""Published checkpoints of the papers and baselines: their sizes, which the hub tells and this machine does not."""
+"""The sizes of the published checkpoints of papers and baselines, which are not on this machine."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

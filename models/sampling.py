@@ -1,4 +1,4 @@
-"""Sampling of continuations from a causal language model, with the processors of a caller."""
+"""Samples continuations from a causal language model, with logits processors of the caller."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from models.causal import CausalLM
 
 
 def padding_of(lm: CausalLM) -> int:
-    """The token that pads prompts; the start token where the tokenizer has none for it."""
+    """The token that pads prompts; the start token if the tokenizer has no padding token."""
     padding: Any = lm.tokenizer.pad_token_id
     return lm.start if padding is None else int(padding)
 
@@ -32,9 +32,9 @@ def sample_continuations(
     processors: Sequence[LogitsProcessor] = (),
     **settings: Any,
 ) -> list[list[int]]:
-    """At most `new_tokens` tokens after each prompt, up to and with the end token.
+    """Samples at most `new_tokens` tokens after each prompt, up to and including the end token.
 
-    `inputs` (see `pad_prompts`) and `settings` are those of `generate()`, which otherwise samples from the whole
+    `inputs` (see `pad_prompts`) and `settings` are arguments of `generate()`; by default it samples from the whole
     distribution. Several samples of a prompt are consecutive.
     """
     end = lm.tokenizer.eos_token_id
@@ -65,7 +65,7 @@ def sample_in_batches(
     batch_size: int,
     advance: Callable[[int], None] = lambda prompts: None,
 ) -> list[Any]:
-    """`sample` of batches of indices; a batch that does not fit into memory is halved, which gives other draws."""
+    """Calls `sample` on batches of indices; halves a batch that does not fit into memory, which changes the draws."""
     samples: list[Any] = []
     for start in range(0, prompts, batch_size):
         batch = list(range(start, min(start + batch_size, prompts)))

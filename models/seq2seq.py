@@ -23,7 +23,7 @@ class Seq2SeqLM(ConditionalLM):
     loader = AutoModelForSeq2SeqLM
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "Seq2SeqReader":
-        """Encodes the sources, equal ones once."""
+        """Encodes the sources; equal sources are encoded once."""
         unique, copies = distinct_rows(sources)
         inputs = pad_with_mask(unique, self.model.config.pad_token_id, self.device)
         encoded = self.model.get_encoder()(**inputs).last_hidden_state
@@ -37,7 +37,7 @@ class Seq2SeqLM(ConditionalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The decoder's last hidden states; equal sources are encoded once. Instead of no source it reads padding."""
+        """The decoder's last hidden states; equal sources are encoded once. Padding replaces an empty source."""
         pad_id = self.model.config.pad_token_id
         unique, copies = distinct_rows([source or (pad_id,) for source, _ in pairs])
         inputs = pad_with_mask(unique, pad_id, self.device)
@@ -57,7 +57,7 @@ class Seq2SeqLM(ConditionalLM):
         return states
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
-        """Targets of one source count alike, so that they stay side by side."""
+        """Batches of pairs by length; all targets of a source get the same cost, so that they stay together."""
         longest: dict[Sequence[int], int] = {}
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)
@@ -65,7 +65,7 @@ class Seq2SeqLM(ConditionalLM):
         return batches_of_pairs(costs, token_budget)
 
     def training_batch(self, tasks: Sequence[Task]) -> Batch:
-        """The decoder reads the targets moved one place to the right behind the model's start token."""
+        """The decoder reads the targets shifted one position to the right, after the model's start token."""
         config = self.model.config
         targets = pad([task.target for task in tasks], config.pad_token_id)
         start = torch.full_like(targets[:, :1], config.decoder_start_token_id)
@@ -107,7 +107,7 @@ class Seq2SeqReader(Reader):
 
 @contextmanager
 def cross_attention_absorbed(decoder: Any) -> Iterator[None]:
-    """Decoders of BART's kind (PEGASUS, mBART, Marian) attend by `attend_to_states` where this takes fewer products."""
+    """Makes decoders of BART's kind (PEGASUS, mBART, Marian) use `attend_to_states` if that takes fewer products."""
     # LED's layers return more
     modules = () if decoder.config.model_type == "led" else decoder.named_modules()
     layers = [module for name, module in modules if name.endswith("encoder_attn")]
@@ -149,8 +149,8 @@ def attend_to_states(
 ) -> Float[Tensor, "rows time dim"]:
     """Cross-attention without keys and values, from the weights of a layer of BART's kind.
 
-    With q = W_q h, the score q'(W_k s + b_k) is (W_k' q)'s plus a number that all states share, and the weighted sum of
-    W_v s + b_v is W_v of the weighted sum of s, plus b_v. `mask` (rows, 1, time, read) is what transformers passes.
+    With q = W_q h, the score q'(W_k s + b_k) equals (W_k' q)'s plus a constant for all states, and the weighted sum of
+    W_v s + b_v is W_v times the weighted sum of s, plus b_v. `mask` (rows, 1, time, read) is that of transformers.
     """
     rows, time, width = hidden.shape
     heads = layer.num_heads

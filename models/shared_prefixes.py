@@ -1,4 +1,4 @@
-"""Sequences that begin alike, read by a causal model in one row: what several have in common is read once.
+"""Sequences with common prefixes in one row of a causal model, so that each prefix is read once.
 
 A row is a tree of tokens. A token sees those on the way from the root to it, and its position is its depth, so that its
 hidden state is that of its sequence read alone.
@@ -19,7 +19,7 @@ LARGEST = 1024  # tokens of a tree with branches, whose attention grows with the
 
 @dataclass
 class Tree:
-    """Sequences in one row."""
+    """Sequences in one row, as a tree of their common prefixes."""
 
     ids: list[int]
     # the depth of each token
@@ -30,7 +30,7 @@ class Tree:
     branches: bool = False
 
     def add(self, index: int, sequence: Sequence[int], path: Sequence[int]) -> None:
-        """Adds a sequence that begins with the tokens of a path."""
+        """Adds a sequence that begins with the tokens of a path of the tree."""
         self.branches |= len(path) < len(self.ids)
         first = len(self.ids)
         self.ids += sequence[len(path) :]
@@ -38,7 +38,7 @@ class Tree:
         self.paths[index] = [*path, *range(first, len(self.ids))]
 
     def mask(self, width: int) -> Tensor:
-        """Which token of the row sees which, (width, width); padding sees itself."""
+        """The attention mask between tokens of the row, (width, width); padding sees itself."""
         sees = torch.eye(width, dtype=torch.bool)
         for path in self.paths.values():
             at = torch.tensor(path)
@@ -47,9 +47,9 @@ class Tree:
 
 
 def plant_trees(sequences: Sequence[Sequence[int]], room: int, branching: bool) -> list[Tree]:
-    """All sequences in trees; one with branches has at most `room` tokens.
+    """Packs all sequences into trees; a tree with branches has at most `room` tokens.
 
-    Without `branching` a tree is one sequence and its beginnings.
+    Without `branching` a tree contains one sequence and its prefixes.
 
     >>> [tree.ids for tree in plant_trees([[1, 2, 3], [7], [1, 2]], room=9, branching=False)]
     [[1, 2, 3], [7]]
@@ -73,7 +73,7 @@ def plant_trees(sequences: Sequence[Sequence[int]], room: int, branching: bool) 
 
 
 def count_common(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens two sequences have in common at their beginnings.
+    """The length of the common prefix of two sequences.
 
     >>> count_common([1, 2, 3], [1, 2, 4, 5])
     2
@@ -85,7 +85,7 @@ def count_common(first: Sequence[int], second: Sequence[int]) -> int:
 
 
 def tree_inputs(trees: Sequence[Tree], dtype: torch.dtype, device: torch.device) -> dict[str, Tensor]:
-    """What a model is called with to read trees, a row each, padded on the right."""
+    """The arguments of a model for reading trees, one row each, padded on the right."""
     width = max(len(tree.ids) for tree in trees)
     padded = [[*tree.ids, *[0] * (width - len(tree.ids))] for tree in trees]
     ids = torch.tensor(padded, device=device)
@@ -99,9 +99,9 @@ def tree_inputs(trees: Sequence[Tree], dtype: torch.dtype, device: torch.device)
 
 
 def can_branch(config: Any, longest: int) -> bool:
-    """Whether a model reads trees with branches whose longest sequence has so many tokens.
+    """Whether a model can read trees with branches whose longest sequence has `longest` tokens.
 
-    A layer of a sliding window sees all tokens before as long as they fit into it.
+    A layer with a sliding window sees all previous tokens as long as they fit into the window.
     """
     window = getattr(config, "sliding_window", None)
     if window is not None and getattr(config, "use_sliding_window", True) and longest > window:

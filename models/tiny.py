@@ -38,7 +38,7 @@ def train_tokenizer(
     max_length: int = 512,
     sentinels: tuple[str, ...] = SENTINELS,
 ) -> PreTrainedTokenizerFast:
-    """A byte-level BPE of at most `vocabulary` tokens with T5's special tokens; decoding restores every text exactly.
+    """Trains a byte-level BPE of at most `vocabulary` tokens with T5's special tokens; decoding restores texts.
 
     Ids 0, 1, 2 are `<pad>`, `</s>`, `<unk>` as in T5. The sentinels and the `additional` special tokens follow.
     """
@@ -60,7 +60,7 @@ def train_byte_level_bpe(
     special: list[str],
     min_count: int = 0,
 ) -> Tokenizer:
-    """At most `size` tokens, the special ones first; merged ones occur at least `min_count` times."""
+    """Trains a BPE of at most `size` tokens, special ones first; merged tokens occur at least `min_count` times."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -80,7 +80,7 @@ def initialise_model(
     config: PretrainedConfig,
     seed: int,
 ) -> Any:
-    """A model with the random weights of the seed; torch's own random state does not change."""
+    """Makes a model with random weights from the seed; the global random state of torch does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return model_class(config)
@@ -128,8 +128,8 @@ class TinyT5:
 def prefer_near_tokens(attention: T5Attention) -> None:
     """Sets the relative position biases of a T5 stack to fall with distance, as in ALiBi (Press et al. 2022).
 
-    A short training hardly moves biases that begin near zero, so that the model reads a text as a bag of tokens. Each
-    head has its own slope. In an encoder the first head is centred on the token before, the second on the one behind.
+    A short training hardly moves biases that begin near zero, and the model would read a text as a bag of tokens. Each
+    head has its own slope. In an encoder the first head is centred on the previous token, the second on the next.
     """
     bias = attention.relative_attention_bias.weight  # (buckets, heads)
     heads = bias.shape[1]
@@ -172,7 +172,7 @@ class TinyStack:
         additional: tuple[str, ...],
         seed: int,
     ) -> tuple[Any, PreTrainedTokenizerFast]:
-        """A model of this type with random weights, and its tokenizer with the `additional` special tokens."""
+        """Makes a model of this type with random weights, and its tokenizer with the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
         inner_size = "n_inner" if kind == "gpt2" else "intermediate_size"
         settings: dict[str, Any] = {
@@ -193,7 +193,7 @@ class TinyStack:
 
 @checked_dataclass
 class TinyCausal(TinyStack):
-    """A causal model; `</s>` begins and ends a text."""
+    """A causal model to build from scratch; `</s>` begins and ends a text."""
 
     # the type of model: `gpt2`, `gpt_neox` (Pythia) or `llama`
     shape: Literal["gpt2", "gpt_neox", "llama"] = "gpt2"
@@ -210,7 +210,7 @@ class TinyCausal(TinyStack):
 
 @checked_dataclass
 class TinyBert(TinyStack):
-    """A BERT; `</s>` frames and separates texts."""
+    """A BERT to build from scratch; `</s>` frames and separates texts."""
 
     def build(
         self,

@@ -34,8 +34,8 @@ MOVED = "new_tokens.json"  # beside a trained model: how far the embeddings of i
 class Lora:
     """LoRA through peft (extra `peft`): small matrices beside every linear layer but the output layer (Hu et al. 2022).
 
-    They are trained while the weights are frozen, and merged with them when the model is saved. So are the embeddings
-    of special tokens, because the model has not learned new ones.
+    They are trained while the weights are frozen, and merged with them when the model is saved. The embeddings of
+    special tokens are trained too, because the model has not learned new ones.
     """
 
     # of the product of two matrices
@@ -70,9 +70,9 @@ class LanguageModelSchedule(Schedule):
 
 
 class LanguageModelModule(TrainingModule):
-    """A language model that learns its targets.
+    """A Lightning module: a language model that learns targets given sources.
 
-    `val/discrepancy` is the held-out loss of another model after the same epoch, in `against`, minus its own.
+    `val/discrepancy` is the held-out loss of another model after the same epoch (`against`) minus the model's own.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class LanguageModelModule(TrainingModule):
         self.held_out: torch.Tensor  # the sum of the held-out cross-entropy in nats, and the number of its tokens
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The weights without frozen ones."""
+        """The weights except frozen ones."""
         named = self.named_parameters(remove_duplicate=False)  # tied weights have several names
         frozen = {name for name, parameter in named if not parameter.requires_grad}
         return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name not in frozen}
 
     def loss(self, part: Batch) -> torch.Tensor:
-        """Cross-entropy of the learned tokens, summed, in nats. Only their states become logits."""
+        """The summed cross-entropy of the learned tokens, in nats. Logits are computed only for these tokens."""
         inputs = {name: tensor for name, tensor in part.items() if name != "labels"}
         learned = part["labels"] != NOT_LEARNED
         with output_layer_given(self.model, lambda states: states[learned]):
@@ -107,11 +107,11 @@ class LanguageModelModule(TrainingModule):
         return batch["labels"].shape[1] + batch["input_ids"].shape[1]  # written and read
 
     def warm_up(self, steps: int) -> tuple[float, float]:
-        """The learning rate rises in whole steps, and the first one learns."""
+        """The learning rate rises in whole steps; it is above 0 in the first step."""
         return max(1, round(steps * self.schedule.warm_up)) / steps, 1 / steps
 
     def on_fit_start(self) -> None:
-        """Raises SettingError for what would go wrong in the first step or later."""
+        """Raises SettingError for settings that would fail in the first step or later."""
         if str(self.trainer.precision).startswith("16"):
             raise SettingError(
                 "trainer.precision must be 32-true or bf16-mixed for language models, but is "
@@ -183,9 +183,9 @@ class TaskDataModule(BatchDataModule):
 
 
 def batches_of_tasks(tasks: Sequence[Task], size: int, shuffle_seed: int | None = None) -> list[list[Task]]:
-    """Batches of at most `size` tasks of similar length, the shortest first, or in random order.
+    """Batches of at most `size` tasks of similar length, the shortest first, or in random order with a seed.
 
-    Their sizes differ by one at most: a rest would be a whole step of an epoch on the few longest tasks.
+    Their sizes differ by one at most; otherwise a small rest of the longest tasks would be a whole step.
     """
     ordered = sorted(tasks, key=lambda task: (len(task.source), len(task.target)))
     number = math.ceil(len(ordered) / size)
@@ -203,7 +203,7 @@ def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
 
 
 def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
-    """The model to train: that with frozen weights, the matrices, and the embeddings of `tokens`, which learn too."""
+    """Adds LoRA to a model: frozen weights, trained matrices, and trained embeddings of `tokens`."""
     from peft import LoraConfig, get_peft_model  # an extra
 
     sizes: dict[str, Any] = {"r": lora.rank, "lora_alpha": lora.alpha, "lora_dropout": lora.dropout}
@@ -215,7 +215,7 @@ def add_lora(model: Any, lora: Lora, seed: int, tokens: Sequence[int]) -> Any:
 
 
 def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
-    """The embeddings of the tokens that a pretrained model got besides its own (`PretrainedLM`), by token."""
+    """The embeddings of the tokens that were added to a pretrained model (`PretrainedLM`), by token."""
     tokens: Sequence[str] = getattr(lm.model.config, "new_tokens", ())
     ids: Any = lm.tokenizer.convert_tokens_to_ids(list(tokens))
     weights = lm.model.get_input_embeddings().weight.detach()
@@ -223,7 +223,7 @@ def read_new_rows(lm: LanguageModel) -> dict[str, torch.Tensor]:
 
 
 def measure_moves(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """By token, the distance between two embeddings as a share of the first one's norm."""
+    """The distance between two embeddings of each token as a share of the first one's norm."""
     return {token: float((after[token] - row).norm() / row.norm()) for token, row in before.items()}
 
 
@@ -239,12 +239,12 @@ def train_language_model(
     against: Sequence[float] | None = None,
     every_epoch: bool = False,
 ) -> None:
-    """Trains the model in place and keeps the weights of the best held-out likelihood, resumably (see `fit`).
+    """Trains the model in place and saves the weights of the best held-out likelihood; resumable (see `fit`).
 
-    `folder` receives the model in the Hugging Face form, `curve.json` and, where the model got new tokens, `MOVED`
-    (see `measure_moves`). `train` gives the tasks of one epoch by a seed. With the held-out losses `against` of another
-    model after each epoch, in nats per token, the weights of the epoch are kept in which this model is ahead of it
-    most. `every_epoch` is not for LoRA.
+    `folder` receives the model in the Hugging Face form, `curve.json` and, if the model got new tokens, `MOVED` (see
+    `measure_moves`). `train` returns the tasks of one epoch for a seed. `against` are the held-out losses of another
+    model after each epoch, in nats per token: the saved weights are then those of the epoch with the largest lead.
+    `every_epoch` is not for LoRA.
     """
     learner = lm.model
     new_rows = read_new_rows(lm)
@@ -265,4 +265,14 @@ def train_language_model(
     module = LanguageModelModule(learner, schedule, seed, against)
     data = TaskDataModule(lm, train, held_out, schedule.batch_size, seed)
     monitor = "val/loss" if against is None else "val/discrepancy"
-    fit(module, data, folder, make_trainer, loggers, save, monitor, every_epoch, max_epochs=schedule.epochs)
+    fit(
+        module,
+        data,
+        folder,
+        make_trainer,
+        loggers=loggers,
+        save=save,
+        monitor=monitor,
+        every_epoch=every_epoch,
+        max_epochs=schedule.epochs,
+    )

@@ -1,4 +1,4 @@
-"""Windows: which tokens a model reads of a text that is longer than it reads at once. Every rule of cutting is here."""
+"""Windows: which tokens of a long text a model reads at once. All rules of truncation are here."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -17,7 +17,7 @@ def refuse_cut(
     rule: str,
     dropped: Iterable[int],
 ) -> None:
-    """With `error`, raises ExampleError for all examples that would lose `dropped` tokens, by the rule they break."""
+    """Raises ExampleError, with `truncation=error`, for all examples that would lose tokens, by the rule they break."""
     if truncation != "error":
         return
     faults: list[tuple[int, str]] = []
@@ -33,7 +33,7 @@ def cut_end(
     room: int,
     closing: int = 0,
 ) -> tuple[list[int], int]:
-    """The beginning of the tokens, and how many are lost. The last `closing` tokens, which end a text, stay.
+    """Keeps the beginning of the tokens and the last `closing` ones; returns them with the number of dropped tokens.
 
     >>> cut_end([5, 6, 7, 8, 1], room=3, closing=1)
     ([5, 6, 1], 2)
@@ -45,7 +45,7 @@ def cut_end(
 
 
 def cut_beginning(ids: Sequence[int], room: int) -> list[int]:
-    """The end of the tokens.
+    """Keeps the last `room` tokens.
 
     >>> cut_beginning([5, 6, 7], room=2)
     [6, 7]
@@ -54,7 +54,7 @@ def cut_beginning(ids: Sequence[int], room: int) -> list[int]:
 
 
 def split_evenly(ids: Sequence[int], room: int) -> list[list[int]]:
-    """All tokens in as few windows as possible, whose lengths differ by at most one.
+    """Splits the tokens into as few windows as possible, whose lengths differ by at most one.
 
     >>> split_evenly([1, 2, 3, 4, 5], room=2)
     [[1], [2, 3], [4, 5]]
@@ -70,7 +70,7 @@ def find_near(
     room: int,
     centred: bool = True,
 ) -> range:
-    """The places of a sequence that are nearest to the place `at`; without `centred`, the first ones that hold it.
+    """The positions nearest to `at`; without `centred`, the first window of positions that contains it.
 
     >>> find_near(9, at=6, room=4), find_near(9, at=6, room=4, centred=False)
     (range(4, 8), range(3, 7))
@@ -86,7 +86,7 @@ def find_turns_near(
     room: int,
     separator: int = 1,
 ) -> range:
-    """The turn `at` and whole turns around it that fit into `room`: before, after, in turn.
+    """The turn `at` and as many whole turns around it as fit into `room`, added before and after alternately.
 
     A separator between two turns takes `separator` tokens.
 
@@ -117,10 +117,10 @@ def pack_turns(
     most: int | None = None,
     separator: int = 1,
 ) -> list[range]:
-    """All turns in consecutive windows of as many whole turns as fit into `room`, but at least one.
+    """Splits the turns into consecutive windows of as many whole turns as fit into `room`, but at least one.
 
-    The first window has `first` tokens of room, and none has more than `most` turns. A separator between two turns
-    takes `separator` tokens.
+    The first window has room for `first` tokens, and no window has more than `most` turns. A separator between two
+    turns takes `separator` tokens.
 
     >>> pack_turns([1, 2, 1], room=4, first=2)
     [range(0, 1), range(1, 3)]
@@ -143,8 +143,8 @@ def pack_turns(
 def overlapping_windows(ids: Sequence[int], room: int) -> list[Pair]:
     """Windows (tokens before, tokens) of a text that score each token once, by a causal model that reads `room` tokens.
 
-    It does not read the last token of a window, and begins the first one with a start token. Half of a later window
-    precedes the tokens that it scores. Raises ValueError for a room below 2.
+    The model does not read the last token of a window; the first window begins with a start token. In every later
+    window, the first half is context for the tokens that it scores. Raises ValueError for a room below 2.
 
     >>> overlapping_windows([4, 5, 6, 7, 8, 9], room=4)
     [([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])]

@@ -1,4 +1,4 @@
-"""Prompts and verbalizers of attribute relevance: the paper's by name, or a user's own from a file.
+"""Prompts and verbalizers of attribute relevance: the paper's by name, or from a user's file.
 
 The files are YAML with `prompts`, `labels` and `verbalizers`.
 """
@@ -21,7 +21,7 @@ NAMED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml")
 
 @dataclass(frozen=True)
 class Prompts:
-    """The questions that ask for a label."""
+    """The prompts that ask for a label, and the words of each label."""
 
     prompts: tuple[str, ...]  # templates, each with one `<text>` and one `<mask>`
     labels: tuple[str, ...]  # the labels an example may have
@@ -35,8 +35,8 @@ class Prompts:
 def load_prompts(prompts: str | Path) -> Prompts:
     """The paper's `sentiment` or `topic`, or a YAML file.
 
-    Raises InputError with every fault of the file: a prompt without its two places, a verbalizer with another number
-    of words than there are labels, an empty word, a repeated label.
+    Raises InputError with every fault of the file: a prompt without one of its two placeholders, a verbalizer whose
+    number of words is not that of the labels, an empty word, a repeated label.
     """
     path = NAMED.get(str(prompts), Path(prompts))
     try:

@@ -10,6 +10,7 @@ from data.formats.tool_file import REMARK, Name, Row, ToolFile, describe, list_v
 from data.numeric import is_missing, to_number
 from data.records import check_rows, layout
 from data.text_files import parse_json
+from data.zip_files import check_unpacked_size
 
 VALUES = {
     "C": 1.0,
@@ -17,9 +18,6 @@ VALUES = {
     "P": 0.5,
     "N": 0.0,
 }  # correct, incorrect, partial, no answer
-# The unpacked size of a zip is at most MOST_BYTES, plus MOST_RATIO times its own size.
-MOST_BYTES = 2**24
-MOST_RATIO = 100
 SAMPLE_NAME = re.compile(r"samples/[^/]+\.json")
 
 LOG = layout({"eval": Row, "status": Any}, samples=list[Any])
@@ -39,16 +37,13 @@ SAMPLE = layout(
 
 def read_eval(path: Path) -> ToolFile:
     """The samples in a `.eval` file; nothing is unpacked to the disk."""
-    most = MOST_BYTES + MOST_RATIO * path.stat().st_size
     with zipfile.ZipFile(path) as packed:
         sizes = {file.filename: file.file_size for file in packed.infolist()}
         head = "header.json" if "header.json" in sizes else "_journal/start.json"
         if head not in sizes:
             raise refuse(path, 0, "an .eval file needs header.json or _journal/start.json: is it an Inspect log?")
         names = [head, *filter(SAMPLE_NAME.fullmatch, sizes)]
-        size = sum(sizes[name] for name in names)
-        if size > most:
-            raise refuse(path, 0, f"a log of this size must have at most {most} bytes unpacked, found {size}")
+        check_unpacked_size(path, (sizes[name] for name in names))
         header, *samples = (parse_json(path, packed.read(name)) for name in names)
     if not isinstance(header, dict):
         return read({}, path)

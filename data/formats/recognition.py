@@ -12,16 +12,19 @@ from data.formats import (
     arena,
     chosen_rejected,
     deepeval,
+    every_eval_ever,
     inspect_logs,
+    label_studio,
     lm_eval,
     mt_bench,
+    potato,
     promptfoo,
     ragas,
     wmt,
 )
 from data.formats.tool_file import Located, Row, Rows, ToolFile, describe, iterate_objects, list_objects, refuse
 from data.records import Record, check_rows, require_none
-from data.table_files import DELIMITERS
+from data.table_files import DELIMITERS, TABLES
 from data.text_files import STANDARD, iterate_lines, read_json
 
 log = logging.getLogger(__name__)
@@ -29,6 +32,9 @@ log = logging.getLogger(__name__)
 # a tool and what it writes, what every row has, and the reader; the first that fits reads the file
 ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
     ("lm-eval samples", lm_eval.SAMPLES, lm_eval.read),
+    ("Every Eval Ever samples", every_eval_ever.SAMPLES, every_eval_ever.read),
+    ("Label Studio tasks", label_studio.TASKS, label_studio.read),
+    ("Potato annotations", potato.LINES, potato.read),
     ("alpaca_eval annotations", alpaca_eval.ANNOTATIONS, alpaca_eval.read_annotations),
     ("alpaca_eval outputs", alpaca_eval.OUTPUTS, alpaca_eval.read_outputs),
     ("MT-Bench pairs", mt_bench.PAIRS, mt_bench.read_pairs),
@@ -47,6 +53,7 @@ ROWS: Sequence[tuple[str, type[Record], Callable[[Located, Path], Rows]]] = (
 # of a tool that tells, which scores of a file are better if they are lower
 LOWER: Mapping[str, Callable[[Iterable[str], Path], list[str]]] = {
     "lm-eval samples": lm_eval.find_lower,
+    "Every Eval Ever samples": every_eval_ever.find_lower,
     "ragas results": ragas.find_lower,
 }
 # what a JSON object has, and the reader
@@ -62,7 +69,7 @@ def fits(layout: type[Record], row: Row) -> bool:
     return all(name in row for name, field in layout.model_fields.items() if field.is_required())
 
 
-def recognise_chosen(path: Path, form: str, columns: Columns) -> ToolFile:
+def recognise_chosen(path: Path, form: str, columns: Columns, split: str | None = None) -> ToolFile:
     """Rows of a chosen and a rejected answer in columns of any name; several columns hold several answers.
 
     Raises SettingError for a name that such rows do not have, InputError with all faults of the file.
@@ -72,7 +79,7 @@ def recognise_chosen(path: Path, form: str, columns: Columns) -> ToolFile:
     faults: list[str] = []
     seen: dict[str, None] = {}
     renamed: list[tuple[int, Row]] = []
-    for line, row in iterate_objects(path, form, faults):
+    for line, row in iterate_objects(path, form, faults, split):
         nested = add_nested(row, columns)
         seen |= dict.fromkeys(nested)
         renamed.append((line, {**row, **dict(_rename(nested, columns))}))
@@ -98,7 +105,7 @@ def recognise(path: Path, split: str | None = None) -> ToolFile | None:
     if path == STANDARD or not path.exists():
         return None
     with blame_file(path):  # what a stranger's file holds is of any type
-        tool_file = _read_folder(path, split) if path.is_dir() else _read_file(path)
+        tool_file = _read_folder(path, split) if path.is_dir() else _read_file(path, split)
     if tool_file is not None:
         log.info("%s: %s", path, tool_file)
     return tool_file
@@ -108,7 +115,7 @@ def _read_folder(path: Path, split: str | None) -> ToolFile | None:
     return wmt.read(path, split) if wmt.is_evalset(path) else None
 
 
-def _read_file(path: Path) -> ToolFile | None:
+def _read_file(path: Path, split: str | None) -> ToolFile | None:
     form = path.suffix.lower()
     if form == ".gz":
         form = path.with_suffix("").suffix.lower()
@@ -118,8 +125,8 @@ def _read_file(path: Path) -> ToolFile | None:
         return _read_document(path)
     if form in DELIMITERS and _read_header(path) >= wmt.ERRORS:
         return ToolFile.of("WMT MQM errors", wmt.read_errors(path))
-    if form in (".jsonl", ".parquet", *DELIMITERS):
-        return _read_rows(path, form)
+    if form in (".jsonl", ".parquet", *TABLES):
+        return _read_rows(path, form, split)
     return None
 
 
@@ -143,9 +150,9 @@ def _read_document(path: Path) -> ToolFile | None:
     raise refuse(path, 0, f"{known}, found {describe(document)}")
 
 
-def _read_rows(path: Path, form: str) -> ToolFile | None:
+def _read_rows(path: Path, form: str, split: str | None) -> ToolFile | None:
     faults: list[str] = []
-    rows = iterate_objects(path, form, faults)
+    rows = iterate_objects(path, form, faults, split)
     first = next(rows, None)
     if first is None or not any(fits(layout, first[1]) for _, layout, _ in ROWS):
         return None

@@ -12,6 +12,7 @@ from core.errors import InputError, fault, format_value
 from data.records import Located, Record, check_rows, drop_nan
 from data.table_files import DELIMITERS, read_parquet, read_rows
 from data.text_files import read_json, read_json_lines
+from data.workbooks import read_workbook
 
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
@@ -192,8 +193,12 @@ def iterate_objects(
     path: Path,
     form: str,
     faults: list[str],
+    part: str | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers."""
+    """The lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers.
+
+    `part` is the sheet of a workbook that has several.
+    """
     match form:
         case ".jsonl":
             yield from read_json_lines(path, faults)
@@ -201,6 +206,8 @@ def iterate_objects(
             yield from list_objects(read_json(path), path)
         case ".parquet":
             yield from read_parquet(path)
+        case ".xlsx":
+            yield from read_workbook(path, part)
         case _:
             yield from read_rows(path, DELIMITERS[form], faults)
 

@@ -1,6 +1,7 @@
 """Prints and draws the agreement of kept scores of pretrained models: python docs/results/pretrained.py FOLDER
 
-The picture is docs/images/pretrained.svg; diamonds are the papers' figures. FOLDER holds the public sets, as in
+The pictures are docs/images/pretrained.svg and, with its rows of `OVERVIEW`, overview.svg; diamonds are the papers'
+figures. FOLDER holds the public sets, as in
 docs/pretrained.md. A file of scores here, SET.jsonl, has a line for each text: its `id`, and `scores` by metric and
 aspect. A text without a line was not scored in time and counts nowhere.
 """
@@ -69,6 +70,15 @@ PUBLISHED = {  # CTRLEval's Table 3 (PEGASUS-large), and of CDM's Table 3 (T5) a
     ("dstc9", "coherence", "generative_contrast"): 0.14,
     ("dstc9", "overall", "generative_contrast"): 0.12,
 }
+OVERVIEW = (
+    "fill_in_the_middle",
+    "perplexity",
+    "contrast_average",
+    "generative_contrast",
+    "expert_likelihood",
+    CHEAP_CUES,
+)
+OVERVIEW_ASPECT = "coherence"  # the aspect that all sets have
 PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
 
 
@@ -145,7 +155,7 @@ def draw(rows: list[Agreement], path: Path) -> None:
 
 
 def main(root: str) -> None:
-    """Prints a row for each metric and aspect of every set, then the differences; draws the picture."""
+    """Prints a row for each metric and aspect of every set, then the differences; draws the pictures."""
     drawn: list[Agreement] = []
     for name, load in SETS.items():
         if not (HERE / f"{name}.jsonl").is_file():
@@ -158,7 +168,10 @@ def main(root: str) -> None:
         print(*list_differences(scored), sep="\n")
         shown = [row for row in agreements if row.metric in DRAWN and row.aspect != "attribute_relevance"]
         drawn += sorted(shown, key=lambda row: (row.aspect, list(DRAWN).index(row.metric)))
-    draw(drawn, HERE.parent / "images" / "pretrained.svg")
+    images = HERE.parent / "images"
+    draw(drawn, images / "pretrained.svg")
+    few = [row for row in drawn if row.aspect == OVERVIEW_ASPECT and row.metric in OVERVIEW]
+    draw(few, images / "overview.svg")
 
 
 if __name__ == "__main__":

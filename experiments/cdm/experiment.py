@@ -17,11 +17,19 @@ from pydantic import TypeAdapter
 
 from baselines.pairs import to_quality
 from baselines.word_count import WordCount
-from cdm import discriminative, negatives
 from cdm.concepts import check_exchangeable, exchange_concepts, find_known
-from cdm.discriminative import POOLINGS, ClassifierPooler, DiscriminativeCDM, MomentumPooling, Steps, find_steps
+from cdm.discriminative import (
+    POOLINGS,
+    ClassifierPooler,
+    DiscriminativeCDM,
+    MomentumPooling,
+    Steps,
+    find_steps,
+    load_steps,
+    save_steps,
+)
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
-from cdm.negatives import Negatives, NegativeSampler, sample_negatives
+from cdm.negatives import Negatives, NegativeSampler, sample_negatives, to_labelled
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
@@ -34,16 +42,18 @@ from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
 from experiments.cdm.plans import CdmPlan, DiscrepancyPlan, NegativesPlan, PoolerPlan
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Outcome, Run
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 from models.devices import set_aside
+from models.model import ConditionalLM
 
 LoadMetric: TypeAlias = partial[DiscriminatorScore]
-MACHINE = Sampling(gamma=-0.5)  # of the turns that check a pooler
+EQUAL_MIX = Sampling(gamma=-0.5)  # of amateur and expert: draws the machine turns that check a pooler
 GENERATIVE = "cdm_generative"  # begins the rows of Generative CDM, whatever gamma is
-EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
+# the momentum itself is the same for all poolings, so that two explain it
+EXPLAINED_POOLINGS: tuple[MomentumPooling, ...] = ("average", "classifier")
 
 
 def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
@@ -54,40 +64,44 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     """
     plan.negatives.read_graphs()
     if plan.negatives.strategy == "exchange":
-        chosen = spell(choose_dialogues(data, plan.negatives, run.seed), "normal")
-        check_exchangeable(chosen, find_known(spell(get_turns(data.train), "normal")))
+        check_concepts(data, plan.negatives, run.seed)
     trained = train_pair(run, data, plan)
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [trained.pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
-    sampled = get_negatives(run, trained, data, plan.negatives)
-    resampled = get_resampled(run, trained, data, plan)
-    learned = {GENERATIVE: sampled, **resampled, **make_ruled(run, trained, data, plan)}
+    negatives = get_negatives(run, trained, data, plan.negatives)
+    learned = {
+        GENERATIVE: negatives,
+        **get_baseline_negatives(run, trained, data, plan),
+        **get_rule_negatives(run, trained, data, plan),
+    }
     with set_aside(trained.pair.amateur.model, trained.pair.expert.model):
         discriminators = train_discriminators(run, learned, plan)
-    pooler = get_pooler(run, trained, data, plan.pooler)
-    fitted = ClassifierPooler.load(pooler / "pooler.json")
-    metrics = {**list_generative(discriminators, plan.device), **make_discriminative(trained.pair, fitted)}
+    pooler_folder = get_pooler(run, trained, data, plan.pooler)
+    pooler = ClassifierPooler.load(pooler_folder / "pooler.json")
+    metrics = {
+        **list_generative(discriminators, plan.device),
+        **make_discriminative(trained.pair, pooler),
+    }
     read = [get_steps(run, trained, dialogues) for dialogues in tokenised]
-    steps = [of_set.steps for of_set in read]
-    scored = [score_dialogues(run, *each, metrics, trained.pair) for each in zip(data.rated, read, strict=True)]
+    scored = [
+        score_dialogues(run, rated, dialogues, metrics, trained.pair)
+        for rated, dialogues in zip(data.rated, read, strict=True)
+    ]
     cues = tables.tabulate_cues(learned, get_turns(data.held_out))
-    contrasts = [row for each in zip(scored, steps, strict=True) for row in tables.list_contrasts(*each)]
+    notes = [
+        f"How the default settings were chosen: {plan.chosen}",
+        *tables.list_baselines(plan),
+        *tables.list_warnings(trained.order, negatives, cues, pooler),
+        *tables.list_unlearned((trained.amateur, trained.expert)),
+        *explain_pooler(data, plan.pooler),
+    ]
+    models = (trained.amateur, trained.expert, *discriminators.values())
     return present(
         run,
         scored,
-        {model.name: model for model in (trained.amateur, trained.expert, *discriminators.values())},
-        tables=[
-            *(table for each in zip(scored, steps, strict=True) for table in tables.rank_dialogue_systems(*each)),
-            *([Table("Weight of the amateur", tables.CONTRAST_CAPTION, contrasts)] if contrasts else []),
-            cues,
-        ],
-        notes=[
-            f"How the default settings were chosen: {plan.chosen}",
-            *tables.list_baselines(plan),
-            *tables.list_warnings(trained.order, sampled, cues, fitted),
-            *tables.list_unlearned((trained.amateur, trained.expert)),
-            *explain_pooler(data, plan.pooler),
-        ],
+        models={model.name: model for model in models},
+        tables=[*tables.tabulate_momentum(scored, [dialogues.steps for dialogues in read]), cues],
+        notes=notes,
         settings={
             "data": data.name,
             "spelling": trained.pair.spelling,
@@ -95,25 +109,39 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             "gamma": plan.negatives.sampling.gamma,
             "pooler": plan.pooler.negatives,
         },
-        folders={"pooler": pooler},
+        folders={"pooler": pooler_folder},
         metrics_of=list_metrics(discriminators),
-        figures=tables.list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
+        figures=tables.list_figures(
+            pair=trained.pair,
+            order=trained.order,
+            negatives=negatives,
+            data=data,
+            plan=plan,
+            seed=run.seed,
+        ),
         data=data,
     )
 
 
+def check_concepts(data: Corpus, plan: NegativesPlan, seed: int) -> None:
+    """Raises SettingError unless concepts can be exchanged in the training sentences that get a negative."""
+    chosen = spell(choose_dialogues(data, plan, seed), "normal")
+    known = find_known(spell(get_turns(data.train), "normal"))
+    check_exchangeable(chosen, known)
+
+
 def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
-    """Held-out dialogues in three parts of every third one, so that what checks a model has chosen nothing in it.
+    """Splits the held-out dialogues into three parts, so that no dialogue both chooses a model and checks it.
 
-    The first part chooses the checkpoints of language models, the second one shows whether the expert is the better
-    one, the third one whether the classifier pooler scores human turns above machine ones. The pooler, which reads
-    finished models, learns the first two parts.
+    The first part chooses the checkpoints of the language models. The second part shows whether the expert is better
+    than the amateur, the third whether the classifier pooler scores human turns above machine ones. The pooler reads
+    finished models, so it learns the first two parts.
 
-    Raises SettingError where two dialogues to train on, or one for each of the first two purposes, are missing.
+    Raises SettingError for fewer than two training dialogues or fewer than two held-out ones.
     """
     if min(len(data.train), len(data.held_out)) < 2:
         raise SettingError(
-            "CDM needs at least 2 dialogues to train on and 2 held-out ones, but there are "
+            "CDM needs at least 2 training dialogues and 2 held-out ones, but there are "
             f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
         )
     dialogues = get_turns(data.held_out)
@@ -122,7 +150,7 @@ def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
 
 @dataclass(frozen=True)
 class TrainedPair:
-    """The two infilling models, as trained and as loaded, and whether the expert is the better one."""
+    """The two infilling models as stages and as loaded models, and whether the expert is the better one."""
 
     amateur: Trained
     expert: Trained
@@ -131,12 +159,12 @@ class TrainedPair:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What results of the pair depend on."""
+        """All that the results of the pair depend on, for hashes."""
         return {
             "amateur": self.amateur.identity,
             "expert": self.expert.identity,
             "max_length": self.pair.max_length,
-            "given": self.pair.given,
+            "prompt_turns": self.pair.prompt_turns,
             "spelling": self.pair.spelling,
             "infilling": self.pair.infilling,
             "dtype": self.pair.expert.dtype,
@@ -144,8 +172,9 @@ class TrainedPair:
 
 
 def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
-    """Amateur and expert, and their partial order on held-out dialogues."""
-    train, (choosing, checking, _) = get_turns(data.train), split_held_out(data)
+    """Trains amateur and expert, and compares them on held-out dialogues (the partial order)."""
+    train = get_turns(data.train)
+    choosing, checking, _ = split_held_out(data)
     if plan.keep == "loss":
         amateur = find_or_train(run, "amateur", plan.amateur, train, choosing)
         expert = find_or_train(run, "expert", plan.expert, train, choosing)
@@ -158,128 +187,192 @@ def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
 
 
 def train_by_discrepancy(
-    run: Run, plan: CdmPlan, train: Sequence[Sequence[str]], held_out: Sequence[Sequence[str]]
+    run: Run,
+    plan: CdmPlan,
+    train: Sequence[Sequence[str]],
+    held_out: Sequence[Sequence[str]],
 ) -> tuple[Trained, Trained]:
-    """Amateur and expert as they were after one epoch: that of the largest difference of their held-out losses."""
-    every = find_or_train(run, "amateur_epochs", DiscrepancyPlan(**vars(plan.amateur)), train, held_out)
-    losses = [point["val/loss"] for point in every.curve if "val/loss" in point]
+    """Trains amateur and expert, and takes both after the epoch with the largest difference of held-out losses."""
+    every_amateur = find_or_train(run, "amateur_epochs", DiscrepancyPlan(**vars(plan.amateur)), train, held_out)
+    losses = list_values(every_amateur, "val/loss")
     expert = find_or_train(run, "expert", DiscrepancyPlan(**vars(plan.expert), against=losses), train, held_out)
-    found = [point["val/discrepancy"] for point in expert.curve if "val/discrepancy" in point]
-    best, source, given = int(np.argmax(found)), Path(every.source), iter(found)
-    curve = [{**point, "val/discrepancy": next(given)} if "val/loss" in point else point for point in every.curve]
+    discrepancies = list_values(expert, "val/discrepancy")
+    best = int(np.argmax(discrepancies))
+    curve = add_discrepancies(every_amateur.curve, discrepancies)
 
     def build(folder: Path) -> None:
-        shutil.copytree(source / f"epoch_{best}", folder, dirs_exist_ok=True)
+        shutil.copytree(Path(every_amateur.source) / f"epoch_{best}", folder, dirs_exist_ok=True)
         (folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n", "utf-8")
 
-    depends = {"epochs": every.identity, "expert": expert.identity}
+    depends = {"epochs": every_amateur.identity, "expert": expert.identity}
     folder = run.stages.get("amateur", depends, build)
     return Trained("amateur", folder, tuple(curve)), expert
 
 
-def get_negatives(run: Run, trained: TrainedPair, data: Corpus, settings: NegativesPlan) -> Negatives:
-    """The negatives of the chosen training dialogues. Raises SettingError where there are none."""
+def list_values(model: Trained, name: str) -> list[float]:
+    """The values of one measure along the learning curve of a model."""
+    return [point[name] for point in model.curve if name in point]
+
+
+def add_discrepancies(curve: Sequence[Mapping[str, float]], discrepancies: Sequence[float]) -> list[dict[str, float]]:
+    """The learning curve with the discrepancy of each epoch beside its held-out loss."""
+    remaining = iter(discrepancies)
+    points = [dict(point) for point in curve]
+    for point in points:
+        if "val/loss" in point:
+            point["val/discrepancy"] = next(remaining)
+    return points
+
+
+def get_negatives(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: NegativesPlan,
+) -> Negatives:
+    """The negatives of the chosen training dialogues, a stage.
+
+    Raises SettingError if no dialogue gets a negative.
+    """
     pair = trained.pair
-    chosen, graphs = choose_dialogues(data, settings, run.seed), settings.read_graphs()
+    chosen = choose_dialogues(data, plan, run.seed)
+    graphs = plan.read_graphs()
+
+    def exchange() -> Negatives:
+        known = find_known(spell(get_turns(data.train), pair.spelling))
+        return exchange_concepts(pair, chosen, known, plan.sampling, run.seed)
+
+    def sample(folder: Path) -> Negatives:
+        sampler = NegativeSampler.prepare(pair, chosen, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
+        with run.progress("sampling negatives", len(chosen)) as advance:
+            return sample_negatives_on_all(sampler, folder, run.trainer, advance)
 
     def build(folder: Path) -> None:
-        if settings.strategy == "exchange":
-            known = find_known(spell(get_turns(data.train), pair.spelling))
-            found = exchange_concepts(pair, chosen, known, settings.sampling, run.seed)
-        else:
-            sampler = NegativeSampler.prepare(
-                pair, chosen, settings.strategy, settings.sampling, seed=run.seed, graphs=graphs
-            )
-            with run.progress("sampling negatives", len(chosen)) as advance:
-                found = sample_negatives_on_all(sampler, folder, run.trainer, advance)
-        refuse_unchanged(found, f"model.negatives.strategy is {settings.strategy}", chosen, run.seed, pair.given)
+        negatives = exchange() if plan.strategy == "exchange" else sample(folder)
+        refuse_unchanged(negatives, f"model.negatives.strategy is {plan.strategy}", chosen, run.seed, pair.prompt_turns)
         if run.stages.first:
-            (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
+            text = json.dumps(asdict(negatives), ensure_ascii=False)
+            (folder / "negatives.json").write_text(text + "\n", "utf-8")
 
     depends = {
         **trained.identity,
-        "strategy": settings.strategy,
-        "sampling": settings.sampling,
+        "strategy": plan.strategy,
+        "sampling": plan.sampling,
         "graphs": fingerprint(graphs),
         "dialogues": fingerprint(chosen),
-        **({"train": fingerprint(get_turns(data.train))} if settings.strategy == "exchange" else {}),
         "seed": run.seed,
     }
+    if plan.strategy == "exchange":
+        depends["train"] = fingerprint(get_turns(data.train))
     with run.timed("sampling negatives"):
         folder = run.stages.get("negatives", depends, build, together=True)
     return TypeAdapter(Negatives).validate_json((folder / "negatives.json").read_bytes())
 
 
-def get_resampled(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> dict[str, Negatives]:
-    """The negatives of the paper's baseline under their name; none where the plan has no baseline."""
+def get_baseline_negatives(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: CdmPlan,
+) -> dict[str, Negatives]:
+    """The negatives of the paper's baseline under their name; {} if the plan has no baseline."""
     if plan.baseline is None:
         return {}
     return {tables.BASELINE: get_negatives(run, trained, data, plan.negatives.without_contrast())}
 
 
-def refuse_unchanged(found: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, given: int) -> None:
-    """Raises SettingError, which names the setting and the rules that would do, where no dialogue got a negative."""
-    if not found.indices:
-        usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, given).indices]
-        raise SettingError(
-            f"{setting}, but this changes none of the {len(dialogues)} dialogues; {', '.join(usable) or 'no rules'} do"
-        )
+def refuse_unchanged(
+    negatives: Negatives,
+    setting: str,
+    dialogues: Sequence[Sequence[str]],
+    seed: int,
+    prompt_turns: int,
+) -> None:
+    """Raises SettingError if no dialogue got a negative; it names the setting, and rules that do change the dialogues.
+
+    `prompt_turns` is the number of leading turns that are never changed.
+    """
+    if negatives.indices:
+        return
+    usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, prompt_turns).indices]
+    raise SettingError(
+        f"{setting}, but this changes none of the {len(dialogues)} dialogues; {', '.join(usable) or 'no rules'} do"
+    )
 
 
-def make_ruled(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> dict[str, Negatives]:
+def get_rule_negatives(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: CdmPlan,
+) -> dict[str, Negatives]:
     """The negatives of each rule of the plan. Raises SettingError for a rule that changes no dialogue."""
-    chosen = spell(choose_dialogues(data, plan.negatives, run.seed), trained.pair.spelling)
-    ruled = {rule: make_rule_negatives(chosen, rule, run.seed, trained.pair.given) for rule in plan.rules}
-    for rule, found in ruled.items():
-        refuse_unchanged(found, f"model.rules is {rule}", chosen, run.seed, trained.pair.given)
-    return ruled
+    pair = trained.pair
+    chosen = spell(choose_dialogues(data, plan.negatives, run.seed), pair.spelling)
+    by_rule: dict[str, Negatives] = {}
+    for rule in plan.rules:
+        negatives = make_rule_negatives(chosen, rule, run.seed, pair.prompt_turns)
+        refuse_unchanged(negatives, f"model.rules is {rule}", chosen, run.seed, pair.prompt_turns)
+        by_rule[rule] = negatives
+    return by_rule
 
 
 def train_discriminators(run: Run, learned: Mapping[str, Negatives], plan: CdmPlan) -> dict[str, Trained]:
-    """The discriminators by row, which the kind of their negatives begins, as in `cdm_generative_bert`.
+    """Trains the discriminators, by the name of their row: kind of negatives, then model, as `cdm_generative_bert`.
 
-    Only those that the plan names learn the negatives of the baseline.
+    Only the discriminators that `plan.baseline` names learn the negatives of the baseline.
     """
     discriminators: dict[str, Trained] = {}
-    for kind, found in learned.items():
-        texts = negatives.to_labelled(found)
-        chosen = plan.baseline or () if kind == tables.BASELINE else plan.discriminators
-        for name in chosen:
+    for kind, negatives in learned.items():
+        texts = to_labelled(negatives)
+        names = plan.discriminators
+        if kind == tables.BASELINE:
+            names = plan.baseline or ()
+        for name in names:
             row = f"{kind}_{name}"
             model = f"discriminator_{name}" if kind == GENERATIVE else f"discriminator_{row}"
             discriminators[row] = find_or_train(run, model, plan.discriminators[name], texts)
     return discriminators
 
 
-def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -> Path:
-    """The folder of the classifier pooler, which learns held-out dialogues against their negatives, never rated ones.
+def get_pooler(
+    run: Run,
+    trained: TrainedPair,
+    data: Corpus,
+    plan: PoolerPlan,
+) -> Path:
+    """The folder of the classifier pooler, a stage. It learns held-out dialogues and their negatives, never rated ones.
 
-    The dialogues are whole, as rated ones are. Others show whether it scores human turns above machine ones. Both
-    models write these turns alike (gamma -1/2), so that the sign of their mean momentum does not follow from Eq. 1.
+    The dialogues are whole, as rated ones are. Other held-out dialogues show whether the pooler scores human turns
+    above machine ones. Both models write these machine turns with equal weight (gamma -1/2), so that the sign of their
+    mean momentum does not follow from Eq. 1.
 
-    Raises SettingError where none of the dialogues gets a negative.
+    Raises SettingError if no dialogue gets a negative.
     """
     pair = trained.pair
     *_, developing = split_held_out(data)
     learned = choose_for_pooler(data, plan, run.seed)
-    others = developing[: plan.dialogues]
+    checking = developing[: plan.dialogues]
+
+    def find_both(negatives: Negatives) -> tuple[list[Steps], list[Steps]]:
+        good = find_steps(pair, pair.tokenise(negatives.positives))
+        bad = find_steps(pair, pair.tokenise(negatives.negatives))
+        return good, bad
 
     def build(folder: Path) -> None:
         whole = pair.decode(pair.tokenise(learned).dialogues)
-        found = make_rule_negatives(whole, plan.negatives, run.seed, pair.given)
-        refuse_unchanged(found, f"model.pooler.negatives is {plan.negatives}", learned, run.seed, pair.given)
-        pooler = ClassifierPooler.fit(*find_both(found), plan.strength)
-        machine = sample_negatives(pair, others, "mixed-multi", MACHINE, run.seed)
-        (pooler.with_auc(*find_both(machine)) if machine.indices else pooler).save(folder / "pooler.json")
-
-    def find_both(found: Negatives) -> tuple[list[Steps], list[Steps]]:
-        good, bad = (find_steps(pair, pair.tokenise(texts)) for texts in (found.positives, found.negatives))
-        return good, bad
+        negatives = make_rule_negatives(whole, plan.negatives, run.seed, pair.prompt_turns)
+        refuse_unchanged(negatives, f"model.pooler.negatives is {plan.negatives}", learned, run.seed, pair.prompt_turns)
+        pooler = ClassifierPooler.fit(*find_both(negatives), plan.strength)
+        machine = sample_negatives(pair, checking, "mixed-multi", EQUAL_MIX, run.seed)
+        if machine.indices:
+            pooler = pooler.with_auc(*find_both(machine))
+        pooler.save(folder / "pooler.json")
 
     depends = {
         **trained.identity,
         "plan": plan,
-        "held_out": fingerprint([*learned, *others]),
+        "held_out": fingerprint([*learned, *checking]),
         "seed": run.seed,
     }
     with run.timed("fitting the pooler"):
@@ -287,9 +380,10 @@ def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan) -
 
 
 def choose_for_pooler(data: Corpus, plan: PoolerPlan, seed: int) -> list[tuple[str, ...]]:
-    """The held-out dialogues that the pooler learns: whole ones of the first two parts, at most those of the plan."""
+    """Draws the dialogues that the pooler learns: at most `plan.dialogues` of the first two held-out parts, whole."""
     choosing, checking, _ = split_held_out(data)
-    return cut_dialogues([*choosing, *checking], None, seed)[: plan.dialogues]
+    whole = cut_dialogues([*choosing, *checking], None, seed)
+    return whole[: plan.dialogues]
 
 
 def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
@@ -304,7 +398,10 @@ def explain_pooler(data: Corpus, plan: PoolerPlan) -> list[str]:
 
 
 def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[str, LoadMetric]:
-    """Generative CDM, its baseline and the rules, by row. Each is loaded when it scores: the device holds one."""
+    """Generative CDM, its baseline and the rules, by row.
+
+    Each discriminator is loaded only when it scores, so that the device holds one at a time.
+    """
     return {
         row: partial(DiscriminatorScore.from_pretrained, judge.source, device, dialogues=True)
         for row, judge in discriminators.items()
@@ -312,10 +409,13 @@ def list_generative(discriminators: Mapping[str, Trained], device: str) -> dict[
 
 
 def list_metrics(discriminators: Mapping[str, Trained]) -> dict[str, Sequence[str]]:
-    """The rows of agreement that each trained model scores; the pair and its pooler score those of the momentum."""
-    momentum = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
+    """The rows of agreement that each trained model scores: a discriminator its own, pair and pooler the momentum's."""
+    momentum_rows = [f"cdm_discriminative_{pooling}" for pooling in POOLINGS]
     rows: dict[str, Sequence[str]] = {judge.name: [row] for row, judge in discriminators.items()}
-    return {**rows, "amateur": momentum, "expert": momentum, "pooler": ["cdm_discriminative_classifier"]}
+    rows["amateur"] = momentum_rows
+    rows["expert"] = momentum_rows
+    rows["pooler"] = ["cdm_discriminative_classifier"]
+    return rows
 
 
 class ReadDialogues(NamedTuple):
@@ -331,42 +431,56 @@ def get_steps(run: Run, trained: TrainedPair, tokenised: TokenisedDialogues) -> 
     def build(folder: Path) -> None:
         steps = find_steps_on_all(trained.pair, tokenised, folder, run.trainer)
         if run.stages.first:
-            discriminative.save_steps(folder / "steps.npz", steps)
+            save_steps(folder / "steps.npz", steps)
 
     depends = {**trained.identity, "dialogues": fingerprint(tokenised.dialogues)}
     with run.timed("momentum"):
         folder = run.stages.get("momentum", depends, build, together=True)
-        return ReadDialogues(tokenised, discriminative.load_steps(folder / "steps.npz"))
+        return ReadDialogues(tokenised, load_steps(folder / "steps.npz"))
 
 
-def make_discriminative(pair: Pair, fitted: ClassifierPooler) -> dict[str, Metric]:
-    """Discriminative CDM by row name, a row for each pooling but that of a refused classifier."""
-    return {
-        f"cdm_discriminative_{pooling}": DiscriminativeCDM(
-            pair, pooling, fitted if pooling == "classifier" else None, explain=pooling in EXPLAINED
+def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, Metric]:
+    """Discriminative CDM by row, one row per pooling; a refused classifier pooler has no row."""
+    metrics: dict[str, Metric] = {}
+    for pooling in POOLINGS:
+        needed = pooler if pooling == "classifier" else None
+        if needed is not None and needed.refusal:
+            continue
+        metrics[f"cdm_discriminative_{pooling}"] = DiscriminativeCDM(
+            pair,
+            pooling,
+            needed,
+            explain=pooling in EXPLAINED_POOLINGS,
         )
-        for pooling in POOLINGS
-        if not (pooling == "classifier" and fitted.refusal)
-    }
+    return metrics
 
 
 def score_dialogues(
-    run: Run, rated: ScoredSet, read: ReadDialogues, metrics: Mapping[str, Metric | LoadMetric], pair: Pair
+    run: Run,
+    rated: ScoredSet,
+    read: ReadDialogues,
+    metrics: Mapping[str, Metric | LoadMetric],
+    pair: Pair,
 ) -> ScoredSet:
-    """One rated set under every metric: both CDM scores, baselines, and published scores."""
+    """Scores one rated set by all metrics: both CDM scores and baselines; published scores stay beside them."""
     with run.timed(f"scoring {rated.name}"):
         scores = {name: score_by(metric, rated, read) for name, metric in metrics.items()}
-        for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
-            line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
-            rows = [getattr(steps, name) for steps in read.steps]
-            scores[f"{name}_likelihood"] = to_quality(rows, line, [steps.dropped for steps in read.steps])
+        scores["amateur_likelihood"] = score_likelihood("amateur", pair.amateur, read.steps)
+        scores["expert_likelihood"] = score_likelihood("expert", pair.expert, read.steps)
         scores["word_count"] = WordCount().score(rated.examples)
-        scores |= {f"{metric}_published": found for metric, found in rated.scores.items()}
+        scores |= {f"{metric}_published": published for metric, published in rated.scores.items()}
     return replace(rated, scores=scores)
 
 
+def score_likelihood(name: str, lm: ConditionalLM, steps: Sequence[Steps]) -> Scores:
+    """The mean log-probability of each dialogue's tokens under one model of the pair."""
+    line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES, model=lm.identity)
+    log_probabilities = [getattr(of_dialogue, name) for of_dialogue in steps]
+    return to_quality(log_probabilities, line, [of_dialogue.dropped for of_dialogue in steps])
+
+
 def score_by(metric: Metric | LoadMetric, rated: ScoredSet, read: ReadDialogues) -> Scores:
-    """The scores of a metric; one that is still to be loaded is loaded now."""
+    """Scores a set by one metric, which is loaded now if it is still to be loaded."""
     if isinstance(metric, DiscriminativeCDM):
         return metric.score_steps(read.tokenised, read.steps)
     loaded = metric() if isinstance(metric, partial) else metric
@@ -374,12 +488,13 @@ def score_by(metric: Metric | LoadMetric, rated: ScoredSet, read: ReadDialogues)
 
 
 def choose_dialogues(data: Corpus, plan: NegativesPlan, seed: int) -> list[tuple[str, ...]]:
-    """The training dialogues that get a negative: the first ones in random order, cut into windows."""
-    return cut_dialogues(get_turns(data.train), plan.turns, seed)[: plan.dialogues]
+    """Draws the training dialogues that get a negative, cut into windows."""
+    windows = cut_dialogues(get_turns(data.train), plan.turns, seed)
+    return windows[: plan.dialogues]
 
 
 def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:
-    """The dialogues in random order; a dialogue of more than `turns` turns as one random window of at most `turns`.
+    """Shuffles the dialogues, and cuts each of more than `turns` turns to one random window of at most `turns`.
 
     >>> cut_dialogues([("a", "b", "c")], None, 0)
     [('a', 'b', 'c')]
@@ -387,7 +502,9 @@ def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: i
     rng = random.Random(seed)
     cut: list[tuple[str, ...]] = []
     for dialogue in rng.sample(dialogues, len(dialogues)):
-        length = len(dialogue) if turns is None else min(len(dialogue), rng.randint(max(2, turns // 2), turns))
+        length = len(dialogue)
+        if turns is not None:
+            length = min(length, rng.randint(max(2, turns // 2), turns))
         start = rng.randint(0, len(dialogue) - length)
         cut.append(tuple(dialogue[start : start + length]))
     return cut

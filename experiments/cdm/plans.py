@@ -40,7 +40,7 @@ class NegativesPlan:
             )
 
     def read_graphs(self) -> Graphs | None:
-        """What the file `graphs` holds. Raises InputError for a missing file."""
+        """Reads the file `graphs`; None if none is named. Raises InputError for a missing file."""
         if self.graphs is None:
             return None
         if not Path(self.graphs).is_file():
@@ -49,8 +49,9 @@ class NegativesPlan:
 
     @property
     def writer(self) -> str:
-        """Who draws the segments: the contrast of both models, or one of them alone (CDM, Table 5)."""
-        return {-1.0: "expert alone", 0.0: "amateur alone"}.get(self.sampling.gamma, "contrast")
+        """Which distribution draws the segments: the contrast of both models, or one model alone (CDM, Table 5)."""
+        alone = {-1.0: "expert alone", 0.0: "amateur alone"}
+        return alone.get(self.sampling.gamma, "contrast")
 
     def without_contrast(self) -> "NegativesPlan":
         """The same negatives, drawn by the amateur alone: the paper's baseline (CDM, Table 5)."""
@@ -77,8 +78,8 @@ class DiscrepancyPlan(LanguageModelPlan):
     # the amateur's held-out loss after each epoch, in nats per token; None for the amateur, which keeps every epoch
     against: Sequence[float] | None = None
 
-    def keeps(self) -> Mapping[str, Any]:
-        """Every epoch of the amateur, or the epoch in which the expert is ahead most."""
+    def checkpoint_options(self) -> Mapping[str, Any]:
+        """Saves every epoch of the amateur, and of the expert the epoch with the largest discrepancy."""
         return {"against": self.against, "every_epoch": self.against is None}
 
 
@@ -112,12 +113,17 @@ class CdmPlan:
         check(one_of(("loss", "discrepancy")), keep=self.keep)
         check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":
-            if isinstance(self.amateur, Pretrained) or isinstance(self.expert, Pretrained):
-                raise SettingError("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
-            amateur, expert = self.amateur.schedule, self.expert.schedule
-            if amateur.epochs != expert.epochs or amateur.lora is not None:
-                raise SettingError(
-                    "keep=discrepancy compares amateur and expert after the same epochs and keeps all weights of the "
-                    f"amateur: set as many epochs for both (they are {amateur.epochs} and {expert.epochs}) and "
-                    "amateur.schedule.lora=null, or keep=loss"
-                )
+            self._check_discrepancy()
+
+    def _check_discrepancy(self) -> None:
+        """Raises SettingError unless amateur and expert are trained here, for the same epochs, with whole weights."""
+        if isinstance(self.amateur, Pretrained) or isinstance(self.expert, Pretrained):
+            raise SettingError("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
+        amateur = self.amateur.schedule
+        expert = self.expert.schedule
+        if amateur.epochs != expert.epochs or amateur.lora is not None:
+            raise SettingError(
+                "keep=discrepancy compares amateur and expert after the same epochs and keeps all weights of the "
+                f"amateur: set as many epochs for both (they are {amateur.epochs} and {expert.epochs}) and "
+                "amateur.schedule.lora=null, or keep=loss"
+            )

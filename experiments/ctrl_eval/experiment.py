@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from matplotlib.figure import Figure
+
 from baselines.bartscore import BartScore
 from baselines.bleurt import Bleurt
 from baselines.dis_score import DisScore
@@ -25,15 +27,24 @@ from data.corpus import Corpus
 from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
-from experiments.contracts import Outcome, Run
+from experiments.contracts import Outcome, Run, Table
 from experiments.ctrl_eval.tables import Evaluated, plot_number_of_evaluators, tabulate_analyses
 from experiments.presentation import present
-from experiments.training import DiscriminatorPlan, LanguageModelPlan, Pretrained, Trained, find_or_train
+from experiments.training import (
+    DiscriminatorPlan,
+    LanguageModelPlan,
+    Pretrained,
+    Trained,
+    find_or_train,
+    find_pretrained,
+    list_texts,
+)
 from meta_eval.scored_set import ScoredSet
 from models.loading import load_tokenizer
 
-COUNT = "count"  # instead of the file of a table
+COUNT = "count"  # in place of the file of a table
 DISCRIMINATOR = "discriminator_"  # begins the names of the discriminators
+CURVE = "number_of_evaluators"  # the table that is drawn as Figure 4
 
 
 @dataclass(frozen=True)
@@ -59,62 +70,83 @@ class CtrlEvalPlan:
     dtype: str = "float32"
 
 
-def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, evaluators: Sequence[int]) -> Outcome:
-    """CTRLEval, other weights and pattern functions (Table 5), and baselines (Tables 3-4), on rated sets.
+def ctrleval(
+    run: Run,
+    data: Corpus,
+    plan: CtrlEvalPlan,
+    evaluators: Sequence[int],
+) -> Outcome:
+    """Scores rated sets by CTRLEval, its other weights and pattern functions (Table 5), and baselines (Tables 3-4).
 
-    `data` has labelled texts, and rated ones with prefix and label; `evaluators` are numbers of them for Figure 4.
+    `data` has labelled training texts, and rated texts with prefix and label. Figure 4 draws as many evaluators as each
+    number in `evaluators` says.
 
-    Raises InputError for a missing table, SettingError for a table that cannot fit the backbone, a missing sentence
-    splitter, and `iwf=count` without texts.
+    Raises InputError for a missing table. Raises SettingError for a table that cannot fit the backbone, a missing
+    sentence splitter, and `iwf=count` without texts.
     """
     check(Several[Count], evaluators=evaluators)
     make_splitter(plan.metric.keywords.get("sentence_split", "english"))  # raises before anything is trained
-    models, table = train(run, data, plan)
+    models, table = train_models(run, data, plan)
     metrics = make_metrics(plan, models["infiller"], table)
-    scored = score_sets(run, data, metrics, make_baselines(plan, models, metrics["ctrleval"]))
-    tables = {each.name: tabulate_analyses(each, evaluated, evaluators, run.seed) for each, evaluated in scored}
-    name = "number_of_evaluators"
-    curves = {f"{name}_{each}": plot_number_of_evaluators(of[name].rows) for each, of in tables.items() if name in of}
-    discriminators = {name: model for name, model in models.items() if name.startswith(DISCRIMINATOR)}
+    baselines = make_baselines(plan, models, metrics["ctrleval"])
+    scored = score_sets(run, data, metrics, baselines)
+    tables: list[Table] = []
+    plots: dict[str, Figure] = {}
+    for rated, evaluated in scored:
+        analyses = tabulate_analyses(rated, evaluated, evaluators, run.seed)
+        tables += analyses.values()
+        if CURVE in analyses:
+            plots[f"{CURVE}_{rated.name}"] = plot_number_of_evaluators(analyses[CURVE].rows)
     frequencies = metrics["ctrleval"].frequencies
     notes = explain_frequencies(data, frequencies)
-    if not discriminators:
+    figures: dict[str, float] = {}
+    for name, model in models.items():
+        if name.startswith(DISCRIMINATOR):
+            figures[f"{name} held-out AUC"] = find_best_auc(model)
+    if not figures:
         notes.append(f"no discriminators: {data.name} has no labelled training texts, or none were asked for")
     return present(
         run,
-        [each for each, _ in scored],
-        models,
-        [table for found in tables.values() for table in found.values()],
-        notes,
+        [rated for rated, _ in scored],
+        models=models,
+        tables=tables,
+        notes=notes,
         settings={"data": data.name, "iwf": None if frequencies is None else frequencies.name},
-        plots=curves,
-        figures={
-            f"{name} held-out AUC": max(point["val/auc"] for point in model.curve if "val/auc" in point)
-            for name, model in discriminators.items()
-        },
+        plots=plots,
+        figures=figures,
         data=data,
     )
 
 
-def train(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, Trained], str | None]:
-    """The models of the plan by name, and the IWF table; None without a table and without texts to count.
+def find_best_auc(model: Trained) -> float:
+    """The best held-out AUC along the learning curve of a discriminator."""
+    return max(point["val/auc"] for point in model.curve if "val/auc" in point)
+
+
+def train_models(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, Trained], str | None]:
+    """Trains the models of the plan; returns them by name, with the file of the IWF table.
+
+    The table is None if the data has neither a released table nor texts to count.
 
     Raises as `ctrleval`.
     """
     table = choose_table(data, plan)
-    train, held_out = ([example.full_text for example in part] for part in (data.train, data.held_out))
-    models = {"infiller": find_or_train(run, "infiller", plan.infiller, train, held_out)}
-    if table is None and train:
-        named = plan.iwf_tokenizer and find_or_train(run, "tokenizer", Pretrained(plan.iwf_tokenizer), ())
-        table = str(find_or_count_frequencies(run, named or models["infiller"], train) / FILE_NAME)
-    models["causal"] = find_or_train(run, "causal", plan.causal, train, held_out)
+    texts = list_texts(data.train)
+    held_out = list_texts(data.held_out)
+    models = {"infiller": find_or_train(run, "infiller", plan.infiller, texts, held_out)}
+    if table is None and texts:
+        counted = models["infiller"]
+        if plan.iwf_tokenizer:
+            counted = find_pretrained(Pretrained(plan.iwf_tokenizer))
+        table = str(find_or_count_frequencies(run, counted, texts) / FILE_NAME)
+    models["causal"] = find_or_train(run, "causal", plan.causal, texts, held_out)
     if plan.discriminator and data.train:
         models |= train_discriminators(run, plan.discriminator, data)
     return models, table
 
 
 def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
-    """The file of the IWF table: the named one, or the one that was released with the data; None to count texts.
+    """Chooses the file of the IWF table: the one named, or the one released with the data; None to count texts.
 
     Raises as `ctrleval`.
     """
@@ -126,7 +158,7 @@ def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
         return plan.iwf
     if plan.iwf_tokenizer is None and isinstance(plan.infiller, LanguageModelPlan):
         raise SettingError(
-            f"the word frequencies that were released with {data.name} are those of PEGASUS's tokens, but the backbone "
+            f"the word frequencies that were released with {data.name} count PEGASUS's tokens, but the backbone "
             "is trained here; set model.iwf_tokenizer to a PEGASUS, or model.iwf=count"
         )
     return str(data.iwf())
@@ -136,8 +168,8 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
     """The folder of the IWF table over the sentences of the training texts, a stage."""
 
     def build(folder: Path) -> None:
-        sentences = (sentence for text in texts for sentence in split_english(text))
         tokenizer = load_tokenizer(model.source)
+        sentences = (sentence for text in texts for sentence in split_english(text))
         count_frequencies(sentences, tokenizer).save(folder / FILE_NAME)
 
     with run.timed("word frequencies"):
@@ -146,115 +178,155 @@ def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) ->
 
 
 def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:
-    """A note on word frequencies that are not the released ones."""
+    """A note if the word frequencies are not the released ones."""
     if frequencies is None:
         return [f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike"]
     if not frequencies.sentences:
         return []
-    what = f"counted over {frequencies.sentences} sentences ({frequencies.name})"
-    return [f"the word frequencies that weigh the targets of ctrleval are not the released ones, but {what}"]
+    return [
+        "the word frequencies that weigh the targets of ctrleval are not the released ones, but counted over "
+        f"{frequencies.sentences} sentences ({frequencies.name})"
+    ]
 
 
 def train_discriminators(run: Run, plan: DiscriminatorPlan, data: Corpus) -> dict[str, Trained]:
-    """The discriminators of the baselines, which learn the labelled texts, by name.
+    """Trains the discriminators of the baselines on the labelled texts; returns them by name.
 
-    `quality` tells human texts from perturbed ones (coherence and consistency), `label` tells all labels apart
-    (attribute relevance), and `union` tells human texts from UNION's negatives. The negatives are perturbed here; the
-    code that damages the built-in rated sets is not used.
+    `quality` separates human texts from perturbed ones (coherence and consistency), `label` tells the label of a text
+    (attribute relevance), and `union` separates human texts from UNION's negatives. The negatives are perturbed here;
+    the code that damages the built-in rated sets is not used.
     """
-    texts = [example.full_text for example in draw(data.train, plan.per_class, run.seed)]
-    per_label = None if plan.texts is None else plan.texts // len(data.labels)
-    of_labels = [
-        LabelledText((example.full_text,), number, group=example.id)
-        for number, label in enumerate(data.labels)
-        for example in draw([e for e in data.train if e.label == label], per_label, run.seed)
-    ]
-    learned = {
-        "quality": (plan, pair_texts(texts, perturb_for_discriminator(texts, run.seed))),
-        "label": (replace(plan, build=partial(plan.build, labels=list(data.labels))), of_labels),
-        "union": (plan, pair_texts(texts, perturb_as_union(texts, run.seed))),
-    }
-    names = {f"{DISCRIMINATOR}{kind}": what for kind, what in learned.items()}
-    return {name: find_or_train(run, name, *what, seed=run.seed) for name, what in names.items()}
+    texts = list_texts(draw(data.train, plan.per_class, run.seed))
+    quality = pair_texts(texts, perturb_for_discriminator(texts, run.seed))
+    union = pair_texts(texts, perturb_as_union(texts, run.seed))
+    labelled = draw_labelled(data, plan.texts, run.seed)
+    build = partial(plan.build, labels=list(data.labels))
+    trained: dict[str, Trained] = {}
+
+    def add(kind: str, plan: DiscriminatorPlan, learned: Sequence[LabelledText]) -> None:
+        name = f"{DISCRIMINATOR}{kind}"
+        trained[name] = find_or_train(run, name, plan, learned, seed=run.seed)
+
+    add("quality", plan, quality)
+    add("label", replace(plan, build=build), labelled)
+    add("union", plan, union)
+    return trained
+
+
+def draw_labelled(data: Corpus, most: int | None, seed: int) -> list[LabelledText]:
+    """Draws as many training texts of each label, at most `most` in all, with the index of their label."""
+    per_label = None if most is None else most // len(data.labels)
+    labelled: list[LabelledText] = []
+    for index, label in enumerate(data.labels):
+        of_label = [example for example in data.train if example.label == label]
+        for example in draw(of_label, per_label, seed):
+            labelled.append(LabelledText((example.full_text,), index, group=example.id))
+    return labelled
 
 
 def draw(examples: Sequence[Example], most: int | None, seed: int) -> list[Example]:
-    """At most `most` examples, drawn by the seed and in their order; None for all.
+    """Draws at most `most` examples by the seed, and keeps their order; None for all.
 
     The first ones would not do: files are sorted by label.
     """
-    some = random.Random(seed).sample(range(len(examples)), min(most or len(examples), len(examples)))
-    return [examples[i] for i in sorted(some)]
+    count = min(most or len(examples), len(examples))
+    indices = random.Random(seed).sample(range(len(examples)), count)
+    return [examples[i] for i in sorted(indices)]
 
 
 def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[LabelledText]:
     """Each text and its negative; texts without a negative are left out."""
-    return [
-        LabelledText((segment,), label, group=str(i))
-        for i, (text, negative) in enumerate(zip(texts, negatives, strict=True))
-        if negative is not None
-        for label, segment in ((1, text), (0, negative))
-    ]
+    paired: list[LabelledText] = []
+    for i, (text, negative) in enumerate(zip(texts, negatives, strict=True)):
+        if negative is not None:
+            paired.append(LabelledText((text,), 1, group=str(i)))
+            paired.append(LabelledText((negative,), 0, group=str(i)))
+    return paired
 
 
 def make_metrics(plan: CtrlEvalPlan, backbone: Trained, table: str | None) -> dict[str, CTRLEval]:
-    """The metric, and with other pattern functions if they are asked for."""
+    """CTRLEval by row, also with other pattern functions if the plan asks for them."""
     usual = plan.metric(backbone.source, iwf=table, iwf_tokenizer=plan.iwf_tokenizer)
     family = usual.infiller.family
     families = {"ctrleval": family}
     if plan.pattern_functions:
         families["ctrleval_bartscore_pf"] = family.without_mask()
         families["ctrleval_ppl_pf"] = family.with_source_first()
-    return {name: replace(usual, infiller=replace(usual.infiller, family=each)) for name, each in families.items()}
+    metrics: dict[str, CTRLEval] = {}
+    for row, changed in families.items():
+        infiller = replace(usual.infiller, family=changed)
+        metrics[row] = replace(usual, infiller=infiller)
+    return metrics
 
 
 def make_baselines(
-    plan: CtrlEvalPlan, models: Mapping[str, Trained], metric: CTRLEval
+    plan: CtrlEvalPlan,
+    models: Mapping[str, Trained],
+    metric: CTRLEval,
 ) -> dict[str, Callable[[], Metric]]:
-    """How to make each baseline; one that is not asked for is left out.
+    """For each baseline that the plan asks for, a function that builds it.
 
     BARTScore is the log-probability of the text given its prefix (Yuan et al. 2021: the score without reference). The
     rows of the backbone share the model of `metric`.
     """
-    backbone, device, dtype = models["infiller"].source, plan.device, plan.dtype
-    found: dict[str, Callable[[], Metric]] = {
+    backbone = models["infiller"].source
+    device = plan.device
+    dtype = plan.dtype
+    baselines: dict[str, Callable[[], Metric]] = {
         "perplexity": lambda: Perplexity.from_pretrained(models["causal"].source, device, dtype),
         "perplexity_backbone": lambda: InfillingPerplexity(metric.infiller, backbone),
         "bartscore_backbone": lambda: BartScore(metric.infiller.lm, backbone, source="prefix"),
     }
     if bart := plan.bart:
-        found["bartscore"] = lambda: BartScore.from_pretrained(bart, device, dtype, source="prefix")
+        baselines["bartscore"] = lambda: BartScore.from_pretrained(bart, device, dtype, source="prefix")
     if bleurt := plan.bleurt:
-        found["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
-    quality, label, union = (models.get(f"{DISCRIMINATOR}{kind}") for kind in ("quality", "label", "union"))
+        baselines["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
+    quality = models.get(f"{DISCRIMINATOR}quality")
+    label = models.get(f"{DISCRIMINATOR}label")
+    union = models.get(f"{DISCRIMINATOR}union")
     if quality and label and union:
-        found["discriminator"] = lambda: DisScore.from_pretrained(quality.source, label.source, device)
-        found["union"] = lambda: DiscriminatorScore.from_pretrained(union.source, device)
-    return {**found, "word_count": WordCount}
+        baselines["discriminator"] = lambda: DisScore.from_pretrained(quality.source, label.source, device)
+        baselines["union"] = lambda: DiscriminatorScore.from_pretrained(union.source, device)
+    baselines["word_count"] = WordCount
+    return baselines
 
 
 def score_sets(
-    run: Run, data: Corpus, metrics: Mapping[str, CTRLEval], baselines: Mapping[str, Callable[[], Metric]]
+    run: Run,
+    data: Corpus,
+    metrics: Mapping[str, CTRLEval],
+    baselines: Mapping[str, Callable[[], Metric]],
 ) -> list[tuple[ScoredSet, Evaluated]]:
-    """Every rated set under every metric, and the evaluators behind the scores of CTRLEval.
+    """Scores every rated set by every metric; returns each set with the evaluators behind the scores of CTRLEval.
 
     The metric itself also has rows for the mean, the highest and the lowest evaluator instead of its weights (Table 5).
     Each baseline is loaded once, when its turn comes.
     """
+    sets: list[tuple[ScoredSet, Evaluated]] = []
     scores: list[dict[str, Scores]] = [{} for _ in data.rated]
     evaluated: list[dict[str, dict]] = [{} for _ in data.rated]
     for name, metric in metrics.items():
-        rows: dict[str, CTRLEval] = {name: metric}
-        if name == "ctrleval":
-            rows |= {f"{name}_{weights}": replace(metric, weights=weights) for weights in get_args(Weights)[1:]}
+        rows = list_weightings(metric) if name == "ctrleval" else {name: metric}
         with run.timed(name):
-            for rated, scored, found in zip(data.rated, scores, evaluated, strict=True):
-                found[name] = metric.evaluations(rated.examples)
-                scored |= {row: weighted.scores_of(found[name]) for row, weighted in rows.items()}
+            for number, rated in enumerate(data.rated):
+                evaluations = metric.evaluations(rated.examples)
+                evaluated[number][name] = evaluations
+                for row, weighted in rows.items():
+                    scores[number][row] = weighted.scores_of(evaluations)
     for name, make in baselines.items():
         with run.timed(name):
             baseline = make()
-            for rated, scored in zip(data.rated, scores, strict=True):
-                scored[name] = baseline.score(rated.examples)
-    sets = [replace(rated, scores=scored) for rated, scored in zip(data.rated, scores, strict=True)]
-    return list(zip(sets, evaluated, strict=True))
+            for number, rated in enumerate(data.rated):
+                scores[number][name] = baseline.score(rated.examples)
+    for number, rated in enumerate(data.rated):
+        scored = replace(rated, scores=scores[number])
+        sets.append((scored, evaluated[number]))
+    return sets
+
+
+def list_weightings(metric: CTRLEval) -> dict[str, CTRLEval]:
+    """CTRLEval with its own weights and with the others of Table 5, by row."""
+    rows = {"ctrleval": metric}
+    for weights in get_args(Weights)[1:]:
+        rows[f"ctrleval_{weights}"] = replace(metric, weights=weights)
+    return rows

@@ -7,6 +7,7 @@ from data.files import read_examples
 from data.sentences import make_splitter
 from data.text_files import read_texts
 from experiments.contracts import Outcome, Run
+from experiments.training import list_texts
 from models.loading import load_tokenizer
 
 
@@ -17,18 +18,32 @@ def corpus_texts(path: str) -> list[str]:
     """
     file = Path(path)
     if file.suffix != ".txt":
-        return [example.full_text for example in read_examples(file)]
+        return list_texts(read_examples(file))
     return read_texts(file)
 
 
-def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:
-    """Writes in how many sentences each token of the model occurs (Eq. 7 of CTRLEval); `model` names any tokenizer."""
+def iwf(
+    run: Run,
+    texts: list[str],
+    model: str,
+    output: Path,
+    sentence_split: str,
+) -> Outcome:
+    """Counts in how many sentences each token occurs, and writes the table (Eq. 7 of CTRLEval).
+
+    `model` names any model or folder with a tokenizer.
+    """
     split = make_splitter(sentence_split)
     with run.timed("counting"):
-        table = count_frequencies((sentence for text in texts for sentence in split(text)), load_tokenizer(model))
+        tokenizer = load_tokenizer(model)
+        table = count_frequencies((sentence for text in texts for sentence in split(text)), tokenizer)
     table.save(output)
     return Outcome(
         signature=f"iwf|corpus={table.corpus}|tokenizer={model}",
-        figures={"sentences": table.sentences, "tokens seen": int((table.iwf > 0).sum()), "tokens": len(table.iwf)},
+        figures={
+            "sentences": table.sentences,
+            "tokens seen": int((table.iwf > 0).sum()),
+            "tokens": len(table.iwf),
+        },
         files=[output],
     )

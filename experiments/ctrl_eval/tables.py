@@ -15,37 +15,49 @@ from judge.tables import Table
 from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet
 
-DRIFT = "coherence"  # the aspect of Figure 3
-LOWER = "perplexity_backbone"  # is printed with the opposite sign: lower is better
-PRINTED = (
+DRIFT_ASPECT = "coherence"  # of Figure 3
+NEGATED_METRIC = "perplexity_backbone"  # the paper prints it with the opposite sign: lower is better
+PRINTED_CAPTION = (
     "The values that the paper prints for six texts, and those of this run; ranks among the texts of the set, the best "
     "has 1. The paper's backbone is PEGASUS-large. Its PPL-PEGASUS may be a mean negative log-probability or the "
-    "exponential of one (`perplexity`): the one near the printed value tells."
+    "exponential of one (`perplexity`): compare both with the printed value."
 )
-FEWEST = 16  # rated texts, four of each quartile: with fewer, no drift is shown
+LEAST_RATED = 16  # texts, four of each quartile: with fewer, no drift is shown
 Evaluated: TypeAlias = Mapping[str, Mapping[Aspect, Sequence[Evaluations]]]  # by pattern function and aspect
 Row: TypeAlias = Mapping[str, Any]
 
 
-def tabulate_analyses(scored: ScoredSet, evaluated: Evaluated, numbers: Sequence[int], seed: int) -> dict[str, Table]:
-    """The tables by name; one without rows, because the set lacks what it needs, is left out."""
+def tabulate_analyses(
+    scored: ScoredSet,
+    evaluated: Evaluated,
+    numbers: Sequence[int],
+    seed: int,
+) -> dict[str, Table]:
+    """The tables of the analyses by name; a table without rows, for want of data, is left out."""
     compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
-    r = "Pearson's r with its 95 % interval; n texts"
+    pearson = "Pearson's r with its 95 % interval; n texts"
+    subsets = draw_biased_subsets(compared, DRIFT_ASPECT, seed)
     tables = {
         "model_drift": Table(
-            f"Model drift on {scored.name}", f"{r} of each system (Figure 2)", list_agreement_by_system(compared)
+            f"Model drift on {scored.name}",
+            f"{pearson} of each system (Figure 2)",
+            list_agreement_by_system(compared),
         ),
         "quality_drift": Table(
             f"Quality drift on {scored.name}",
-            f"{r} of each biased subset, 0: mostly badly rated, 3: mostly well rated (Figure 3)",
-            list_agreement_of_parts(draw_biased_subsets(compared, DRIFT, seed), DRIFT, "subset"),
+            f"{pearson} of each biased subset, 0: mostly badly rated, 3: mostly well rated (Figure 3)",
+            list_agreement_of_parts(subsets, DRIFT_ASPECT, "subset"),
         ),
         "number_of_evaluators": Table(
             f"Number of evaluators on {scored.name}",
             f"Pearson's r of attribute relevance, n = {len(scored)}: mean and deviation of 20 draws (Figure 4)",
             list_agreement_by_number(scored, evaluated, numbers, seed),
         ),
-        "printed": Table(f"Figures 6 and 7 on {scored.name}", PRINTED, compare_printed(scored)),
+        "printed": Table(
+            f"Figures 6 and 7 on {scored.name}",
+            PRINTED_CAPTION,
+            compare_printed(scored),
+        ),
     }
     return {name: table for name, table in tables.items() if table.rows}
 
@@ -56,58 +68,77 @@ def list_agreement_by_system(scored: ScoredSet) -> list[Row]:
     Empty unless every text names its system, there are several systems, and enough texts are rated.
     """
     systems = list(scored.by_system())
-    aspects = [aspect for aspect in scored.aspects if len(scored.rated(aspect)) >= FEWEST]
-    return [row for aspect in aspects for row in list_agreement_of_parts(systems, aspect, "system")]
+    aspects = [aspect for aspect in scored.aspects if len(scored.rated(aspect)) >= LEAST_RATED]
+    rows: list[Row] = []
+    for aspect in aspects:
+        rows += list_agreement_of_parts(systems, aspect, "system")
+    return rows
 
 
 def draw_biased_subsets(scored: ScoredSet, aspect: str, seed: int) -> list[ScoredSet]:
     """Four subsets, from mostly bad to mostly good texts (Figure 3); none for a set with few ratings."""
     rated = scored.rated(aspect)
-    if len(rated) < FEWEST:
+    if len(rated) < LEAST_RATED:
         return []
     subsets = biased_subsets(rated.ratings(aspect), seed)
     return [rated.take(subset, str(j)) for j, subset in enumerate(subsets)]
 
 
-def list_agreement_by_number(scored: ScoredSet, evaluated: Evaluated, numbers: Sequence[int], seed: int) -> list[Row]:
-    """Agreement of attribute relevance by the number of evaluators, all of them last (Figure 4)."""
-    at = np.flatnonzero(~np.isnan(scored.ratings(RELEVANCE))).tolist()
+def list_agreement_by_number(
+    scored: ScoredSet,
+    evaluated: Evaluated,
+    numbers: Sequence[int],
+    seed: int,
+) -> list[Row]:
+    """Agreement of attribute relevance by the number of evaluators; the last row has all of them (Figure 4)."""
+    rated = np.flatnonzero(~np.isnan(scored.ratings(RELEVANCE))).tolist()
+    if not rated:
+        return []
+    ratings = scored.ratings(RELEVANCE)[rated]
     rows: list[Row] = []
-    for metric, found in evaluated.items() if at else ():
-        if relevance := found.get(RELEVANCE):
-            scores, weights = (np.stack([getattr(relevance[i], name) for i in at]) for name in ("scores", "weights"))
-            available = scores.shape[1]
-            drawn = sorted({number for number in numbers if number < available} | {available})
-            ratings = scored.ratings(RELEVANCE)[at]
-            curve = number_of_evaluators(scores, weights, ratings, drawn, plain_pearson, seed)
-            rows += [
-                {"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation}
-                for number, (mean, deviation) in curve.items()
-            ]
+    for metric, by_aspect in evaluated.items():
+        relevance = by_aspect.get(RELEVANCE)
+        if not relevance:
+            continue
+        scores = np.stack([relevance[i].scores for i in rated])
+        weights = np.stack([relevance[i].weights for i in rated])
+        available = scores.shape[1]
+        drawn = sorted({number for number in numbers if number < available} | {available})
+        curve = number_of_evaluators(
+            scores,
+            weights,
+            ratings,
+            numbers=drawn,
+            correlation=plain_pearson,
+            seed=seed,
+        )
+        for number, (mean, deviation) in curve.items():
+            rows.append({"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation})
     return rows
 
 
 def compare_printed(scored: ScoredSet) -> list[Row]:
     """The values that Figures 6 and 7 print beside those of this run; empty for a set without these texts."""
-    places = {example.id: place for place, example in enumerate(scored.examples)}
+    indices = {example.id: i for i, example in enumerate(scored.examples)}
     rows: list[Row] = []
     for printed in released.FIGURES:
-        if printed.text in places and printed.metric in scored.scores:
-            values = scored.values(printed.metric, printed.aspect)
-            value = float(values[places[printed.text]])
-            is_lower = printed.metric == LOWER
-            rows.append(
-                {
-                    "text": printed.text,
-                    "metric": printed.metric,
-                    "of": printed.aspect,
-                    "published": printed.value,
-                    "here": -value if is_lower else value,
-                    **({"perplexity": float(np.exp(-value))} if is_lower else {}),
-                    "published rank": printed.rank,
-                    "rank": 1 + int(np.sum(values > value)),
-                }
-            )
+        if printed.text not in indices or printed.metric not in scored.scores:
+            continue
+        values = scored.values(printed.metric, printed.aspect)
+        value = float(values[indices[printed.text]])
+        row = {
+            "text": printed.text,
+            "metric": printed.metric,
+            "of": printed.aspect,
+            "published": printed.value,
+            "here": value,
+        }
+        if printed.metric == NEGATED_METRIC:
+            row["here"] = -value
+            row["perplexity"] = float(np.exp(-value))
+        row["published rank"] = printed.rank
+        row["rank"] = 1 + int(np.sum(values > value))
+        rows.append(row)
     return rows
 
 

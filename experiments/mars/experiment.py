@@ -22,8 +22,8 @@ from data.damage import apply_reorder, apply_retrieve
 from experiments.contracts import Outcome, Run
 from experiments.mars.tables import MarsScores, make_tables, measure_gain, name_ratio_row
 from experiments.presentation import present
-from experiments.training import LanguageModelPlan, Pretrained, find_or_train
-from judge.tables import format_cell
+from experiments.training import LanguageModelPlan, Pretrained, Trained, find_or_train, list_texts
+from judge.wording import format_cell
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS, Compared
 from mars.references import mean_kl
@@ -50,46 +50,73 @@ def mars_story(
     largest_ratios: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8),
     clean: bool = False,
 ) -> Outcome:
-    """Rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5 (masking ratios).
+    """Computes the rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5.
 
-    The rated texts of `data` have references and context. `metric` and `perplexity` make these metrics of the name or
+    The rated texts of `data` have references and context. `metric` and `perplexity` make these metrics from the name or
     folder of a model; a baseline is built when it is needed. Each of `largest_ratios` is the largest masking ratio of a
-    row (`mars_to_20` and so on). Without `masked` there is no row `mars_naive`. `clean` removes hashtags and URLs from
-    the rated texts first (section 3).
+    row of Table 5 (`mars_to_20` and so on). Without `masked` there is no row `mars_naive`. `clean` removes hashtags and
+    URLs from the rated texts first (section 3).
 
     Raises InputError for an encoder or a baseline that is not installed, before a model is trained.
     """
     check(AscendingRatios, largest_ratios=largest_ratios)
-    embedder, words = (CachedEmbedder(metric(None, augmenter="none", static_vectors=s).embedder) for s in (False, True))
+    # built first, so that a missing package is named before a model is trained
+    contextual = make_embedder(metric, static_vectors=False)
+    static = make_embedder(metric, static_vectors=True)
     others = {name: build() for name, build in baselines.items()}
-    texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     plans = {"language_model": language_model, "masked": masked}
-    models = {name: find_or_train(run, name, plan, *texts) for name, plan in plans.items() if plan is not None}
-    usual = replace(metric(models["language_model"].source), embedder=embedder)
-    variants = {
-        "mars": usual,
-        **{row: change_augmentation(usual, **change) for row, change in ABLATIONS.items()},
-    }
+    texts = list_texts(data.train)
+    held_out = list_texts(data.held_out)
+    models = {name: find_or_train(run, name, plan, texts, held_out) for name, plan in plans.items() if plan is not None}
+    causal = models["language_model"].source
+    usual = replace(metric(causal), embedder=contextual)
+    variants = {"mars": usual}
+    for row, settings in ABLATIONS.items():
+        variants[row] = change_augmentation(usual, **settings)
     if "masked" in models:
-        variants["mars_naive"] = replace(metric(models["masked"].source, augmenter="naive"), embedder=embedder)
-    variants["mars_static"] = replace(usual, embedder=words)
-    others["perplexity"] = perplexity(find_augmenter(usual).lm, models["language_model"].source)
-    rated = [replace(each, examples=clean_examples(each.examples)) if clean else each for each in data.rated]
-    found = [score_set(run, each, variants, others, largest_ratios) for each in rated]
+        naive = metric(models["masked"].source, augmenter="naive")
+        variants["mars_naive"] = replace(naive, embedder=contextual)
+    variants["mars_static"] = replace(usual, embedder=static)
+    others["perplexity"] = perplexity(find_augmenter(usual).lm, causal)
+    rated_sets = data.rated
+    if clean:
+        rated_sets = [replace(rated, examples=clean_examples(rated.examples)) for rated in rated_sets]
+    scored = [score_set(run, rated, variants, others, largest_ratios) for rated in rated_sets]
+    return present_scores(run, data, models, scored)
+
+
+def make_embedder(metric: partial[MARS], static_vectors: bool) -> CachedEmbedder:
+    """The encoder of MARS, or word vectors in its place; it embeds each text once."""
+    built = metric(None, augmenter="none", static_vectors=static_vectors)
+    return CachedEmbedder(built.embedder)
+
+
+def present_scores(
+    run: Run,
+    data: Corpus,
+    models: Mapping[str, Trained],
+    scored: Sequence[MarsScores],
+) -> Outcome:
+    """The outcome: agreement with the ratings of the originals, the tables of the paper, Figure 3 and notes."""
+    notes: list[str] = []
+    figures: dict[str, float] = {}
+    adversaries: list[ScoredSet] = []
+    for of_set in scored:
+        notes += list_notes(of_set)
+        adversaries += of_set.adversaries.values()
+        kl = mean_kl(reference.augmented for reference in of_set.references)
+        if kl is not None:
+            figures[f"mean KL of planned from plain (nats, {of_set.originals.name})"] = kl
     return present(
         run,
-        [one.originals for one in found],
-        models,
-        make_tables(found),
-        [note for one in found for note in list_notes(one)],
+        [of_set.originals for of_set in scored],
+        models=models,
+        tables=make_tables(scored),
+        notes=notes,
         settings={"data": data.name},
-        drawn=[one.originals.choose(("mars", "bertscore")) for one in found],  # Figure 3
-        figures={
-            f"mean KL of planned from plain (nats, {one.originals.name})": kl
-            for one in found
-            if (kl := mean_kl(reference.augmented for reference in one.references)) is not None
-        },
-        adversaries=[texts for one in found for texts in one.adversaries.values()],
+        drawn=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
+        figures=figures,
+        adversaries=adversaries,
         data=data,
     )
 
@@ -102,26 +129,38 @@ def score_set(
     largest_ratios: Sequence[float],
 ) -> MarsScores:
     """Scores the rated texts, and adversaries in their place, by every variant of MARS and every baseline."""
-    sets = {"": rated, **damage(rated, run.seed)}
-    scored: dict[str, ScoredSet] = {}
-    compared = []
-    for kind, texts in sets.items():
-        with run.timed(f"augmentation and similarity {rated.name}"):
-            scores, cosines = score_variants(variants, texts.examples, largest_ratios)
-        with run.timed(f"baselines {rated.name}"):
-            scores |= {name: other.score(texts.examples) for name, other in baselines.items()}
-            scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])
-        scored[kind] = replace(texts, scores=scores)
-        compared = compared or cosines
-    return MarsScores(scored.pop(""), scored, compared, variants["mars"].ratios, largest_ratios)
+    originals, compared = score_texts(run, rated, variants, baselines, largest_ratios)
+    adversaries: dict[str, ScoredSet] = {}
+    for kind, damaged in damage(rated, run.seed).items():
+        adversaries[kind], _ = score_texts(run, damaged, variants, baselines, largest_ratios)
+    return MarsScores(originals, adversaries, compared, variants["mars"].ratios, largest_ratios)
+
+
+def score_texts(
+    run: Run,
+    texts: ScoredSet,
+    variants: Mapping[str, MARS],
+    baselines: Mapping[str, Metric],
+    largest_ratios: Sequence[float],
+) -> tuple[ScoredSet, list[Compared]]:
+    """The texts with the scores of every variant of MARS and every baseline, and the cosines of `mars`."""
+    with run.timed(f"augmentation and similarity {texts.name}"):
+        scores, compared = score_variants(variants, texts.examples, largest_ratios)
+    with run.timed(f"baselines {texts.name}"):
+        scores |= {name: baseline.score(texts.examples) for name, baseline in baselines.items()}
+        scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])
+    return replace(texts, scores=scores), compared
 
 
 def score_variants(
-    variants: Mapping[str, MARS], examples: Sequence[Example], largest_ratios: Sequence[float]
+    variants: Mapping[str, MARS],
+    examples: Sequence[Example],
+    largest_ratios: Sequence[float],
 ) -> tuple[dict[str, Scores], list[Compared]]:
     """The scores of all variants and of `mars` up to each ratio of Table 5, and the cosines of `mars`."""
     usual = variants["mars"].with_corpus(examples)
-    compared = replace(usual, ratios=tuple(sorted({*usual.ratios, *largest_ratios}))).compare(examples)
+    all_ratios = sorted({*usual.ratios, *largest_ratios})
+    compared = replace(usual, ratios=tuple(all_ratios)).compare(examples)
     # Each variant compares anew: at the wider ratios above, some references may be too long.
     scores = {row: variant.score(examples) for row, variant in variants.items()}
     for largest in largest_ratios:
@@ -143,39 +182,62 @@ def find_augmenter(metric: MARS) -> SelfPlanningAugmenter:
 
 
 def damage(rated: ScoredSet, seed: int) -> dict[str, ScoredSet]:
-    """Reorder and, where every text has a context, Retrieve; the ratings are those of the texts they replace."""
-    found = {"reorder": apply_reorder(rated.examples, seed)}
+    """Adversaries of the rated texts by kind: Reorder, and Retrieve if every text has a context.
+
+    They keep the ratings of the texts that they replace.
+    """
+    adversaries = {"reorder": apply_reorder(rated.examples, seed)}
     if all((example.context or "").strip() for example in rated.examples):
-        found["retrieve"] = apply_retrieve(rated.examples, seed)
-    return {kind: replace(rated, name=f"{rated.name}_{kind}", examples=texts) for kind, texts in found.items()}
+        adversaries["retrieve"] = apply_retrieve(rated.examples, seed)
+    return {kind: replace(rated, name=f"{rated.name}_{kind}", examples=texts) for kind, texts in adversaries.items()}
 
 
 def to_raw_perplexity(scores: Scores) -> Scores:
     """Perplexity itself from scores that are -log(perplexity); lower is better, as in the paper's tables."""
-    values = {aspect: np.exp(-found) for aspect, found in scores.values.items()}
-    return Scores(values, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
+    raw = {aspect: np.exp(-values) for aspect, values in scores.values.items()}
+    return Scores(raw, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
 
 
-def list_notes(found: MarsScores) -> Iterator[str]:
-    """What a reader of the tables has to know of this set."""
-    name, gain = found.originals.name, measure_gain(found.originals, "mars_without_planning")
-    spearman: Estimate = gain["spearman gain"]
-    verdict = "helps" if spearman.low > 0 else "hurts" if spearman.high < 0 else "changes nothing beyond chance"
-    if np.isnan(spearman.low):
-        yield f"{name}: no verdict on planning: {spearman.reason}"
-    else:
-        yield f"{name}: planning {verdict} (Spearman {format_cell(spearman)}, n = {gain['n']})"
-    if shares := [f"{100 * found.altered[r]:.0f} % at {f'{r:g}'.lstrip('0')}" for r in found.ratios if r > 0]:
+def list_notes(scored: MarsScores) -> Iterator[str]:
+    """The notes that a reader of the tables needs to interpret this set."""
+    originals = scored.originals
+    name = originals.name
+    yield describe_planning(name, measure_gain(originals, "mars_without_planning"))
+    if shares := [describe_altered(ratio, scored.altered[ratio]) for ratio in scored.ratios if ratio > 0]:
         yield f"{name}: references with a blank: {', '.join(shares)}"
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
-    yield from (f"{name}: {first} and {second} rank all texts alike" for first, second in list_equal(found.originals))
-    if "retrieve" not in found.adversaries:
+    for first, second in list_equal(originals):
+        yield f"{name}: {first} and {second} rank all texts alike"
+    if "retrieve" not in scored.adversaries:
         yield f"no Retrieve for {name}: not every text has a context"
 
 
+def describe_planning(name: str, gain: Mapping[str, Any]) -> str:
+    """Whether planning helps on a set, by the interval of its gain (`measure_gain`)."""
+    spearman: Estimate = gain["spearman gain"]
+    if np.isnan(spearman.low):
+        return f"{name}: no verdict on planning: {spearman.reason}"
+    verdict = "changes nothing beyond chance"
+    if spearman.low > 0:
+        verdict = "helps"
+    elif spearman.high < 0:
+        verdict = "hurts"
+    return f"{name}: planning {verdict} (Spearman {format_cell(spearman)}, n = {gain['n']})"
+
+
+def describe_altered(ratio: float, share: float) -> str:
+    """The share of references with a blank at a masking ratio.
+
+    >>> describe_altered(0.2, 0.5)
+    '50 % at .2'
+    """
+    return f"{100 * share:.0f} % at {f'{ratio:g}'.lstrip('0')}"
+
+
 def list_equal(texts: ScoredSet) -> Iterator[tuple[str, str]]:
-    """Pairs of metrics that rank all texts of a set alike by its first aspect: rows of one figure."""
-    ranks = {name: rankdata(texts.values(name, texts.aspects[0])) for name in texts.scores}
+    """Pairs of metrics that rank all texts of a set alike by its first aspect; their rows have the same figures."""
+    aspect = texts.aspects[0]
+    ranks = {name: rankdata(texts.values(name, aspect)) for name in texts.scores}
     for first, second in combinations(ranks, 2):
         if np.array_equal(ranks[first], ranks[second]):
             yield first, second

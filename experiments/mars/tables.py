@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from meta_eval.scored_set import ScoredSet
 
 ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
 LENGTH_CAPTION = (
-    "Table 2 of MARS: how many words and marks contexts and references have on average. omega: context over reference; "
-    "a low one means an open-ended task." + ALTERED
+    "Table 2 of MARS: the mean number of words and punctuation marks of contexts and references. omega: context over "
+    "reference; a low one means an open-ended task." + ALTERED
 )
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
@@ -33,7 +34,7 @@ RATIO_CAPTION = (
     "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the sample standard deviation of an "
     "example's cosines with its references (n - 1 in its denominator; the paper does not say), on average; the human "
     "reference is one of them. altered: the share of references with a blank at this ratio; the others equal the human "
-    "reference. masked: the share of a reference's words and marks in its blanks, on average; rounding up to a whole "
+    "reference. masked: the mean share of a reference's words and marks in its blanks; rounding up to a whole "
     "word makes it more than the ratio for short references."
 )
 ADVERSARY_CAPTION = (
@@ -57,57 +58,99 @@ class MarsScores:
     @cached_property
     def references(self) -> list[AugmentedReference]:
         """Each augmented reference once, however many texts are compared with it."""
-        found = {(r.context, r.reference, r.ratio): r for one in self.compared for row in one.references for r in row}
-        return list(found.values())
+        distinct: dict[tuple[str, str, float], AugmentedReference] = {}
+        for compared in self.compared:
+            for reference in chain.from_iterable(compared.references):
+                distinct[reference.context, reference.reference, reference.ratio] = reference
+        return list(distinct.values())
 
     @cached_property
     def altered(self) -> dict[float, float]:
         """By masking ratio, the share of references with a blank; the others equal the human reference."""
-        found: dict[float, list[bool]] = {ratio: [] for ratio in sorted({*self.ratios, *self.largest_ratios})}
+        has_blank: dict[float, list[bool]] = {ratio: [] for ratio in sorted({*self.ratios, *self.largest_ratios})}
         for reference in self.references:
-            found[reference.ratio].append(any(isinstance(part, Blank) for part in reference.template))
-        return {ratio: float(np.mean(has_blank)) if has_blank else np.nan for ratio, has_blank in found.items()}
+            has_blank[reference.ratio].append(any(isinstance(part, Blank) for part in reference.template))
+        return {ratio: mean_or_nan(flags) for ratio, flags in has_blank.items()}
 
     def measure_masked(self, ratio: float) -> float:
-        """The mean share of a reference's words and marks that stand in its blanks at a masking ratio."""
-        templates = [reference.template for reference in self.references if reference.ratio == ratio]
-        masked = [sum(part.count for part in template if isinstance(part, Blank)) for template in templates]
-        kept = [sum(len(split_words(part.text)) for part in t if isinstance(part, Kept)) for t in templates]
-        shares = [m / (m + k) for m, k in zip(masked, kept, strict=True) if m + k]
-        return float(np.mean(shares)) if shares else np.nan
+        """The mean share of a reference's words and punctuation marks that its blanks replace at a masking ratio."""
+        shares: list[float] = []
+        for reference in self.references:
+            if reference.ratio != ratio:
+                continue
+            masked, kept = count_masked_words(reference.template)
+            if masked + kept:
+                shares.append(masked / (masked + kept))
+        return mean_or_nan(shares)
 
     @property
     def share_altered(self) -> float:
         """The mean of `altered` over the ratios of `mars` above 0; NaN without such a ratio."""
         shares = [self.altered[ratio] for ratio in self.ratios if ratio > 0]
-        return float(np.mean(shares)) if shares else np.nan
+        return mean_or_nan(shares)
 
 
-def make_tables(found: Sequence[MarsScores]) -> list[Table]:
+def mean_or_nan(values: Sequence[float]) -> float:
+    """The mean of the values; NaN without values."""
+    if not values:
+        return np.nan
+    return float(np.mean(values))
+
+
+def count_masked_words(template: Sequence[Blank | Kept]) -> tuple[int, int]:
+    """How many words and punctuation marks of a template its blanks replace, and how many it keeps."""
+    masked = 0
+    kept = 0
+    for part in template:
+        if isinstance(part, Blank):
+            masked += part.count
+        else:
+            kept += len(split_words(part.text))
+    return masked, kept
+
+
+def make_tables(scored: Sequence[MarsScores]) -> list[Table]:
     """Tables 2 to 5. Table 3 is the gains of mars and, for sets with systems, the agreement within them."""
-    made: dict[str, tuple[str, Callable[[MarsScores], Iterable[Row]]]] = {
-        "Lengths": (LENGTH_CAPTION, lambda one: [measure_lengths(one.originals)]),
-        "Gains of mars": (GAIN_CAPTION, lambda one: list_gains(one.originals)),
-        "Within systems": (SYSTEM_CAPTION, lambda one: list_agreement_within_systems(one.originals)),
-        "Masking ratios": (RATIO_CAPTION, list_ratios),
-        "Adversaries": (ADVERSARY_CAPTION, list_falls),
-    }
-    tables = []
-    for title, (caption, list_rows) in made.items():
-        rows = [(one.share_altered, row) for one in found for row in list_rows(one)]
-        tables.append(Table(title, caption, [{**row, "altered": row.get("altered", share)} for share, row in rows]))
+    tables = [
+        tabulate_sets("Lengths", LENGTH_CAPTION, scored, list_lengths),
+        tabulate_sets("Gains of mars", GAIN_CAPTION, scored, list_gains),
+        tabulate_sets("Within systems", SYSTEM_CAPTION, scored, list_agreement_within_systems),
+        tabulate_sets("Masking ratios", RATIO_CAPTION, scored, list_ratios),
+        tabulate_sets("Adversaries", ADVERSARY_CAPTION, scored, list_falls),
+    ]
     return [table for table in tables if table.rows]
 
 
-def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
-    """The statistics of Table 2 that need no single ratings; NaN where no text has a context.
+def tabulate_sets(
+    title: str,
+    caption: str,
+    scored: Sequence[MarsScores],
+    list_rows: Callable[[MarsScores], Iterable[Row]],
+) -> Table:
+    """A table of the rows of all sets; a row without a cell `altered` gets the share of its set."""
+    rows: list[Row] = []
+    for of_set in scored:
+        for row in list_rows(of_set):
+            altered = row.get("altered", of_set.share_altered)
+            rows.append({**row, "altered": altered})
+    return Table(title, caption, rows)
 
-    Words and marks count. Texts of one group answer one input.
+
+def list_lengths(scored: MarsScores) -> Iterable[Row]:
+    """One row with the lengths of the originals."""
+    return [measure_lengths(scored.originals)]
+
+
+def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
+    """The statistics of Table 2 that need no single ratings; NaN if no text has a context.
+
+    Words and punctuation marks count. Texts of one group answer one input, which counts once.
     """
     inputs = {example.group or example.id: example for example in texts.examples}.values()
-    contexts = [len(split_words(e.context)) for e in inputs if e.context]
-    context = float(np.mean(contexts)) if contexts else np.nan
-    reference = float(np.mean([len(split_words(reference)) for e in inputs for reference in e.references]))
+    contexts = [len(split_words(example.context)) for example in inputs if example.context]
+    references = [len(split_words(reference)) for example in inputs for reference in example.references]
+    context = mean_or_nan(contexts)
+    reference = float(np.mean(references))
     return {
         "set": texts.name,
         "texts": len(texts),
@@ -118,10 +161,12 @@ def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
     }
 
 
-def list_gains(texts: ScoredSet) -> Iterable[Row]:
+def list_gains(scored: MarsScores) -> Iterable[Row]:
     """The gain of `mars` over every other row but those of Table 5."""
+    texts = scored.originals
     for other in texts.scores:
-        if other != "mars" and (other == name_ratio_row(0) or not other.startswith("mars_to_")):
+        is_of_table_5 = other.startswith("mars_to_") and other != name_ratio_row(0)
+        if other != "mars" and not is_of_table_5:
             cells = {"set": texts.name, "aspect": texts.aspects[0], "mars against": other}
             yield {**cells, **measure_gain(texts, other)}
 
@@ -133,19 +178,22 @@ def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
     """
     aspect = texts.aspects[0]
     texts = texts.rated(aspect)
-    pair = texts.values("mars", aspect), texts.values(other, aspect), texts.ratings(aspect)
+    mars = texts.values("mars", aspect)
+    others = texts.values(other, aspect)
+    ratings = texts.ratings(aspect)
     return {
         "n": int(texts.scored("mars", other, aspect=aspect).sum()),
-        "pearson gain": difference(*pair, groups=texts.groups, statistic=pearson),
-        "spearman gain": difference(*pair, groups=texts.groups),
+        "pearson gain": difference(mars, others, ratings, groups=texts.groups, statistic=pearson),
+        "spearman gain": difference(mars, others, ratings, groups=texts.groups),
     }
 
 
-def list_agreement_within_systems(texts: ScoredSet) -> Iterable[Row]:
-    """The agreement with the first aspect among the texts of each system (Table 3: what the paper calls system-level).
+def list_agreement_within_systems(scored: MarsScores) -> Iterable[Row]:
+    """The agreement with the first aspect among the texts of each system (Table 3, where it is called system-level).
 
-    Nothing where the texts do not come from several systems.
+    No rows unless the texts come from several systems.
     """
+    texts = scored.originals
     rows = list_agreement_of_parts([*texts.by_system()], texts.aspects[0], "system")
     return [{"set": texts.name, **row} for row in rows]
 
@@ -155,56 +203,86 @@ def name_ratio_row(ratio: float) -> str:
     return f"mars_to_{round(100 * ratio)}"
 
 
-def list_ratios(found: MarsScores) -> Iterable[Row]:
+def list_ratios(scored: MarsScores) -> Iterable[Row]:
     """A row for each largest masking ratio (Table 5)."""
-    for largest in found.largest_ratios:
-        row = agree(found.originals, name_ratio_row(largest), found.originals.aspects[0])
+    originals = scored.originals
+    for largest in scored.largest_ratios:
+        agreement = agree(originals, name_ratio_row(largest), originals.aspects[0])
+        ratios = [ratio for ratio in scored.largest_ratios if ratio <= largest]
         yield {
-            **{name: getattr(row, name) for name in ("set", "aspect", "metric")},
+            "set": agreement.set,
+            "aspect": agreement.aspect,
+            "metric": agreement.metric,
             "largest ratio": largest,
-            **{name: getattr(row, name) for name in ("n", "pearson", "spearman")},
-            "mean deviation": measure_deviation(found.compared, [r for r in found.largest_ratios if r <= largest]),
-            "altered": found.altered[largest],
-            "masked": found.measure_masked(largest),
+            "n": agreement.n,
+            "pearson": agreement.pearson,
+            "spearman": agreement.spearman,
+            "mean deviation": measure_deviation(scored.compared, ratios),
+            "altered": scored.altered[largest],
+            "masked": scored.measure_masked(largest),
         }
 
 
 def measure_deviation(compared: Sequence[Compared], ratios: Sequence[float]) -> float:
-    """The sample standard deviation of an example's cosines at these masking ratios, on average (Table 5).
+    """The mean over examples of the sample standard deviation of their cosines at these masking ratios (Table 5).
 
     The cosine with the human reference counts, as in the paper, which has a value at 20 % and none at 0 %. NaN for a
     single masking ratio.
     """
-    cosines = [[row[one.ratios.index(r)] for r in ratios] for one in compared for row in one.cosines]
-    spreads = [np.std(row, ddof=1) for row in cosines if len(row) > 1 and not np.isnan(row).any()]
-    return float(np.mean(spreads)) if spreads else np.nan
+    if len(ratios) < 2:
+        return np.nan
+    deviations: list[float] = []
+    for of_example in compared:
+        columns = [of_example.ratios.index(ratio) for ratio in ratios]
+        for cosines in of_example.cosines[:, columns]:
+            if not np.isnan(cosines).any():
+                deviations.append(np.std(cosines, ddof=1))
+    return mean_or_nan(deviations)
 
 
-def list_falls(found: MarsScores) -> Iterable[Row]:
-    """What adversaries of each kind do to each metric (Table 4)."""
-    cells = {"set": found.originals.name, "aspect": found.originals.aspects[0]}
-    for kind, texts in found.adversaries.items():
-        for metric in found.originals.scores:
-            yield {**cells, "adversary": kind, "metric": metric, **measure_fall(found.originals, texts, metric)}
+def list_falls(scored: MarsScores) -> Iterable[Row]:
+    """How far adversaries of each kind lower the correlation of each metric (Table 4)."""
+    originals = scored.originals
+    for kind, adversaries in scored.adversaries.items():
+        for metric in originals.scores:
+            yield {
+                "set": originals.name,
+                "aspect": originals.aspects[0],
+                "adversary": kind,
+                "metric": metric,
+                **measure_fall(originals, adversaries, metric),
+            }
 
 
 def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> dict[str, Any]:
-    """What adversaries do to a metric, with paired bootstrap intervals, on the `n` texts that it scores in both forms.
+    """The effect of adversaries on a metric, on the `n` texts that it scores in both forms, with bootstrap intervals.
 
-    Pearson's correlation of the adversaries with the ratings of the originals, how much lower that is than the
-    correlation of the originals, and the share of adversaries that score below their originals.
+    `pearson` is the correlation of the adversaries' scores with the ratings of the originals, `fall` how much lower
+    that is than the correlation of the originals' scores (paired resamples), and `below` the share of adversaries that
+    score below their originals.
     """
     aspect = originals.aspects[0]
     agreement = agree(adversaries, metric, aspect)
-    originals, adversaries = originals.rated(aspect), adversaries.rated(aspect)
-    a, b = originals.values(metric, aspect), adversaries.values(metric, aspect)
-    both, units = ~np.isnan(a + b), number_groups(len(a), originals.groups)
-    below = Estimate.undefined("no text is scored in both forms")
-    if both.any():
-        below = estimate_ratio((b < a).astype(float), both.astype(float), units, resamples=1000)
+    originals = originals.rated(aspect)
+    adversaries = adversaries.rated(aspect)
+    of_originals = originals.values(metric, aspect)
+    of_adversaries = adversaries.values(metric, aspect)
+    in_both = ~np.isnan(of_originals + of_adversaries)
+    if in_both.any():
+        is_below = of_adversaries < of_originals
+        units = number_groups(len(in_both), originals.groups)
+        below = estimate_ratio(is_below.astype(float), in_both.astype(float), units, resamples=1000)
+    else:
+        below = Estimate.undefined("no text is scored in both forms")
     return {
-        "n": int(both.sum()),
+        "n": int(in_both.sum()),
         "pearson": agreement.pearson,
-        "fall": difference(a, b, originals.ratings(aspect), groups=originals.groups, statistic=pearson),
+        "fall": difference(
+            of_originals,
+            of_adversaries,
+            originals.ratings(aspect),
+            groups=originals.groups,
+            statistic=pearson,
+        ),
         "below": below,
     }

@@ -5,8 +5,9 @@ The discriminators judge pairs that they have not seen.
 
 import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from core.example import Example
@@ -16,10 +17,12 @@ from core.signature import MODEL_LIBRARIES, Setting, signature
 from core.stages import fingerprint
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
+from discriminators.explanations import explain_parts
+from discriminators.segments import Segments
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
-from judge.tables import format_cell
+from judge.wording import format_cell
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import JudgedPairs, OutputPair, PairedOutputs, judge_pairs, label_pairs
 from oumg.relative import SCORES, RelativeScores, relative_scores
@@ -34,6 +37,7 @@ CAPTION = (
     "length of their pair. Means over seeds, 95 % bootstrap intervals over inputs, from 30 of them on."
 )
 PLACES = {"human": (0, 1), "g1": (2,), "g2": (3,)}  # of the texts of each origin in a pair
+CHANCE = 0.5  # accuracy of a discriminator that learned nothing
 
 
 @checked_dataclass
@@ -71,9 +75,15 @@ class Contest:
     def systems(self) -> tuple[str, str]:
         """The `system` of the outputs, where all of a side have one and the sides differ; else g1 and g2."""
         pairs = (*self.comparison.train, *self.comparison.test)
-        sides = {pair.first.system for pair in pairs}, {pair.second.system for pair in pairs}
-        first, second = (side.pop() if len(side) == 1 else None for side in sides)
-        return (first or "g1", second or "g2") if first != second else ("g1", "g2")
+        first = name_side(pair.first for pair in pairs) or "g1"
+        second = name_side(pair.second for pair in pairs) or "g2"
+        return (first, second) if first != second else ("g1", "g2")
+
+
+def name_side(outputs: Iterable[Example]) -> str | None:
+    """The system that all outputs name; None where they name several, or none."""
+    systems = {output.system for output in outputs}
+    return systems.pop() if len(systems) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -94,21 +104,28 @@ def judge_systems(run: Run, contest: Contest, plan: JudgesPlan) -> list[Findings
     """Trains discriminators on the training pairs and scores the test pairs, the same for all, with them."""
     comparison = contest.comparison
     log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
-    texts = label_pairs(comparison.train)
-    inputs = [pair.input for pair in comparison.test]
-    found: list[Findings] = []
-    for kind in plan.kinds:
-        trained = {
-            seed: find_or_train(run, f"{contest.prefix}{kind}_seed_{seed}", plan.judges[kind], texts, seed=seed)
-            for seed in plan.seeds
-        }
-        with run.timed(f"judging by {kind}"):
-            loaded = (Discriminator.from_pretrained(each.source, plan.device) for each in trained.values())
-            judged = judge_pairs(comparison.test, loaded)
-        human_inputs = [name for name in inputs for _ in range(2)]
-        scores = relative_scores(judged.human, judged.first, judged.second, inputs, human_inputs)
-        found.append(Findings(contest, kind, trained, judged, scores))
-    return found
+    return [judge_by_kind(run, contest, plan, kind) for kind in plan.kinds]
+
+
+def judge_by_kind(run: Run, contest: Contest, plan: JudgesPlan, kind: str) -> Findings:
+    """Trains the discriminators of one kind, one for each seed, and scores the test pairs with them."""
+    test = contest.comparison.test
+    learned = label_pairs(contest.comparison.train)
+    discriminators: dict[int, Trained] = {}
+    for seed in plan.seeds:
+        name = f"{contest.prefix}{kind}_seed_{seed}"
+        discriminators[seed] = find_or_train(run, name, plan.judges[kind], learned, seed=seed)
+    with run.timed(f"judging by {kind}"):
+        loaded = (Discriminator.from_pretrained(trained.source, plan.device) for trained in discriminators.values())
+        judged = judge_pairs(test, loaded)
+    scores = relative_scores(
+        human=judged.human,
+        first=judged.first,
+        second=judged.second,
+        inputs=[pair.input for pair in test],
+        human_inputs=[pair.input for pair in test for _ in pair.human],
+    )
+    return Findings(contest=contest, kind=kind, discriminators=discriminators, judged=judged, scores=scores)
 
 
 def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict[tuple[int, int], Example]:
@@ -116,46 +133,59 @@ def distinct_texts(pairs: Sequence[OutputPair], places: Collection[int]) -> dict
 
     A human text of several pairs stands once for each way it was cut.
     """
-    found = {
-        (example.id, place < 2, tuple(pair.segments[place])): ((i, place), example)
-        for i, pair in enumerate(pairs)
-        for place, example in enumerate(pair.texts)
-        if place in places
-    }
-    return dict(found.values())
+    texts: dict[tuple[str, bool, tuple[str, ...]], tuple[tuple[int, int], Example]] = {}
+    for number, pair in enumerate(pairs):
+        for place in places:
+            example = pair.texts[place]
+            is_human = place in PLACES["human"]
+            texts[example.id, is_human, tuple(pair.segments[place])] = ((number, place), example)
+    return dict(texts.values())
 
 
-def score_origins(found: Sequence[Findings], synthetic: bool = False) -> list[ScoredSet]:
-    """The logits of the test texts of each origin, by kind and seed."""
+def score_origins(found: Sequence[Findings], device: str, synthetic: bool = False) -> list[ScoredSet]:
+    """The logits of the test texts of each origin, by kind and seed, and what each sentence adds to the first of them.
+
+    Only the first seed of a kind explains its logits, because that costs a pass for each sentence.
+    """
+    test = found[0].contest.comparison.test
     sets: list[ScoredSet] = []
-    for name, places in PLACES.items():
-        texts = distinct_texts(found[0].contest.comparison.test, places)
-        pairs, at = zip(*texts, strict=True)
-        scores = {
-            f"{each.kind}_seed_{seed}": Scores(
-                {"logit": each.judged.logits[number, pairs, at]},
-                signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=trained.identity),
-            )
-            for each in found
-            for number, (seed, trained) in enumerate(each.discriminators.items())
-        }
-        sets.append(ScoredSet(name, tuple(texts.values()), scores, synthetic))
+    for origin, places in PLACES.items():
+        examples = distinct_texts(test, places)
+        pair_numbers, columns = zip(*examples, strict=True)
+        read = [test[pair].segments[place] for pair, place in examples]
+        scores: dict[str, Scores] = {}
+        for findings in found:
+            for number, (seed, trained) in enumerate(findings.discriminators.items()):
+                scores[f"{findings.kind}_seed_{seed}"] = Scores(
+                    {"logit": findings.judged.logits[number, pair_numbers, columns]},
+                    signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=trained.identity),
+                    explanations=explain_logits(trained, read, device) if number == 0 else (),
+                )
+        sets.append(ScoredSet(origin, tuple(examples.values()), scores, synthetic))
     return sets
+
+
+def explain_logits(trained: Trained, texts: Sequence[Segments], device: str) -> list[dict[str, Any]]:
+    """What each sentence of a text adds to the logit of a trained discriminator."""
+    discriminator = Discriminator.from_pretrained(trained.source, device)
+    return explain_parts(partial(discriminator.logits, or_nan=True), texts, "sentence")
 
 
 def relative_row(found: Findings) -> dict[str, Any]:
     """Every relative score, with its value by seed, between what the contest adds."""
-    contest, scores = found.contest, found.scores
+    contest = found.contest
+    first, second = contest.systems
     return {
         **contest.before,
         "discriminator": found.kind,
-        **dict(zip(("system_1", "system_2"), contest.systems, strict=True)),
+        "system_1": first,
+        "system_2": second,
         "texts_cut": sum(pair.cut for pair in contest.comparison.test),
-        "n": scores.pairs,
-        "inputs": scores.inputs,
-        **{name: getattr(scores, name) for name in SCORES},
+        "n": found.scores.pairs,
+        "inputs": found.scores.inputs,
+        **{name: getattr(found.scores, name) for name in SCORES},
         "seeds": list(found.discriminators),
-        "by_seed": {name: list(scores.by_seed[name]) for name in SCORES},
+        "by_seed": {name: list(found.scores.by_seed[name]) for name in SCORES},
         **contest.after,
     }
 
@@ -167,33 +197,41 @@ def comparison_notes(found: Sequence[Findings]) -> list[str]:
         f"{template!r} was removed from the {where} of all texts: nearly every text of one origin has it there"
         for where, template in contest.comparison.templates
     ]
-    for each in found:
-        accuracy = each.scores.accuracy
-        if math.isnan(accuracy.low):
-            notes.append(f"{each.kind}: whether it tells human texts from outputs is not known: {accuracy.reason}")
-        elif not accuracy.low > 0.5:
-            notes.append(
-                f"{each.kind}: its accuracy is not above chance; it cannot tell human texts from outputs, and its "
-                "other scores say little"
-            )
-        if each.judged.truncated:
-            texts = 4 * len(contest.comparison.test)
-            notes.append(f"{each.kind}: {each.judged.truncated} of {texts} texts lost tokens")
-    return [f"{contest.about.format(*contest.systems)}{note}" for note in notes]
+    for findings in found:
+        notes += [f"{findings.kind}: {note}" for note in note_discriminators(findings)]
+    about = contest.about.format(*contest.systems)
+    return [f"{about}{note}" for note in notes]
+
+
+def note_discriminators(found: Findings) -> list[str]:
+    """Whether the discriminators of one kind are above chance, and how many texts lost tokens."""
+    notes: list[str] = []
+    accuracy = found.scores.accuracy
+    if math.isnan(accuracy.low):
+        notes.append(f"whether it tells human texts from outputs is not known: {accuracy.reason}")
+    elif accuracy.low <= CHANCE:
+        notes.append(
+            "its accuracy is not above chance; it cannot tell human texts from outputs, and its other scores say little"
+        )
+    if found.judged.truncated:
+        texts = 4 * len(found.contest.comparison.test)
+        notes.append(f"{found.judged.truncated} of {texts} texts lost tokens")
+    return notes
 
 
 def describe_verdict(found: Findings) -> str:
     """Which system's outputs look more human to the discriminators of one kind, on more than half of the inputs."""
     first, second = found.contest.systems
-    ur, ties, accuracy = found.scores.ur, found.scores.ties, found.scores.accuracy
+    ur = found.scores.ur
+    accuracy = found.scores.accuracy
     if math.isnan(ur.low) or math.isnan(accuracy.low):
         return f"By {found.kind}, no verdict: {ur.reason or accuracy.reason}"
-    if accuracy.low <= 0.5:
+    if accuracy.low <= CHANCE:
         return f"By {found.kind}, no verdict: it is not shown to tell human texts from outputs"
     shown = f"ur {format_cell(ur)}"
     if ur.low > 0.5:
         return f"By {found.kind}, the outputs of {first} look more human than those of {second} ({shown})"
-    if ur.high + ties.value < 0.5:
+    if ur.high + found.scores.ties.value < 0.5:
         return f"By {found.kind}, the outputs of {second} look more human than those of {first} ({shown})"
     return f"By {found.kind}, neither {first} nor {second} is shown to look more human ({shown})"
 
@@ -216,26 +254,34 @@ def compare_systems(
 
     The first contest has the counts, and the logits of its test texts in the results.
     """
-    found = [judge_systems(run, each, plan) for each in contests]
-    first, pairs = found[0], contests[0].comparison
-    judges = {
-        f"discriminator_{each.kind}_seed_{seed}": trained
-        for each in first
-        for seed, trained in each.discriminators.items()
-    }
-    rows = [relative_row(each) for of_contest in found for each in of_contest]
-    finding = "; ".join(describe_verdict(each) for each in first)
+    found = [judge_systems(run, contest, plan) for contest in contests]
+    first = found[0]
+    pairs = contests[0].comparison
+    rows = [relative_row(findings) for of_contest in found for findings in of_contest]
+    finding = "; ".join(describe_verdict(findings) for findings in first)
+    notes_of_contests = [note for of_contest in found for note in comparison_notes(of_contest)]
+    with run.timed("explaining"):
+        scored = score_origins(first, plan.device, synthetic=data is not None and data.synthetic)
     return present(
         run,
-        score_origins(first, synthetic=data is not None and data.synthetic),
-        {**(models or {}), **judges},
-        [Table(title, caption, rows, finding=finding), *further],
-        [*notes, *(note for each in found for note in comparison_notes(each))],
+        scored,
+        models={**(models or {}), **name_discriminators(first)},
+        tables=[Table(title, caption, rows, finding=finding), *further],
+        notes=[*notes, *notes_of_contests],
         settings=settings,
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
         title=" against ".join(contests[0].systems),
         data=data,
     )
+
+
+def name_discriminators(found: Sequence[Findings]) -> dict[str, Trained]:
+    """The trained discriminators by the names of their folders."""
+    named: dict[str, Trained] = {}
+    for findings in found:
+        for seed, trained in findings.discriminators.items():
+            named[f"discriminator_{findings.kind}_seed_{seed}"] = trained
+    return named
 
 
 def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan) -> Outcome:

@@ -32,7 +32,7 @@ from experiments.runner.trust import check_allowed, check_trusted, leaves, walk
 from judge import terminal
 from judge.report import model_cards, page, results
 from judge.report.outcome import print_outcome
-from judge.tables import literal
+from judge.wording import literal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 EXTRA = "papers"  # of the installation, which brings what experiments need

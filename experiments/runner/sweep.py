@@ -13,6 +13,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from judge import terminal
+from judge.report.jobs import Job, name_settings
 
 FINE, FAILED = 0, 1  # exit codes
 JOB = "job.json"  # in the folder of a job: its number, settings and exit code
@@ -53,9 +54,7 @@ def write_job(folder: Path, hydra: HydraConf, exit_code: int) -> None:
 
 def name_job(hydra: HydraConf) -> str:
     """The settings of a job that vary in its sweep."""
-    from judge.report import joint  # imports matplotlib, which a start without a run does not need
-
-    named = joint.name_job(split_settings(hydra.overrides.task), list_varied(hydra))
+    named = name_settings(split_settings(hydra.overrides.task), list_varied(hydra))
     return named or f"job {hydra.job.num}"
 
 
@@ -107,8 +106,8 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
     Writes the table, in several forms, where jobs have different settings.
     """
-    from judge.report.joint import Job, join_jobs
-    from judge.tables import literal
+    from judge.report.joint import join_jobs  # draws with matplotlib, which a start without a run does not need
+    from judge.wording import literal
 
     out = terminal.console()
     width = terminal.table_width(out)

@@ -1,8 +1,9 @@
 """Guided decoding of a causal language model: texts steered to labels (OUMG, section 3.2; FUDGE)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -10,7 +11,6 @@ from pydantic import Field
 from core.errors import InputError
 from core.settings import Count, NonNegative, Several, checked_dataclass
 from data.corpus import Corpus
-from discriminators.discriminator import Discriminator
 from discriminators.guides import load_guide, score_texts
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
@@ -19,6 +19,7 @@ from experiments.steering.models import (
     LabelJudges,
     SteeringPlan,
     load_generator,
+    load_judges,
     split_parts,
     train_label_guide,
     train_label_judges,
@@ -50,51 +51,77 @@ class SteeringSettings:
             raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
 
 
+@dataclass(frozen=True)
+class Trial:
+    """How judges and guides do on held-out texts, which no model has learned."""
+
+    # accuracies by name
+    figures: Mapping[str, float]
+    # models that are not above chance
+    notes: Sequence[str]
+    # whether the judges are not known to be at chance
+    are_judges_known: bool
+
+
 def guided_text(
-    run: Run, data: Corpus, plan: SteeringPlan, steering: SteeringSettings, sampling: SamplingSettings
+    run: Run,
+    data: Corpus,
+    plan: SteeringPlan,
+    steering: SteeringSettings,
+    sampling: SamplingSettings,
 ) -> Outcome:
     """A generator steered to each label, at every strength and k; `data` are labelled texts."""
-    labels = list(data.labels if steering.labels is None else steering.labels)
-    if unknown := [label for label in labels if label not in data.labels]:
-        raise InputError([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
+    labels = choose_labels(data, steering)
     if isinstance(plan.generator, LanguageModelPlan):
         generation.check_candidates(steering.ks, plan.generator.model.vocabulary)
-    chosen, notes = generation.choose_prompts(data, sampling)
+    chosen, prompt_notes = generation.choose_prompts(data, sampling)
     parts = split_parts(data, plan, run.seed)
     generator, lm = load_generator(run, plan, parts.generator, data)
     generation.check_candidates(steering.ks, len(lm.tokenizer))
     prompts = generation.encode_prompts(lm, chosen, sampling.new_tokens)
     guides = {label: train_label_guide(run, plan.guide, lm, label, parts.guide) for label in labels}
     judges = train_label_judges(run, plan.judge, data.labels, parts.judge)
-    loaded_guides = {label: load_guide(each.source, plan.device) for label, each in guides.items()}
-    loaded_judges = LabelJudges(
-        data.labels, {label: Discriminator.from_pretrained(each.source, plan.device) for label, each in judges.items()}
-    )
+    loaded_guides = {label: load_guide(guide.source, plan.device) for label, guide in guides.items()}
+    loaded_judges = load_judges(data.labels, judges, plan.device)
     found = steer(run, lm, loaded_guides, loaded_judges, prompts, steering, sampling)
-    accuracies, warnings = judge_held_out(data, loaded_judges, loaded_guides)
+    trial = judge_held_out(data, loaded_judges, loaded_guides)
     samples = run.folder / "samples.jsonl"
     if run.stages.first:
         tables.write_samples(samples, found, steering.rule, chosen)
-    together = [tables.steering_row(each, "all", each.texts, steering.rule, run.seed) for each in found]
-    by_label = [
-        tables.steering_row(each, texts.label, [texts], steering.rule, run.seed)
-        for each in found
-        for texts in each.texts
-    ]
     return present(
         run,
-        models={"generator": generator, **{each.name: each for each in (*guides.values(), *judges.values())}},
-        tables=[Table("Steered texts", tables.CAPTION, [*together, *by_label])],
-        notes=[*prefix_notes(plan.guide), *notes, *warnings],
+        models={"generator": generator, **{trained.name: trained for trained in (*guides.values(), *judges.values())}},
+        tables=[tabulate(found, trial, steering.rule, run.seed)],
+        notes=[*prefix_notes(plan.guide), *prompt_notes, *trial.notes],
         settings={"data": data.name, "rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
         figures={
             "prompts": len(prompts),
             "generator parameters (millions)": lm.parameters / 1e6,
-            **accuracies,
+            **trial.figures,
         },
         files=[samples],
+        title=f"to {', '.join(labels)}",
         data=data,
     )
+
+
+def choose_labels(data: Corpus, steering: SteeringSettings) -> list[str]:
+    """The labels to steer to. Raises InputError for one that the data lacks."""
+    labels = list(data.labels if steering.labels is None else steering.labels)
+    unknown = [label for label in labels if label not in data.labels]
+    if unknown:
+        raise InputError([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
+    return labels
+
+
+def tabulate(found: Sequence[SteeredSetting], trial: Trial, rule: GuidanceRule, seed: int) -> Table:
+    """The rows of all labels together, then those of each label; the sentence says what the strongest guidance does."""
+    together = [tables.steering_row(setting, "all", setting.texts, rule, seed) for setting in found]
+    by_label: list[dict[str, Any]] = []
+    for setting in found:
+        by_label += [tables.steering_row(setting, texts.label, [texts], rule, seed) for texts in setting.texts]
+    finding = tables.describe_guidance(found, trial.are_judges_known, seed)
+    return Table("Steered texts", tables.CAPTION, [*together, *by_label], finding=finding)
 
 
 def steer(
@@ -137,64 +164,77 @@ def measure_steered_texts(
 ) -> SteeredTexts:
     """The measures of the continuations that `continue_prompts` returned for one label; `lm` is unguided."""
     rows = list(prompts.values())
-    of = np.tile(np.repeat(np.arange(len(rows)), sampling.samples), len(sampling.seeds))
-    # Decoded with the prompt, because some tokenizers drop the space before the text that they decode.
-    texts = [decode_tokens(lm.tokenizer, [*rows[i], *ids]) for i, ids in zip(of, continued, strict=True)]
-    starts = [len(decode_tokens(lm.tokenizer, row)) for row in rows]
-    words = [split_pieces(text[starts[i] :].lower(), "words") for i, text in zip(of, texts, strict=True)]
-    pairs = [(rows[i], ids) for i, ids in zip(of, continued, strict=True)]
-    nll = [-float(found.astype(np.float64).sum()) for found in lm.log_probabilities(pairs)]
+    owners = np.tile(np.repeat(np.arange(len(rows)), sampling.samples), len(sampling.seeds))  # of each continuation
+    texts: list[str] = []
+    words: list[tuple[str, ...]] = []
+    for owner, ids in zip(owners, continued, strict=True):
+        # Decoded with the prompt, because some tokenizers drop the space before the text that they decode.
+        text = decode_tokens(lm.tokenizer, [*rows[owner], *ids])
+        start = len(decode_tokens(lm.tokenizer, rows[owner]))
+        texts.append(text)
+        words.append(tuple(map(str.strip, split_pieces(text[start:].lower(), "words"))))
+    pairs = [(rows[owner], ids) for owner, ids in zip(owners, continued, strict=True)]
+    nll = [-float(logprobs.astype(np.float64).sum()) for logprobs in lm.log_probabilities(pairs)]
     return SteeredTexts(
         label=label,
-        prompts=of,
+        prompts=owners,
         seeds=np.repeat(np.array(sampling.seeds), len(rows) * sampling.samples),
         texts=tuple(texts),
-        words=tuple(tuple(map(str.strip, row)) for row in words),
-        hits=np.array([float(found == label) for found in judges.find_labels(texts)]),
+        words=tuple(words),
+        hits=np.array([float(judged == label) for judged in judges.find_labels(texts)]),
         nll=np.array(nll),
         tokens=np.array([float(len(ids)) for ids in continued]),
     )
 
 
-def is_above_chance(wanted: Sequence[str | None], found: Sequence[str], labels: int) -> bool:
+def judge_held_out(data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> Trial:
+    """The accuracy of judges and guides on held-out texts.
+
+    A note says where the judges, or a guide, are not above chance, or these texts have one label alone.
+    """
+    if not data.held_out:
+        return Trial({}, [], are_judges_known=True)
+    texts = [example.full_text for example in data.held_out]
+    wanted = [str(example.label) for example in data.held_out]
+    judged = judges.find_labels(texts)
+    figures = {"judges' accuracy on held-out texts": mean_equal(wanted, judged)}
+    notes: list[str] = []
+    for label, guide in guides.items():
+        is_label = [str(name == label) for name in wanted]
+        is_guessed = [str(logit > 0) for logit in score_texts(guide, texts)]
+        figures[f"accuracy of the guide to {label} on held-out texts"] = mean_equal(is_label, is_guessed)
+        if not is_above_chance(is_label, is_guessed, labels=2):
+            notes.append(f"on {len(texts)} held-out texts the guide to {label} is not above chance: train it on more")
+    if len(set(wanted)) == 1:
+        note = (
+            f"the {len(wanted)} held-out texts have a single label, {wanted[0]}: they do not show whether the judges "
+            "tell labels apart"
+        )
+        return Trial(figures, [note], are_judges_known=False)
+    are_above = is_above_chance(wanted, judged, labels=len(data.labels))
+    if not are_above:
+        notes.append(
+            f"on {len(texts)} held-out texts the judges are not above chance: the accuracy of steered texts says "
+            "little; train on more texts, or change model.judge"
+        )
+    return Trial(figures, notes, are_above)
+
+
+def mean_equal(wanted: Sequence[str], found: Sequence[str]) -> float:
+    """The share of places at which two lists are equal."""
+    return float(np.mean([name == other for name, other in zip(wanted, found, strict=True)]))
+
+
+def is_above_chance(wanted: Sequence[str], found: Sequence[str], labels: int) -> bool:
     """Whether the mean accuracy over the labels that are wanted, less two standard errors, is above 1 / `labels`.
 
     >>> is_above_chance(["a", "b"] * 20, ["a", "b"] * 20, 2), is_above_chance(["a", "b"] * 20, ["b"] * 40, 2)
     (True, False)
     """
-    present = set(wanted)
-    hits = [[float(f == w) for w, f in zip(wanted, found, strict=True) if w == label] for label in present]
-    error = float(np.sqrt(sum(np.var(each) / len(each) for each in hits))) / len(present)
-    return float(np.mean([np.mean(each) for each in hits])) - 2 * error > 1 / labels
-
-
-def judge_held_out(
-    data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]
-) -> tuple[dict[str, float], list[str]]:
-    """The accuracy of judges and guides on held-out texts, which no model has learned.
-
-    Also a note where the judges, or a guide, are not above chance, or these texts have one label alone.
-    """
-    if not data.held_out:
-        return {}, []
-    texts, wanted = [e.full_text for e in data.held_out], [e.label for e in data.held_out]
-    found = judges.find_labels(texts)
-    figures, weak = {"judges' accuracy on held-out texts": float(np.mean(np.array(found) == wanted))}, list[str]()
-    for label, guide in guides.items():
-        own, said = (
-            [str(each) for each in side] for side in (np.array(wanted) == label, score_texts(guide, texts) > 0)
-        )
-        figures[f"accuracy of the guide to {label} on held-out texts"] = float(np.mean(np.array(own) == said))
-        if not is_above_chance(own, said, 2):
-            weak.append(f"on {len(texts)} held-out texts the guide to {label} is not above chance: train it on more")
-    if len(set(wanted)) == 1:
-        return figures, [
-            f"the {len(wanted)} held-out texts have a single label, {wanted[0]}: they do not show whether the judges "
-            "tell labels apart"
-        ]
-    if not is_above_chance(wanted, found, len(data.labels)):
-        weak.append(
-            f"on {len(found)} held-out texts the judges are not above chance: the accuracy of steered texts says "
-            "little; train on more texts, or change model.judge"
-        )
-    return figures, weak
+    hits: dict[str, list[float]] = {}
+    for label, guess in zip(wanted, found, strict=True):
+        hits.setdefault(label, []).append(float(guess == label))
+    accuracies = [np.mean(of_label) for of_label in hits.values()]
+    variances = [np.var(of_label) / len(of_label) for of_label in hits.values()]
+    error = float(np.sqrt(sum(variances))) / len(hits)
+    return float(np.mean(accuracies)) - 2 * error > 1 / labels

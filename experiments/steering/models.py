@@ -116,7 +116,10 @@ def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts
 
 
 def train_label_judges(
-    run: Run, plan: DiscriminatorPlan, labels: Sequence[str], texts: Sequence[Example]
+    run: Run,
+    plan: DiscriminatorPlan,
+    labels: Sequence[str],
+    texts: Sequence[Example],
 ) -> dict[str, Trained]:
     """The judge of each label, the label against the others; with two labels only that of the second.
 
@@ -145,3 +148,9 @@ class LabelJudges:
         if len(self.labels) == 2:
             return [self.labels[int(logit > 0)] for logit in logits[self.labels[1]]]
         return [self.labels[int(i)] for i in np.stack([logits[label] for label in self.labels]).argmax(axis=0)]
+
+
+def load_judges(labels: Sequence[str], judges: Mapping[str, Trained], device: str) -> LabelJudges:
+    """The trained judges, by label, of data with these labels."""
+    loaded = {label: Discriminator.from_pretrained(trained.source, device) for label, trained in judges.items()}
+    return LabelJudges(labels, loaded)

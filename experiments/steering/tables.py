@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from data.files import write_examples
-from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, number_groups
+from judge.wording import format_cell
+from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
 
 CAPTION = (
@@ -36,6 +37,10 @@ class SteeredTexts:
     nll: NDArray[np.float64]  # of the whole continuation in nats, under the unguided generator
     tokens: NDArray[np.float64]  # of the continuation
 
+    def drawn_with(self, seed: int) -> list[tuple[str, ...]]:
+        """The words of the continuations that were drawn with a seed."""
+        return [words for words, drawn in zip(self.words, self.seeds, strict=True) if drawn == seed]
+
 
 @dataclass(frozen=True)
 class SteeredSetting:
@@ -47,24 +52,29 @@ class SteeredSetting:
     overhead: float
 
 
+def join_labels(by_label: Sequence[SteeredTexts], name: str) -> NDArray[Any]:
+    """A measure of the texts of some labels, label after label."""
+    return np.concatenate([getattr(texts, name) for texts in by_label])
+
+
 def steering_row(
-    setting: SteeredSetting, label: str, by_label: Sequence[SteeredTexts], rule: str, seed: int
+    setting: SteeredSetting,
+    label: str,
+    by_label: Sequence[SteeredTexts],
+    rule: str,
+    seed: int,
 ) -> dict[str, Any]:
     """The row of the texts of some labels together; `seed` is that of the bootstrap.
 
     Accuracy and perplexity have intervals over prompts; distinct-n is the mean over labels and seeds.
     """
-    prompts, seeds_of, hits, nll, tokens = (
-        np.concatenate([getattr(texts, name) for texts in by_label])
-        for name in ("prompts", "seeds", "hits", "nll", "tokens")
-    )
+    hits = join_labels(by_label, "hits")
+    nll = join_labels(by_label, "nll")
+    tokens = join_labels(by_label, "tokens")
+    seeds_of = join_labels(by_label, "seeds")
+    inputs = number_groups(len(hits), join_labels(by_label, "prompts").tolist())
     seeds = list(dict.fromkeys(seeds_of.tolist()))
-    pools = [
-        [words for words, drawn in zip(texts.words, texts.seeds, strict=True) if drawn == chosen]
-        for texts in by_label
-        for chosen in seeds
-    ]
-    inputs = number_groups(len(hits), prompts.tolist())
+    pools = [texts.drawn_with(chosen) for texts in by_label for chosen in seeds]
     return {
         "label": label,
         "rule": rule,
@@ -84,14 +94,80 @@ def steering_row(
     }
 
 
+def describe_guidance(found: Sequence[SteeredSetting], are_judges_known: bool, seed: int) -> str:
+    """What the strongest guidance with the most candidates does to the texts, in one sentence; "" without guidance.
+
+    This setting is chosen before anything is measured, so that the sentence has no figure that was picked for its size.
+    """
+    most = max(setting.k for setting in found)
+    by_strength = {setting.strength: setting for setting in found if setting.k == most}
+    strongest = by_strength[max(by_strength)]
+    plain = by_strength[0]
+    if strongest is plain:
+        return ""
+    named = f"of strength {strongest.strength:g} at k {most}"
+    if not are_judges_known:
+        return f"No verdict on guidance {named}: the judges are not shown to tell the labels apart"
+    added = subtract_hits(strongest, plain, seed)
+    shares = f"from {mean_hits(plain):.2f} to {mean_hits(strongest):.2f}"
+    if added.reason:
+        return f"Guidance {named} takes the share of wanted labels {shares}, without an interval: {added.reason}"
+    if added.low <= 0 <= added.high:
+        return f"Guidance {named} is not shown to change the share of wanted labels ({shares})"
+    does = "raises" if added.low > 0 else "lowers"
+    perplexity = f"perplexity goes from {mean_perplexity(plain):.1f} to {mean_perplexity(strongest):.1f}"
+    return f"Guidance {named} {does} the share of wanted labels by {format_cell(size(added))}, {shares}; {perplexity}"
+
+
+def size(change: Estimate) -> Estimate:
+    """A change without its sign."""
+    return change if change.value >= 0 else change.negate()
+
+
+def subtract_hits(guided: SteeredSetting, plain: SteeredSetting, seed: int) -> Estimate:
+    """The share of texts with the wanted label under one setting minus that under another, with an interval.
+
+    Both have the same prompts, labels and seeds in the same order; the bootstrap draws prompts.
+    """
+    differences = join_labels(guided.texts, "hits") - join_labels(plain.texts, "hits")
+    prompts = number_groups(len(differences), join_labels(guided.texts, "prompts").tolist())
+    return estimate_ratio(differences, np.ones_like(differences), prompts, seed=seed)
+
+
+def mean_hits(setting: SteeredSetting) -> float:
+    """The share of texts with the wanted label."""
+    return float(join_labels(setting.texts, "hits").mean())
+
+
+def mean_perplexity(setting: SteeredSetting) -> float:
+    """The perplexity of all continuations under the unguided generator."""
+    tokens = join_labels(setting.texts, "tokens").sum()
+    return float(np.exp(join_labels(setting.texts, "nll").sum() / tokens))
+
+
 def write_samples(path: Path, found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> None:
     """Writes all texts as examples."""
-    examples = []
+    examples: list[Example] = []
     for setting in found:
         system = f"{rule} {setting.strength:g} k={setting.k}"
         for texts in setting.texts:
-            for number, (of, text) in enumerate(zip(texts.prompts, texts.texts, strict=True)):
-                prompt, name = prompts[int(of)], f"{system}-{texts.label}-{number}"
-                group = f"{texts.label}: {prompt}"
-                examples.append(Example(name, text=text, prefix=prompt, label=texts.label, system=system, group=group))
+            examples += make_examples(texts, system, prompts)
     write_examples(path, examples)
+
+
+def make_examples(texts: SteeredTexts, system: str, prompts: Sequence[str]) -> list[Example]:
+    """The texts of a label as examples of a system; those of a label and a prompt are a group."""
+    examples: list[Example] = []
+    for number, (place, text) in enumerate(zip(texts.prompts, texts.texts, strict=True)):
+        prompt = prompts[int(place)]
+        examples.append(
+            Example(
+                f"{system}-{texts.label}-{number}",
+                text=text,
+                prefix=prompt,
+                label=texts.label,
+                system=system,
+                group=f"{texts.label}: {prompt}",
+            )
+        )
+    return examples

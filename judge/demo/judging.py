@@ -57,31 +57,45 @@ class Judgement:
 
 def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
     """The metrics by name: those without a model, and those of the models that the folder has."""
-    found: dict[str, Metric] = {"word count": WordCount(), "ROUGE-L": Rouge("rougeL"), "BLEU": Bleu()}
+    metrics: dict[str, Metric] = {"word count": WordCount(), "ROUGE-L": Rouge("rougeL"), "BLEU": Bleu()}
     if (models / "infiller").is_dir():
-        table = models / "iwf" / FILE_NAME
-        ctrleval = CTRLEval.from_pretrained(
-            models / "infiller", iwf=table if table.is_file() else None, truncation="window", device=device
-        )
-        found |= {f"CTRLEval, {aspect.replace('_', ' ')}": replace(ctrleval, aspects=(aspect,)) for aspect in ASPECTS}
+        ctrleval = load_ctrleval(models, device)
+        for aspect in ASPECTS:
+            metrics[f"CTRLEval, {aspect.replace('_', ' ')}"] = replace(ctrleval, aspects=(aspect,))
     if (models / "language_model").is_dir():
-        found["MARS"] = MARS.from_pretrained(str(models / "language_model"), device=device)
+        metrics["MARS"] = MARS.from_pretrained(str(models / "language_model"), device=device)
     if (models / "amateur").is_dir() and (models / "expert").is_dir():
-        pooler = models / "pooler" / "pooler.json"
-        learned = pooler.is_file() and not ClassifierPooler.load(pooler).refusal
-        pooling = "classifier" if learned else "average"
-        found[f"CDM, discriminative ({pooling})"] = DiscriminativeCDM.from_pretrained(models, pooling, device)
+        pooling = choose_pooling(models)
+        metrics[f"CDM, discriminative ({pooling})"] = DiscriminativeCDM.from_pretrained(models, pooling, device)
     for folder in sorted(models.glob("discriminator_*")):
         discriminator = Discriminator.from_pretrained(folder, device)
         name = folder.name.removeprefix("discriminator_")
         if discriminator.labels:
-            found[f"probability of the label ({name})"] = LabelDiscriminatorScore(discriminator)
+            metrics[f"probability of the label ({name})"] = LabelDiscriminatorScore(discriminator)
         else:
-            found[f"CDM, generative ({name})"] = DiscriminatorScore(discriminator, dialogues=True, explain=True)
+            metrics[f"CDM, generative ({name})"] = DiscriminatorScore(discriminator, dialogues=True, explain=True)
     for folder in sorted(models.glob("judge_*")):
         judge = DiscriminatorScore.from_pretrained(folder, device, explain=True)
-        found[f"{JUDGE}{folder.name.removeprefix('judge_')}"] = judge
-    return found
+        metrics[f"{JUDGE}{folder.name.removeprefix('judge_')}"] = judge
+    return metrics
+
+
+def load_ctrleval(models: Path, device: str) -> CTRLEval:
+    """CTRLEval by the infilling model of the folder, with its word frequencies where it has some."""
+    frequencies = models / "iwf" / FILE_NAME
+    return CTRLEval.from_pretrained(
+        models / "infiller",
+        iwf=frequencies if frequencies.is_file() else None,
+        truncation="window",
+        device=device,
+    )
+
+
+def choose_pooling(models: Path) -> str:
+    """The classifier, where the folder has one that has learned something, else the average."""
+    file = models / "pooler" / "pooler.json"
+    has_learned = file.is_file() and not ClassifierPooler.load(file).refusal
+    return "classifier" if has_learned else "average"
 
 
 def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:
@@ -107,10 +121,14 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     ((aspect, (value,)),) = scores.values.items()
     if math.isnan(value):
         return Judgement(name, None, scores.reasons[0])
-    known = scores.explanations[0] if scores.explanations else {}
-    score = int(value) if isinstance(metric, WordCount) else float(value)
-    remarks = (f"{name}: {remark}" for remark in list_remarks(known, aspect))
-    return Judgement(name, score, None, tuple(read_explanation(known, aspect)), (*scores.notes, *remarks))
+    explanation = scores.explanations[0] if scores.explanations else {}
+    remarks = [f"{name}: {remark}" for remark in list_remarks(explanation, aspect)]
+    return Judgement(
+        name,
+        score=int(value) if isinstance(metric, WordCount) else float(value),
+        lines=tuple(read_explanation(explanation, aspect)),
+        notes=(*scores.notes, *remarks),
+    )
 
 
 def list_remarks(explanation: Mapping[str, Any], aspect: str) -> Sequence[str]:
@@ -120,7 +138,13 @@ def list_remarks(explanation: Mapping[str, Any], aspect: str) -> Sequence[str]:
 
 
 def make_example(
-    text: str, is_dialogue: bool, prefix: str, label: str, references: str, context: str, characters: int
+    text: str,
+    is_dialogue: bool,
+    prefix: str,
+    label: str,
+    references: str,
+    context: str,
+    characters: int,
 ) -> Example:
     """The example that a person typed; the lines of a dialogue are its turns, each line of `references` is one.
 
@@ -156,14 +180,31 @@ def read_outputs(paths: Sequence[Path], most: int) -> ScoredSet:
     """
     if not paths:
         raise SettingError("choose a file of outputs, or one of the examples")
-    systems = [f"{path.stem.replace('=', '-')}={path}" for path in paths]
     try:
-        file = read_scored(paths[0]) if len(paths) == 1 else read_scored(systems=systems)
+        file = read_files(paths)
         if len(file) > most:
             rule = f"the page reads at most {most} outputs, found {len(file)}: use judge compare"
             raise InputError([fault(file.locate(most)[0], 0, rule)])
     except InputError as faults:
         folders = [f"{path.parent}/" for path in paths]
-        shown = [next((each.removeprefix(f) for f in folders if each.startswith(f)), each) for each in faults.faults]
-        raise InputError(shown) from None
+        raise InputError([remove_folder(line, folders) for line in faults.faults]) from None
     return replace(file, places=tuple((Path(path).name, line) for path, line in file.places))
+
+
+def read_files(paths: Sequence[Path]) -> ScoredSet:
+    """The outputs of one file, or of a file for each system, which has its name."""
+    if len(paths) == 1:
+        return read_scored(paths[0])
+    return read_scored(systems=[f"{path.stem.replace('=', '-')}={path}" for path in paths])
+
+
+def remove_folder(line: str, folders: Sequence[str]) -> str:
+    """The line without the folder with which it begins.
+
+    >>> remove_folder("/tmp/a/in.csv:1: no text", ["/tmp/b/", "/tmp/a/"])
+    'in.csv:1: no text'
+    """
+    for folder in folders:
+        if line.startswith(folder):
+            return line.removeprefix(folder)
+    return line

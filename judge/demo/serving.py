@@ -1,53 +1,37 @@
-"""Serving: who may talk to the page of the demo, and where the files lie that people upload."""
+"""Serving: how much the page of the demo accepts, and where the files lie that people upload."""
 
 import os
 import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-HERE = ("127.0.0.1", "localhost")
+LARGEST_FILE = "5mb"  # of an upload, as gradio reads it
+LARGEST_BODY = 32 * 2**20  # bytes of a request: six such files
+KEPT_FOR = 3600  # seconds after which an upload is deleted
+SWEPT_EVERY = 600  # seconds between two looks for old uploads
 
 
-class SameOrigin:
-    """Refuses what a page of another origin asks for, which browsers name, and keeps its own out of foreign frames.
-
-    A browser names the origin of a page that posts (`Origin`), and for each request whether it comes from the same site
-    (`Sec-Fetch-Site`; `none` where the user typed the address). Programs send neither.
-    """
+class LimitedBodies:
+    """Refuses a request whose body is larger than `LARGEST_BODY`, or does not state its length, before it is read."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] in ("http", "websocket") else {}
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        is_own = origin is None or urlsplit(origin).netloc == headers.get("host")
-        if not is_own or site not in ("none", "same-origin"):
-            await PlainTextResponse("a page of another origin must not ask", 403)(scope, receive, send)
-            return
-
-        async def send_unframed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["content-security-policy"] = "frame-ancestors 'none'"
-            await send(message)
-
-        await self.app(scope, receive, send_unframed)
-
-
-def guard(app: ASGIApp, hosts: tuple[str, ...]) -> ASGIApp:
-    """The app for requests to the named hosts only, and from its own pages only.
-
-    A foreign name that a page makes lead to this machine (DNS rebinding) is refused, because it is not among `hosts`.
-    """
-    return TrustedHostMiddleware(SameOrigin(app), [*HERE, *hosts], www_redirect=False)
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        if "transfer-encoding" in headers:
+            refusal = PlainTextResponse("a body must state its length", 411)
+        elif int(headers.get("content-length", 0)) > LARGEST_BODY:
+            refusal = PlainTextResponse(f"a body must have at most {LARGEST_BODY:,} bytes", 413)
+        else:
+            refusal = None
+        await (refusal or self.app)(scope, receive, send)
 
 
 def refuse_unknown_function(_request: Request, error: Exception) -> PlainTextResponse:

@@ -1,6 +1,6 @@
 """What the page of the demo is given: where it is served, and the models that it shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from discriminators.guides import CausalGuide, load_guide
 from judge.demo.judging import load_metrics
 from models.causal import CausalLM
 
-EVERYWHERE = ("0.0.0.0", "::")
+HOST = "127.0.0.1"  # this machine alone
 GENERATOR, GUIDE = "generator", "guide_"  # folders of models
 
 
@@ -21,10 +21,7 @@ class DemoSettings:
     """Where the page is served and what it accepts."""
 
     models: Text = "outputs/tiny/models"  # those of `make models`, or RUN/models of any run
-    host: Text = "127.0.0.1"  # where to listen; 127.0.0.1 is this machine alone
-    port: Count = 7860  # where to listen on it
-    # further names and addresses by which other machines reach the page; no other is answered
-    hosts: Sequence[Text] = ()
+    port: Count = 7860  # where to listen, on this machine alone
     characters: Count = 2000  # of a text, at most
     new_tokens: Count = 60  # of a continuation, at most
     outputs: Count = 2000  # of a file, at most
@@ -33,18 +30,6 @@ class DemoSettings:
     # the model that guides steer, by folder or hub name; None for `generator` in the folder of models
     generator: Text | None = None
     dtype: Text = "float32"  # of the generator's weights
-
-    def __post_init__(self) -> None:
-        if self.host in EVERYWHERE and not self.hosts:
-            raise ValueError(
-                f"hosts must name how other machines reach the page with host={self.host}, as in "
-                "hosts=lab.example,10.0.0.5"
-            )
-
-    @property
-    def trusted_hosts(self) -> tuple[str, ...]:
-        """The names and addresses, beside those of this machine alone, by which the page may be asked."""
-        return (*self.hosts, *(() if self.host in EVERYWHERE else (self.host,)))
 
 
 @dataclass(frozen=True)
@@ -61,11 +46,14 @@ class DemoModels:
     def load(cls, settings: DemoSettings) -> "DemoModels":
         folder = Path(settings.models)
         guides = {path.name.removeprefix(GUIDE): path for path in sorted(folder.glob(f"{GUIDE}*"))}
-        generator = None
         source = settings.generator or str(folder / GENERATOR)
-        if guides and (settings.generator is not None or Path(source).is_dir()):
+        is_there = settings.generator is not None or Path(source).is_dir()
+        generator = None
+        loaded: dict[str, CausalGuide | Discriminator] = {}
+        if guides and is_there:
             generator = CausalLM.from_pretrained(source, settings.device, settings.dtype)
-        loaded = {} if generator is None else {name: load_guide(path, settings.device) for name, path in guides.items()}
+            loaded = {name: load_guide(path, settings.device) for name, path in guides.items()}
         names = sorted(folder.iterdir()) if folder.is_dir() else []
         notes = tuple(dict.fromkeys(note for name in names for note in read_note(name)))
-        return cls(settings.models, generator, loaded, load_metrics(folder, settings.device), notes)
+        metrics = load_metrics(folder, settings.device)
+        return cls(settings.models, generator=generator, guides=loaded, metrics=metrics, notes=notes)

@@ -1,38 +1,69 @@
 """What the page shows: tables, and pieces of text coloured by what they add. Everything is escaped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
+from typing import Literal
 
+from core.errors import InputError, SettingError
 from judge.demo.judging import Judgement
 from judge.report.explanations import Line, Piece
 from judge.tables import Table, to_html
 from judge.verbs.steer import STEPS_CAPTION, SteeredText, list_steps
 
 SHOWN = 10  # candidates before and after guidance
-BLUE, ORANGE = "rgb(120, 190, 240)", "rgb(250, 170, 100)"  # colour-blind people tell them apart
+BLUE = "rgb(120, 190, 240)"  # what speaks for a text; colour-blind people tell it from orange
+ORANGE = "rgb(250, 170, 100)"  # what speaks against it
+NO_MODELS = (
+    "There are no models for this in `{folder}`. `make models` trains a tiny one of each kind in minutes; "
+    "`--models RUN/models` takes those of a run."
+)
+SCORES_CAPTION = "Higher is better. Below, blue speaks for the text and orange against it, compared with the rest."
 
 
-def show_candidates(found: SteeredText, side: str, step: int) -> str:
-    """The candidates of a token of the `guided` or `unguided` text; nothing for the prompt, which is step 0."""
-    rows = [row for row in list_steps(found.prompt, getattr(found, side), SHOWN) if row["step"] == step]
-    return to_html([Table(f"Step {step}", STEPS_CAPTION, rows)] if rows else [])
+def answer(show: Callable[[], str]) -> str:
+    """What is shown, or the fault of the input."""
+    try:
+        return show()
+    except (InputError, SettingError) as fault:
+        return show_fault(fault)
 
 
-def show_judgements(found: Sequence[Judgement]) -> str:
+def show_fault(fault: Exception) -> str:
+    """A fault of the input, which takes the place of an older result."""
+    return f'<p class="fault" role="alert">{escape(str(fault))}</p>'
+
+
+def show_candidates(text: SteeredText, side: Literal["guided", "unguided"], step: int) -> str:
+    """The candidates of a token of the guided or unguided text; nothing for the prompt, which is step 0."""
+    tokens = text.guided if side == "guided" else text.unguided
+    rows = [row for row in list_steps(text.prompt, tokens, SHOWN) if row["step"] == step]
+    if not rows:
+        return ""
+    return to_html([Table(f"Step {step}", STEPS_CAPTION, rows)])
+
+
+def show_judgements(judgements: Sequence[Judgement]) -> str:
     """The scores of a text, their notes, and what explains each of them."""
     rows = [
-        {"metric": each.metric, "score": each.reason or "" if each.score is None else each.score, "scale": each.scale}
-        for each in found
+        {"metric": judgement.metric, "score": show_score(judgement), "scale": judgement.scale}
+        for judgement in judgements
     ]
-    notes = dict.fromkeys(f"Note: {note}." for each in found for note in each.notes)
-    explained = [each for each in found if each.lines]
-    details = (
-        f"<details{'' if i else ' open'}><summary>{escape(each.metric)}: what stands behind it</summary>"
-        f"<ul>{''.join(map(show_line, each.lines))}</ul></details>"
-        for i, each in enumerate(explained)
-    )
-    caption = "Higher is better. Below, blue speaks for the text and orange against it, compared with the rest."
-    return "".join([to_html([Table("Scores", caption, rows)], list(notes)), *details])
+    notes = dict.fromkeys(f"Note: {note}." for judgement in judgements for note in judgement.notes)
+    explained = [judgement for judgement in judgements if judgement.lines]
+    details = [show_details(judgement, is_open=judgement is explained[0]) for judgement in explained]
+    return "".join([to_html([Table("Scores", SCORES_CAPTION, rows)], list(notes)), *details])
+
+
+def show_score(judgement: Judgement) -> float | str:
+    """The score, or why there is none."""
+    return judgement.reason or "" if judgement.score is None else judgement.score
+
+
+def show_details(judgement: Judgement, is_open: bool) -> str:
+    """What stands behind a score, to open with a click."""
+    lines = "".join(map(show_line, judgement.lines))
+    summary = f"<summary>{escape(judgement.metric)}: what stands behind it</summary>"
+    return f"<details{' open' if is_open else ''}>{summary}<ul>{lines}</ul></details>"
 
 
 def show_line(line: Line) -> str:
@@ -49,6 +80,7 @@ def show_piece(piece: Piece) -> str:
     title = "" if piece.value is None else f' title="{piece.value:.3f}"'
     style = ""
     if piece.shade is not None:
-        mixed = f"color-mix(in srgb, {BLUE if piece.shade > 0 else ORANGE} {abs(piece.shade):.0%}, white)"
+        colour = BLUE if piece.shade > 0 else ORANGE
+        mixed = f"color-mix(in srgb, {colour} {abs(piece.shade):.0%}, white)"
         style = f' style="background: {mixed}; color: #111"'
     return f"<span{title}{style}>{escape(piece.text)}</span>"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from judge.tables import shorten
+from judge.wording import shorten
 
 LONGEST = 800  # characters of one piece
 PIECES = 300  # of one example

@@ -1,130 +1,33 @@
-"""Joint: what all jobs of a sweep found as one table, in the form of a paper's ablation.
-
-Everything is read from the run folders of the jobs: agreement from `results.json`, scores from `scores.jsonl`.
-"""
+"""Joint: what all jobs of a sweep found as one table, in the form of a paper's ablation."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 from rich.cells import cell_len
 
-from judge.agreement_tables import AGREEMENT
+from judge.report.jobs import Job, Place, ScoredTexts, name_settings, shorten_names, varied_settings
 from judge.report.plots import plot_settings, save_figure
 from judge.report.results import name_files
-from judge.tables import GAP, PAPER, Row, Table, format_cell
-from meta_eval.bootstrap import Estimate, Floats
+from judge.tables import GAP, PAPER, Row, Table
+from judge.wording import format_cell
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.intervals import difference
-
-Place: TypeAlias = tuple[tuple[str, str], ...]  # (("set", NAME), ("aspect", NAME)); () for jobs without ratings
 
 CAPTION = "{statistic}. Higher is better. Intervals: 95 %, drawn over inputs."
 DIFFERENCE_CAPTION = (
     "Each job minus the first one ({first}) on the same texts. Intervals: 95 %, paired bootstrap over inputs, not "
     "adjusted for the number of differences."
 )
-FOLDERS = ("run_dir", "outputs", "stages_dir")  # settings of this machine
+FOLDERS = ("hydra.run.dir", "hydra.sweep.dir", "outputs", "stages_dir")  # settings of this machine
 CHANCE = 0.05  # share of intervals without 0 where no job differs
-
-
-@dataclass(frozen=True)
-class ScoredTexts:
-    """The texts of one set in one job: lines of `scores.jsonl`."""
-
-    lines: Sequence[Mapping[str, Any]]
-
-    def rated(self, aspect: str) -> ScoredTexts:
-        """The texts that are rated for an aspect."""
-        return ScoredTexts([line for line in self.lines if aspect in line["ratings"]])
-
-    def identify(self, aspect: str) -> list[tuple[Any, ...]]:
-        """What must be equal in two jobs whose scores are compared: texts, inputs and ratings, in their order."""
-        return [(line["id"], line["text_hash"], line["group"], line["ratings"][aspect]) for line in self.lines]
-
-    @property
-    def inputs(self) -> list[str]:
-        """The input of each text; a text that names none has one of its own."""
-        names = [line["group"] for line in self.lines]
-        return [f"\0{i}" if name is None else name for i, name in enumerate(names)]
-
-    def get_ratings(self, aspect: str) -> Floats:
-        """The ratings of an aspect, of shape (texts,)."""
-        return np.array([line["ratings"][aspect] for line in self.lines], dtype=np.float64)
-
-    def has_scores(self, metric: str) -> bool:
-        """Whether the metric scored these texts; agreement with cheap cues has no scores of its own."""
-        return all(metric in line["scores"] for line in self.lines)
-
-    def get_scores(self, metric: str, aspect: str) -> Floats:
-        """The scores of a metric for an aspect, or for its first one; NaN where there is none; of shape (texts,)."""
-        by_aspect = (line["scores"][metric] for line in self.lines)
-        values = [scores.get(aspect, next(iter(scores.values()))) for scores in by_aspect]
-        return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job of a sweep that ended well, as its run folder tells it."""
-
-    # those of its command line, as they were typed
-    settings: Mapping[str, str]
-    # the content of results.json
-    results: Mapping[str, Any]
-    # the content of scores.jsonl, by set
-    sets: Mapping[str, ScoredTexts]
-
-    @classmethod
-    def read(cls, folder: Path, settings: Mapping[str, str]) -> Job:
-        """Reads the run folder of a job; the scores only where they are compared with ratings."""
-        results = json.loads((folder / "results.json").read_text("utf-8"))
-        lines: dict[str, list[Mapping[str, Any]]] = {}
-        has_ratings = any(row["table"] == AGREEMENT for row in results["table"])
-        scores = (folder / "scores.jsonl").read_text("utf-8") if has_ratings else ""
-        for text in filter(None, scores.split("\n")):  # a text may hold other line breaks
-            line = json.loads(text)
-            del line["explanations"]  # most of the file
-            lines.setdefault(line["set"], []).append(line)
-        return cls(settings, results, {name: ScoredTexts(found) for name, found in lines.items()})
-
-    def get_rated(self, name: str, aspect: str) -> ScoredTexts:
-        """The texts of a set that are rated for an aspect; none where the job has no such set."""
-        return self.sets.get(name, ScoredTexts(())).rated(aspect)
-
-    @property
-    def statistic(self) -> str:
-        """The correlation that the table shows: the job's setting `statistic`, or Spearman's."""
-        named = self.settings.get("statistic", "")
-        return named if named in CORRELATIONS else "spearman"
-
-    def list_findings(self) -> Iterator[tuple[Place, str, Estimate]]:
-        """Each agreement over all texts with its place and metric.
-
-        A job without ratings has the estimates of the first row of its tables that has some, else its figures.
-        """
-        table = self.results.get("table", ())
-        rated = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
-        for row in rated:
-            place = (("set", row["set"]), ("aspect", row["aspect"]))
-            yield place, row["metric"], read_estimate(row, self.statistic if self.statistic in row else "spearman")
-        if rated:
-            return
-        row = next((row for row in table if list_measured(row)), {})
-        for name in list_measured(row):
-            yield (), name, read_estimate(row, name)
-        if row:
-            return
-        figures = self.results.get("figures", {})
-        for name in figures:
-            yield (), name, read_estimate(figures, name)
 
 
 @dataclass(frozen=True)
@@ -170,17 +73,27 @@ def split_columns(table: Table, width: int) -> Iterator[Table]:
     texts = table.texts
     sizes = {name: GAP + measure_column(table, name) for name in table.columns}
     room = width - 1 - sum(sizes[name] for name in texts)
+    estimates = [name for name in table.columns if name not in texts]
+    for names in fill_parts(estimates, sizes, room):
+        rows = [choose_cells(row, [*texts, *names]) for row in table.rows]
+        yield Table(table.title, table.caption, rows)
+
+
+def fill_parts(names: Sequence[str], sizes: Mapping[str, int], room: int) -> list[list[str]]:
+    """The names in their order, as many in each part as there is room for, at least one.
+
+    >>> fill_parts("abc", {"a": 2, "b": 2, "c": 9}, room=4)
+    [['a', 'b'], ['c']]
+    """
     parts: list[list[str]] = []
     used = 0
-    for name in [name for name in table.columns if name not in texts]:
+    for name in names:
         if not parts or used + sizes[name] > room:
             parts.append([])
             used = 0
         parts[-1].append(name)
         used += sizes[name]
-    for names in parts:
-        rows = [choose_cells(row, [*texts, *names]) for row in table.rows]
-        yield Table(table.title, table.caption, rows)
+    return parts
 
 
 def measure_column(table: Table, name: str) -> int:
@@ -202,67 +115,41 @@ def join_jobs(jobs: Sequence[Job]) -> Joint:
     """
     varied = varied_settings([job.settings for job in jobs])
     rows = joint_rows(jobs, varied)
-    places = list(dict.fromkeys(locate_row(row) for row in rows))
+    places = list_places(rows)
     same = list_same(rows, places) if len(jobs) > 1 else []
     if all(name in same for row in rows for name in list_estimates(row)):
         same = []
-    apart, others = list_differences(jobs, places, varied, same)
-    first = name_job(jobs[0].settings, varied)
-    short = shorten_names(varied)
+    differences, further = list_differences(jobs, places, varied, same)
+    first = name_settings(jobs[0].settings, varied)
     hidden = {*same, *(("set", "aspect") if len(places) == 1 else ())}
-
-    def show(row: Row) -> Row:
-        return {short.get(name, name): cell for name, cell in row.items() if name not in hidden}
-
-    shown = [show(row) for row in rows]
-    found = [show(row) for row in apart]
+    shown = hide_columns(rows, varied, hidden)
+    shown_differences = hide_columns(differences, varied, hidden)
     tables = [Table(name_results(jobs, places), caption_results(jobs, places), shown)]
-    if found:
-        tables.append(Table(f"Differences from {first}", DIFFERENCE_CAPTION.format(first=first), found))
-    if "seed" in varied and (means := seed_rows(rows, varied)):
+    if shown_differences:
+        caption = DIFFERENCE_CAPTION.format(first=first)
+        tables.append(Table(f"Differences from {first}", caption, shown_differences))
+    means = seed_rows(rows, varied) if "seed" in varied else []
+    if means:
         tables.append(Table("Over seeds", "mean and spread (standard deviation)", means))
-    notes = [*note_same(rows, places, same), *note_settings(jobs, varied), *others, *count_found(found, first)]
-    return Joint(tables, Table("Jobs", "", merge_differences(rows, apart)), notes, draw_jobs(jobs, rows, varied, same))
+    notes = [
+        *note_same(rows, places, same),
+        *note_settings(jobs, varied),
+        *further,
+        *count_clear(shown_differences, first),
+    ]
+    whole = Table("Jobs", "", merge_differences(rows, differences))
+    return Joint(tables, whole, notes, draw_jobs(jobs, rows, varied, same))
 
 
-def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """The settings that differ between jobs.
-
-    >>> varied_settings([{"gamma": "0", "seed": "1"}, {"gamma": "1", "seed": "1"}])
-    ['gamma']
-    """
-    names = dict.fromkeys(name for of_job in settings for name in of_job)
-    first, *others = settings
-    return [name for name in names if any(of_job.get(name) != first.get(name) for of_job in others)]
+def list_places(rows: Sequence[Row]) -> list[Place]:
+    """The sets and aspects of rows, each once."""
+    return list(dict.fromkeys(locate_row(row) for row in rows))
 
 
-def shorten_names(names: Sequence[str]) -> dict[str, str]:
-    """The shortest ending of each dotted name that no other one has.
-
-    >>> shorten_names(["model.negatives.sampling.gamma", "data.seed", "seed"])
-    {'model.negatives.sampling.gamma': 'gamma', 'data.seed': 'data.seed', 'seed': 'seed'}
-    """
-    return {name: _shorten(name, {*names} - {name}) for name in names}
-
-
-def _shorten(name: str, others: Collection[str]) -> str:
-    parts = name.split(".")
-    for start in range(len(parts) - 1, 0, -1):
-        ending = ".".join(parts[start:])
-        is_taken = any(f".{other}".endswith(f".{ending}") for other in (*others, "set", "aspect"))
-        if not is_taken:
-            return ending
-    return name
-
-
-def name_job(settings: Mapping[str, str], varied: Sequence[str]) -> str:
-    """The settings of a job that vary.
-
-    >>> name_job({"model.gamma": "0.5", "seed": "1"}, ["model.gamma", "seed"])
-    'gamma=0.5, seed=1'
-    """
+def hide_columns(rows: Sequence[Row], varied: Sequence[str], hidden: Collection[str]) -> list[Row]:
+    """The rows without some columns; the settings that vary have their short names."""
     short = shorten_names(varied)
-    return ", ".join(f"{short[name]}={settings[name]}" for name in varied if name in settings)
+    return [{short.get(name, name): cell for name, cell in row.items() if name not in hidden} for row in rows]
 
 
 def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any]]:
@@ -273,7 +160,7 @@ def joint_rows(jobs: Sequence[Job], varied: Sequence[str]) -> list[dict[str, Any
     rows: dict[tuple[Place, int], dict[str, Any]] = {}
     for number, job in enumerate(jobs):
         settings = {name: job.settings.get(name, "") for name in varied}
-        for place, name, estimate in job.list_findings():
+        for place, name, estimate in job.list_estimates():
             row = rows.setdefault((place, number), {**dict(place), **settings})
             row[name] = estimate
     places = list(dict.fromkeys(place for place, _ in rows))
@@ -290,18 +177,6 @@ def list_estimates(row: Row) -> list[str]:
     return [name for name, cell in row.items() if isinstance(cell, Estimate)]
 
 
-def list_measured(row: Mapping[str, Any]) -> list[str]:
-    """The columns of a row of results.json that have intervals."""
-    return [name for name in row if f"{name}_interval" in row]
-
-
-def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
-    """An estimate of results.json, where NaN is null."""
-    cells = (row[name], *row.get(f"{name}_interval", (None, None)))
-    value, low, high = (math.nan if cell is None else cell for cell in cells)
-    return Estimate(value, low, high)
-
-
 def list_same(rows: Sequence[Row], places: Sequence[Place]) -> list[str]:
     """The metrics whose estimates all jobs share at every place."""
     names = dict.fromkeys(name for row in rows for name in list_estimates(row))
@@ -315,7 +190,10 @@ def is_same(rows: Sequence[Row], place: Place, name: str) -> bool:
 
 
 def list_differences(
-    jobs: Sequence[Job], places: Sequence[Place], varied: Sequence[str], same: Collection[str]
+    jobs: Sequence[Job],
+    places: Sequence[Place],
+    varied: Sequence[str],
+    same: Collection[str],
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A row for each job and place but those of the first job: its correlations minus those of the first job.
 
@@ -323,27 +201,44 @@ def list_differences(
     texts, inputs or ratings differ from those of the first one have no row; a note says so.
     """
     first, *others = jobs
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     different: dict[str, list[str]] = {}
     for place in filter(None, places):
-        (_, name), (_, aspect) = place
-        base = first.get_rated(name, aspect)
         for job in others:
-            texts = job.get_rated(name, aspect)
-            if texts.identify(aspect) != base.identify(aspect) or job.statistic != first.statistic:
-                different.setdefault(name, []).append(name_job(job.settings, varied))
+            if not have_same_texts(job, first, place):
+                named = name_settings(job.settings, varied)
+                different.setdefault(dict(place)["set"], []).append(named)
                 continue
             settings = {key: job.settings.get(key, "") for key in varied}
-            metrics = [metric for where, metric, _ in job.list_findings() if where == place and metric not in same]
-            compared = [metric for metric in metrics if texts.has_scores(metric) and base.has_scores(metric)]
-            cells = {metric: subtract(texts, base, metric, aspect, job.statistic) for metric in compared}
-            if cells:
-                found.append({**dict(place), **settings, **cells})
+            differences = subtract_metrics(job, first, place, same)
+            if differences:
+                rows.append({**dict(place), **settings, **differences})
     notes = [
         f"no differences on {name} for {'; '.join(dict.fromkeys(names))}: the first job has other texts or ratings"
         for name, names in different.items()
     ]
-    return found, notes
+    return rows, notes
+
+
+def have_same_texts(job: Job, first: Job, place: Place) -> bool:
+    """Whether two jobs scored the same texts with the same ratings, and show the same statistic."""
+    (_, name), (_, aspect) = place
+    texts = job.get_rated(name, aspect)
+    base = first.get_rated(name, aspect)
+    return texts.identify(aspect) == base.identify(aspect) and job.statistic == first.statistic
+
+
+def subtract_metrics(job: Job, first: Job, place: Place, same: Collection[str]) -> dict[str, Estimate]:
+    """The correlation of each metric that differs in a job minus that in the first job."""
+    (_, name), (_, aspect) = place
+    texts = job.get_rated(name, aspect)
+    base = first.get_rated(name, aspect)
+    differences: dict[str, Estimate] = {}
+    for where, metric, _ in job.list_estimates():
+        is_compared = where == place and metric not in same
+        if is_compared and texts.has_scores(metric) and base.has_scores(metric):
+            differences[metric] = subtract(texts, base, metric, aspect, job.statistic)
+    return differences
 
 
 def subtract(texts: ScoredTexts, base: ScoredTexts, metric: str, aspect: str, statistic: str) -> Estimate:
@@ -357,14 +252,14 @@ def subtract(texts: ScoredTexts, base: ScoredTexts, metric: str, aspect: str, st
     )
 
 
-def merge_differences(rows: Sequence[Row], apart: Sequence[Row]) -> list[Row]:
+def merge_differences(rows: Sequence[Row], differences: Sequence[Row]) -> list[Row]:
     """The rows with the differences of their jobs as further columns, `METRIC difference`."""
-    by_job = {_name_row(row): row for row in apart}
+    by_job = {_name_row(row): row for row in differences}
     merged: list[Row] = []
     for row in rows:
-        differences = by_job.get(_name_row(row), {})
-        more = {f"{name} difference": differences[name] for name in list_estimates(differences)}
-        merged.append({**row, **more})
+        of_job = by_job.get(_name_row(row), {})
+        further = {f"{name} difference": of_job[name] for name in list_estimates(of_job)}
+        merged.append({**row, **further})
     return merged
 
 
@@ -406,38 +301,52 @@ def note_settings(jobs: Sequence[Job], varied: Sequence[str]) -> list[str]:
     return [f"settings of all jobs: {', '.join(shared)}"] if shared else []
 
 
-def count_found(apart: Sequence[Row], first: str) -> list[str]:
+def count_clear(differences: Sequence[Row], first: str) -> list[str]:
     """How many differences have an interval without 0, and how many would have one by chance."""
-    cells = [row[name] for row in apart for name in list_estimates(row)]
-    known = [cell for cell in cells if not math.isnan(cell.low)]
-    away = [cell for cell in known if cell.low > 0 or cell.high < 0]
+    estimates = [row[name] for row in differences for name in list_estimates(row)]
+    known = [estimate for estimate in estimates if not math.isnan(estimate.low)]
+    clear = [estimate for estimate in known if estimate.low > 0 or estimate.high < 0]
     if not known:
         return []
     return [
-        f"{len(away)} of {len(known)} differences from {first} have an interval without 0; about "
+        f"{len(clear)} of {len(known)} differences from {first} have an interval without 0; about "
         f"{CHANCE * len(known):.1f} would by chance"
     ]
 
 
 def draw_jobs(
-    jobs: Sequence[Job], rows: Sequence[Row], varied: Sequence[str], same: Collection[str]
+    jobs: Sequence[Job],
+    rows: Sequence[Row],
+    varied: Sequence[str],
+    same: Collection[str],
 ) -> dict[str, Figure]:
     """A plot of each set and aspect, by the name of its file: a panel for each metric that varies, a line per job."""
-    places = list(dict.fromkeys(locate_row(row) for row in rows))
+    places = list_places(rows)
     drawn: dict[str, Figure] = {}
     for place in places:
-        at = [row for row in rows if locate_row(row) == place]
-        names = dict.fromkeys(name for row in at for name in list_estimates(row) if name not in same)
-        labels = [", ".join(choose_cells(row, varied).values()) for row in at]
-        panels = {name: get_column(at, name) for name in names}
-        if len(at) < 2 or not panels:
+        placed = [row for row in rows if locate_row(row) == place]
+        names = dict.fromkeys(name for row in placed for name in list_estimates(row) if name not in same)
+        panels = {name: get_column(placed, name) for name in names}
+        if len(placed) < 2 or not panels:
             continue
         key = " ".join(["joint", *(value for _, value in place)]) if len(places) > 1 else "joint"
-        title = caption_results(jobs, [place]).partition(". ")[0]
-        about = f" ({dict(place)['aspect']} of {dict(place)['set']})" if place else ""
-        drawn[key] = plot_settings(panels, labels, ", ".join(shorten_names(varied).values()), f"{title}{about}")
+        drawn[key] = plot_settings(
+            panels,
+            labels=[", ".join(choose_cells(row, varied).values()) for row in placed],
+            named=", ".join(shorten_names(varied).values()),
+            title=title_plot(jobs, place),
+        )
     files = name_files(drawn)
     return {files[key]: figure for key, figure in drawn.items()}
+
+
+def title_plot(jobs: Sequence[Job], place: Place) -> str:
+    """What the numbers of a plot are, and of which set and aspect."""
+    measured = caption_results(jobs, [place]).partition(". ")[0]
+    if not place:
+        return measured
+    where = dict(place)
+    return f"{measured} ({where['aspect']} of {where['set']})"
 
 
 def get_column(rows: Sequence[Row], name: str) -> list[Estimate | None]:
@@ -451,16 +360,22 @@ def seed_rows(rows: Sequence[Row], varied: Iterable[str]) -> list[dict[str, Any]
     `rows` are those of `joint_rows`. The rows of a set and aspect are sorted by their mean agreement.
     """
     others = ("set", "aspect", *(key for key in varied if key != "seed"))
-    found: dict[tuple[tuple[str, Any], ...], list[float]] = {}
+    values_by_row: dict[tuple[tuple[str, Any], ...], list[float]] = {}
     for row in rows:
         shared = tuple((key, row[key]) for key in others if key in row)
         for name in list_estimates(row):
-            if not math.isnan(row[name].value):
-                found.setdefault((*shared, ("metric", name)), []).append(row[name].value)
+            value = row[name].value
+            if not math.isnan(value):
+                values_by_row.setdefault((*shared, ("metric", name)), []).append(value)
     means = [
         {**dict(key), "seeds": len(values), "mean": fmean(values), "spread": stdev(values)}
-        for key, values in found.items()
+        for key, values in values_by_row.items()
         if len(values) > 1
     ]
-    places = list(dict.fromkeys(locate_row(row) for row in means))
-    return sorted(means, key=lambda row: (places.index(locate_row(row)), -row["mean"] if locate_row(row) else 0))
+    places = list_places(means)
+
+    def rank(row: Row) -> tuple[int, float]:
+        place = locate_row(row)
+        return places.index(place), -row["mean"] if place else 0
+
+    return sorted(means, key=rank)

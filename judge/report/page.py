@@ -16,7 +16,7 @@ from judge.answers import Asked, sort_by_gap
 from judge.report.outcome import Outcome
 from judge.report.plots import draw_svg
 from judge.report.texts import list_texts
-from judge.tables import format_interval, format_number
+from judge.wording import format_interval, format_number
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
 

@@ -147,7 +147,10 @@ def plot_intervals(found: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> d
 
 @styled
 def plot_settings(
-    panels: Mapping[str, Sequence[Estimate | None]], labels: Sequence[str], named: str, title: str
+    panels: Mapping[str, Sequence[Estimate | None]],
+    labels: Sequence[str],
+    named: str,
+    title: str,
 ) -> Figure:
     """A panel for each metric with a line for each job of a sweep: its estimate and, where there is one, its interval.
 

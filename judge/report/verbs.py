@@ -6,34 +6,33 @@ import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from core.errors import SettingError
 from core.settings import Several, check, one_of
 from judge.answers import write_answers
-from judge.flags import Words
+from judge.flags import Given
 from judge.report import page, results
 from judge.report.outcome import Outcome
 
 
-def check_report(given: Words) -> None:
+def check_report(given: Given) -> None:
     """Raises SettingError for a folder that is no report's, or for kinds of plots that there are not."""
     check(Several[one_of(results.ENDINGS)], plots=list(given.get("plots")))
     results.check_run_folder(Path(os.path.realpath(given.get("report"))), "report")
 
 
-def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Words, seconds: float) -> Path:
+def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Given, seconds: float) -> Path:
     """Writes the report of a result; returns the path of its page."""
     folder = Path(os.path.realpath(given.get("report")))
-    settings = {each: value for each, value in given.settings.items() if each not in ("report", "config")}
-    config = yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True)
+    settings = {flag: value for flag, value in given.values.items() if flag not in ("report", "config")}
+    config = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     about = {
         "experiment": name,
         "verb": name,
         "description": "",
-        "seed": given.settings.get("seed", 0),
+        "seed": given.values.get("seed", 0),
         "command": [*command],
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
         "seconds": seconds,
@@ -53,10 +52,3 @@ def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Words
         page.write_report(outcome, found, config, folder)
         results.write_json(found, folder / "results.json")
     return folder / "report.html"
-
-
-def plain(node: Any) -> Any:
-    """The settings of flags as YAML holds them."""
-    if isinstance(node, dict):
-        return {str(key or "name"): plain(value) for key, value in node.items()}
-    return [plain(each) for each in node] if isinstance(node, list | tuple) else node

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import InputError, SettingError, check_names, fault
-from core.example import hint_column
+from core.example import Example, hint_column
 from core.signature import join_settings
 from judge.agreement_tables import LEVEL, among_table, tabulate_agreement
 from judge.answers import Asked, check_answers, list_asked_texts, write_answers
@@ -20,9 +20,10 @@ from judge.inputs import Columns, GivenScores, Source
 from judge.judge_checks import CheckSettings, JudgeChecks, answer_judges, check_judges
 from judge.labelling import Labelling, LabelStudy, study_labels
 from judge.metrics import Metrics, plan_metrics
-from judge.tables import Result, Table, bound_answer, format_cell, join_names, pick, tabulate
+from judge.tables import Result, Table, pick, tabulate
 from judge.verbs.score import add_scores, collect_notes, note_empty, open_stages
 from judge.verdict_files import Labels, Names, have_texts, read_verdicts
+from judge.wording import bound_answer, format_cell, join_names
 from meta_eval.agreement import CHEAP_CUES, Agreement, add_cheap_cues, measure_aspect, note_cues
 from meta_eval.chance import widen_interval
 from meta_eval.grouping import lay_out
@@ -261,13 +262,20 @@ def check_rated(scored: ScoredSet) -> None:
     """Raises InputError where no example is rated, and for rated ones without a system or group that others have."""
     if not scored.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        found = f"found none in {len(scored)} examples{hint_column('ratings.ASPECT', scored.examples[0])}"
+        found = f"found none in {len(scored)} examples{hint_ratings(scored.examples)}"
         raise InputError([fault(scored.locate(0)[0], 0, f"{rule}, {found}")])
     rated = [i for i, each in enumerate(scored.examples) if each.ratings]
     for name in ("system", "group"):
         lacking = [i for i in rated if getattr(scored.examples[i], name) is None]
         if 0 < len(lacking) < len(rated):
             raise InputError(fault(*scored.locate(i), f'"{name}" is needed here, as in other lines') for i in lacking)
+
+
+def hint_ratings(examples: Sequence[Example]) -> str:
+    """How to name what people said, as the end of a message: the labels that texts have, else columns of the file."""
+    if any(example.label is not None for example in examples):
+        return "; labels are what a text was asked for: people=label takes them for what people say"
+    return hint_column("ratings.ASPECT", examples)
 
 
 def negate(scored: ScoredSet, lower_is_better: Sequence[str]) -> ScoredSet:
@@ -284,7 +292,7 @@ def note_reversed(rows: Sequence[Agreement]) -> list[str]:
     """A sentence for each metric that agrees with the ratings of an aspect in reverse, by a test over all metrics."""
     return [
         f"{row.metric} agrees with {row.aspect} in reverse ({format_cell(row.spearman)}): if its lower scores are "
-        f"better, set lower_is_better=[{row.metric.split('/')[0]}]"
+        f"better, name {row.metric.split('/')[0]} in lower_is_better"
         for row in rows
         if row.p_chance < LEVEL and row.spearman.value < 0
     ]

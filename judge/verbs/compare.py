@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +20,15 @@ from core.settings import Count, Fraction, Positive, check
 from data.rating_words import GivenLevels
 from data.records import require_none
 from data.scored import place_outputs
-from judge.cautions import note_raters, note_tails
+from judge.cautions import CONFOUNDED, find_confounded, note_raters, note_tails
 from judge.comparisons import Margins, SystemsCompared
 from judge.correcting import note_sample
 from judge.inputs import Columns, GivenScores, References, Source, read
 from judge.labelling import check_samples
 from judge.metrics import Metrics, plan_metrics
-from judge.tables import join_names, note_resolution
 from judge.verbs.score import add_scores, collect_notes, open_stages
-from meta_eval.bootstrap import Floats
+from judge.wording import join_names, note_resolution
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.cues import VERSION, add_normal_scores
 from meta_eval.grouping import find_common
 from meta_eval.intervals import Resampling
@@ -37,6 +38,7 @@ from meta_eval.systems import (
     HUMAN,
     Grid,
     Pairs,
+    SystemComparison,
     SystemMean,
     add_beyond_cues,
     compare_pairs,
@@ -105,7 +107,7 @@ def compare(
     if len(grid.columns) < len(grid.scores) + len(grid.ratings):
         raise SettingError("scores may not have a name of ratings, such as human quality")
     margins = check_margins(margin, [*grid.columns])
-    partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
+    confounded = {f"{HUMAN}{aspect}": find_confounded(scored, aspect) for aspect in grid.ratings}
     features = add_normal_scores(scored.cues) if cues else None
     means: dict[str, Sequence[SystemMean]] = {}
     pairs: dict[str, Pairs] = {}
@@ -113,8 +115,9 @@ def compare(
     compared: dict[str, Floats] = {}
     for name, values in grid.columns.items():
         compare_values = partial(
-            compare_pairs,
+            compare_unconfounded,
             grid.systems,
+            confounded=confounded.get(name, ()),
             resampling=resampling,
             permutations=permutations,
             margin=margins.get(name),
@@ -127,17 +130,7 @@ def compare(
         compared[name] = values
         means[name] = rank_systems(grid.systems, values, found, level, resampling)
         pairs[name] = add_beyond_cues(found, grid, values, features) if features else found
-    powered = dict(chain.from_iterable(estimate_powered(grid, *each) for each in product(partly, grid.scores)))
-    line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
-    line += f"|permutations={permutations}|cues={f'linear v{VERSION}' if cues else 'none'}"
-    line += "".join(f"|margin {name}={value:g}" for name, value in margins.items())
-    rated = [
-        f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
-        for aspect in partly
-    ]
-    for aspect in partly:
-        for (_, name), several in check_samples(scored, aspect, [*scored.scores]).items():
-            rated += [f"{aspect}: {note_sample(name, 'texts', each)}" for each in several]
+    powered = estimate_all_powered(grid, confounded)
     sizes = dict.fromkeys(ranked[0].n for ranked in means.values() if ranked[0].n)
     few = [note for n in sizes for note in note_resolution(n, permutations, "permutations", level)]
     limits = (
@@ -148,11 +141,21 @@ def compare(
         *missing,
         *note_raters(scored),
         *note_tails(grid, compared),
-        *rated,
+        *note_partly_rated(grid, scored),
         *few,
     )
+    own = (
+        "compare",
+        f"systems={','.join(grid.systems)}",
+        f"inputs={len(grid.inputs)}",
+        f"level={level:g}",
+        resampling.signature,
+        f"permutations={permutations}",
+        f"cues={f'linear v{VERSION}' if cues else 'none'}",
+        *(f"margin {name}={value:g}" for name, value in margins.items()),
+    )
     return SystemsCompared(
-        signature="|".join([line, *scored.signatures]),
+        signature="|".join([*own, *scored.signatures]),
         means=means,
         pairs=pairs,
         powered=powered,
@@ -163,9 +166,28 @@ def compare(
     )
 
 
+def compare_unconfounded(
+    systems: Sequence[str], values: Floats, confounded: Collection[tuple[str, str]] = (), **settings: Any
+) -> Pairs:
+    """`compare_pairs`, without tests and intervals of the pairs that had other raters."""
+    found = dict(compare_pairs(systems, values, **settings))
+    for pair in confounded:
+        found[pair] = withhold(found[pair], f"no rater rated both: {CONFOUNDED}")
+    return found
+
+
+def withhold(found: SystemComparison, reason: str) -> SystemComparison:
+    """The comparison without its test and intervals, for this reason."""
+    difference = Estimate.undefined(reason, found.difference.value)
+    win_rate = Estimate.undefined(reason, found.win_rate.value)
+    return replace(found, difference=difference, win_rate=win_rate, p_value=math.nan, is_equal=None, reason=reason)
+
+
 def check_margins(margin: float | Margins | None, names: Sequence[str]) -> dict[str, float]:
     """The margin of each metric; raises SettingError for one that is not above 0 or that belongs to no metric."""
-    given = margin if isinstance(margin, Mapping) else {} if margin is None else dict.fromkeys(names, margin)
+    if margin is None:
+        return {}
+    given = margin if isinstance(margin, Mapping) else dict.fromkeys(names, margin)
     check_names(given, names, "margin")
     check(Positive, **{f"margin of {name}": value for name, value in given.items()})
     return {**given}
@@ -203,9 +225,10 @@ def note_silence(grid: Grid, scored: ScoredSet, unranked: Mapping[str, Sequence[
         if is_silent.any():
             said = f"{system} is silent on {is_silent.sum()} of {len(grid.inputs)} inputs"
             names = unranked.get(system, [])
-            verb = "have" if names[1:] else "has"
-            unscored = f"; {join_names(names)} {verb} no score for a silent answer and cannot rank it"
-            yield f"{said}{unscored}" if names else said
+            if names:
+                verb = "have" if names[1:] else "has"
+                said += f"; {join_names(names)} {verb} no score for a silent answer and cannot rank it"
+            yield said
 
 
 def note_missing(
@@ -232,38 +255,79 @@ def note_missing(
         yield f"{name} compares {inputs.sum()} of {len(inputs)} inputs: others lack the score of a system"
 
 
+def list_partly_rated(grid: Grid) -> list[str]:
+    """The aspects for which some output has no rating."""
+    return [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
+
+
+def note_partly_rated(grid: Grid, scored: ScoredSet) -> Iterator[str]:
+    """What human means from few ratings rest on, and where the rated outputs are visibly no random sample."""
+    partly = list_partly_rated(grid)
+    for aspect in partly:
+        yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
+    for aspect in partly:
+        for (_, name), tests in check_samples(scored, aspect, [*scored.scores]).items():
+            for test in tests:
+                yield f"{aspect}: {note_sample(name, 'texts', test)}"
+
+
+def estimate_all_powered(
+    grid: Grid, confounded: Mapping[str, Collection[tuple[str, str]]]
+) -> dict[tuple[str, ...], PoweredEstimate]:
+    """Human means and differences of aspects that are rated in part, by aspect, metric and one system or two."""
+    powered: dict[tuple[str, ...], PoweredEstimate] = {}
+    for aspect, name in product(list_partly_rated(grid), grid.scores):
+        powered |= dict(estimate_powered(grid, aspect, name))
+        for a, b in confounded[f"{HUMAN}{aspect}"]:
+            powered[aspect, name, a, b] = withhold_powered(powered[aspect, name, a, b])
+    return powered
+
+
 def estimate_powered(grid: Grid, aspect: str, name: str) -> Iterator[tuple[tuple[str, ...], PoweredEstimate]]:
     """The mean rating of each system from its rated part and all its scores, and the difference of each pair."""
-    own = [*zip(grid.systems, grid.ratings[aspect], grid.scores[name], strict=True)]
-    for a, y, f in own:
-        yield (aspect, name, a), powered_mean(y, f)
-    for (a, y_a, f_a), (b, y_b, f_b) in combinations(own, 2):
-        yield (aspect, name, a, b), powered_difference(y_a, y_b, f_a, f_b)
+    ratings = dict(zip(grid.systems, grid.ratings[aspect], strict=True))
+    scores = dict(zip(grid.systems, grid.scores[name], strict=True))
+    for a in grid.systems:
+        yield (aspect, name, a), powered_mean(ratings[a], scores[a])
+    for a, b in combinations(grid.systems, 2):
+        yield (aspect, name, a, b), powered_difference(ratings[a], ratings[b], scores[a], scores[b])
+
+
+def withhold_powered(found: PoweredEstimate) -> PoweredEstimate:
+    """The difference of two systems that had other raters, without its intervals."""
+    estimate = Estimate.undefined(CONFOUNDED, found.estimate.value)
+    classical = Estimate.undefined(CONFOUNDED, found.classical.value)
+    return replace(found, estimate=estimate, classical=classical)
 
 
 def find_lacking(outputs: ScoredSet) -> dict[str, list[str]]:
     """By input, the systems that have no output for it. Every example names its system and its input."""
-    systems, groups = (list(dict.fromkeys(names or ())) for names in (outputs.systems, outputs.groups))
-    missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs)))).T
-    return {
-        group: [system for system, is_missing in zip(systems, own, strict=True) if is_missing]
-        for group, own in zip(groups, missing, strict=True)
-        if own.any()
-    }
+    systems = list(dict.fromkeys(outputs.systems or ()))
+    groups = list(dict.fromkeys(outputs.groups or ()))
+    is_missing = np.isnan(outputs.layout.to_grid(np.zeros(len(outputs))))
+    lacking: dict[str, list[str]] = {}
+    for group, of_systems in zip(groups, is_missing.T, strict=True):
+        if of_systems.any():
+            lacking[group] = [systems[i] for i in np.flatnonzero(of_systems)]
+    return lacking
 
 
 def drop_lacking(outputs: ScoredSet) -> tuple[ScoredSet, tuple[str, ...]]:
     """The outputs for inputs that every system answers, and a note on the others. Raises InputError if none."""
-    lacking, inputs = find_lacking(outputs), outputs.layout.input_count
+    lacking = find_lacking(outputs)
+    inputs = outputs.layout.input_count
     if not lacking:
         return outputs, ()
     if len(lacking) == inputs:
         raise InputError([fault(outputs.locate(0)[0], 0, f"no input of {inputs} has an output of every system")])
     counts = Counter(name for names in lacking.values() for name in names)
     lacks = ", ".join(f"{name} lacks {number}" for name, number in counts.items())
-    said = f"{len(lacking)} of {inputs} inputs are left out, because some system has no output for them ({lacks})"
-    said += ": a system that left out hard ones gains"
-    return outputs.take([i for i, each in enumerate(outputs.examples) if each.group not in lacking]), (said,)
+    note = (
+        f"{len(lacking)} of {inputs} inputs are left out, because some system has no output for them ({lacks}): a "
+        "system that left out hard ones gains"
+    )
+    kept = [i for i, example in enumerate(outputs.examples) if example.group not in lacking]
+    return outputs.take(kept), (note,)
 
 
 def check_comparable(scored: ScoredSet, incomplete: Incomplete) -> None:
@@ -273,22 +337,34 @@ def check_comparable(scored: ScoredSet, incomplete: Incomplete) -> None:
     check(Incomplete, incomplete=incomplete)
     places = place_outputs(scored)
     systems = list(dict.fromkeys(system for system, _ in places))
+    first_answer = {group: i for (_, group), i in reversed(places.items())}
     faults: list[str] = []
     if len(systems) < 2:
-        found = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
-        faults.append(fault(scored.locate(0)[0], 0, found))
-    answered = {group: i for (_, group), i in reversed(places.items())}
+        problem = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
+        faults.append(fault(scored.locate(0)[0], 0, problem))
     if incomplete == "drop":
         drop_lacking(scored)
-    for group, names in find_lacking(scored).items() if incomplete == "refuse" else ():
-        rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {names[0]}"
-        faults.append(fault(*scored.locate(answered[group]), f"{rule}: incomplete=drop leaves such inputs out"))
-    for i, example in enumerate(scored.examples):
-        earlier = answered[str(example.group)]
-        for name in ("context", "prefix", "label", "references"):
-            here, there = getattr(example, name), getattr(scored.examples[earlier], name)
-            if here != there:
-                found = f"{format_value(here)} here and {format_value(there)} in line {scored.locate(earlier)[1]}"
-                rule = f"all systems must answer the same input, but {name} of {format_value(example.group)}"
-                faults.append(fault(*scored.locate(i), f"{rule} is {found}"))
+    else:
+        faults += _list_lacking(scored, first_answer)
+    faults += _list_unequal(scored, first_answer)
     require_none((), faults)
+
+
+def _list_lacking(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterator[str]:
+    """A fault for each input that some system did not answer."""
+    for group, names in find_lacking(scored).items():
+        rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {names[0]}"
+        yield fault(*scored.locate(first_answer[group]), f"{rule}: incomplete=drop leaves such inputs out")
+
+
+def _list_unequal(scored: ScoredSet, first_answer: Mapping[str, int]) -> Iterator[str]:
+    """A fault for each field of an input that is not the same beside another output."""
+    for i, example in enumerate(scored.examples):
+        earlier = first_answer[str(example.group)]
+        for name in ("context", "prefix", "label", "references"):
+            here = getattr(example, name)
+            there = getattr(scored.examples[earlier], name)
+            if here != there:
+                rule = f"all systems must answer the same input, but {name} of {format_value(example.group)}"
+                lines = f"{format_value(here)} here and {format_value(there)} in line {scored.locate(earlier)[1]}"
+                yield fault(*scored.locate(i), f"{rule} is {lines}")

@@ -3,36 +3,39 @@
 import logging
 import os
 import socket
+from typing import Any
 
 from core.errors import SettingError
-from judge.demo.settings import DemoModels, DemoSettings
+from judge.demo.settings import HOST, DemoModels, DemoSettings
 
 log = logging.getLogger(__name__)
 
 
-def demo(settings: DemoSettings) -> None:
-    """Serves the page until Ctrl-C.
+def demo(**settings: Any) -> None:
+    """Serves the page until Ctrl-C, with the settings of `DemoSettings`.
 
-    Raises SettingError where gradio is not installed and where the port is taken, before a model is loaded.
+    Raises SettingError for a wrong setting, where gradio is not installed and where the port is taken, before a model
+    is loaded.
     """
+    given = DemoSettings(**settings)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import: gradio must not call home
     import gradio  # noqa: F401, before a model is loaded
 
-    check_port(settings.host, settings.port)
-    models = DemoModels.load(settings)
+    check_port(given.port)
+    models = DemoModels.load(given)
     from judge.demo.page import build_page, serve_page  # need gradio and its libraries
     from judge.demo.serving import private_uploads
 
     with private_uploads():
-        page = build_page(models, settings)
-        log.info("the page is at %s; Ctrl-C ends it", serve_page(page, settings))
+        page = build_page(models, given)
+        log.info("the page is at %s; Ctrl-C ends it", serve_page(page, given))
         page.block_thread()
 
 
-def check_port(host: str, port: int) -> None:
-    """Raises SettingError for an address that this machine does not have, and for a port that another program uses."""
+def check_port(port: int) -> None:
+    """Raises SettingError for a port that another program uses, or that this user may not use."""
     try:
-        with socket.create_server((host, port)):
+        with socket.create_server((HOST, port)):
             pass
     except OSError as error:
-        raise SettingError(f"cannot listen on {host}:{port} ({error.strerror}): set port or host") from error
+        raise SettingError(f"cannot listen on {HOST}:{port} ({error.strerror}): set port") from error

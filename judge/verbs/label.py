@@ -13,8 +13,9 @@ from core.settings import Count, Seed, check
 from data.rating_words import GivenLevels
 from judge.inputs import Columns, Source
 from judge.label_sheets import DESIGN, check_choices, make_rows, write_design, write_page, write_sheet
-from judge.tables import Result, Table, join_names
+from judge.tables import Result, Table
 from judge.verdict_files import Names, have_texts, read_verdicts
+from judge.wording import join_names
 from meta_eval.bootstrap import FEWEST_UNITS
 from meta_eval.designs import draw_texts
 from meta_eval.scored_set import ScoredSet

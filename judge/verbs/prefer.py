@@ -20,12 +20,13 @@ from data.input_file import InputFile
 from data.preferences import has_outputs, holds_pairs, read_preferences
 from data.scored import place_outputs
 from judge.answers import Asked, check_answers, list_asked_pairs, write_answers
-from judge.correcting import add_labels, correct
+from judge.correcting import correct
 from judge.inputs import Columns, Frame, GivenScores, Source, read
 from judge.metrics import MetricPlan, Metrics, load_planned, plan_metric, plan_metrics
+from judge.pair_labels import add_labels, read_pair_labels
 from judge.preferences import ALL, PreferenceStudy
-from judge.tables import note_resolution
 from judge.verbs.score import add_scores, open_stages
+from judge.wording import note_resolution
 from meta_eval.biases import Favour, find_family, find_longer, measure_favour
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.grouping import restrict
@@ -90,8 +91,9 @@ def prefer(
         columns: by field its column of the file.
         metrics: to run on the outputs (`judge.load_metric`).
         judge: llm_judge with its settings, which compares pairs of outputs in both orders; or a judge of pairs.
-        human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems;
-            the winners of `source` are then those of a judge. Or how many labels of `source` to keep, drawn by `seed`.
+        human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems,
+            or with the id of a pair and a winner; the winners of `source` are then those of a judge. Or how many labels
+            of `source` to keep, drawn by `seed`.
         family: the systems of the judge's own family, or by judge those of each, to measure self-preference.
         answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge; a
             page beside it (.md) shows the same to a person.
@@ -125,7 +127,9 @@ def prefer(
     places = place_outputs(texts)
     texts = add_scores(texts, planned, kept).split_aspects()
     asking: Any = load_planned(judge) if isinstance(judge, MetricPlan) else judge
-    labels = human_labels if isinstance(human_labels, int) else read_given(human_labels, {})
+    labels = human_labels
+    if labels is not None and not isinstance(labels, int):
+        labels = read_pair_labels(labels, list_pairs(texts) if given is None else given)
     check_sources(given, asking, labels, has_outputs=outputs is not None)
     if given is not None and labels is not None:
         given = add_labels(given, labels, seed)

@@ -31,8 +31,9 @@ from judge.engines import Engine, Ray, load_all, make_engine
 from judge.inputs import Columns, References, Source, read
 from judge.metrics import MetricPlan, Metrics, Planned, plan_metrics
 from judge.streaming import ScorableFile, check_output, check_scorable, keep_scores, score_set, write_scores
-from judge.tables import Result, Row, Table, shorten
+from judge.tables import Result, Row, Table
 from judge.terminal import print_file
+from judge.wording import shorten
 from meta_eval.scored_set import ScoredSet
 
 if TYPE_CHECKING:

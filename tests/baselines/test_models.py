@@ -377,6 +377,17 @@ def test_sentence_mover_by_hand() -> None:
     assert long.notes[0].startswith("sentence_mover: most scores are below 0.001: the encoder's vectors are long")
 
 
+def test_the_signature_of_mover_score_names_the_layers_that_are_read(bert: Path) -> None:
+    """More layers than there are give the scores of all of them, so the signature is the same."""
+    encoder = Encoder.from_pretrained(str(bert))
+    layers = encoder.model[0].auto_model.config.num_hidden_layers + 1
+    examples = [Example("a", "the cat sat", references=("cat the.",))]
+    every = MoverScore(encoder, layers=layers).score(examples)
+    more = MoverScore(encoder, layers=99).score(examples)
+    assert f"layers={layers}|" in every.signature
+    assert (more.signature, more.values["quality"]) == (every.signature, every.values["quality"])
+
+
 def test_mover_score_by_its_definition(bert: Path) -> None:
     """A corpus weighs the tokens: `the` and the full stop are in both of its texts, other tokens in one."""
     examples = [Example("a", "the cat sat", references=("cat the.",)), Example("b", "the", references=("the mat.",))]

@@ -26,7 +26,7 @@ KNOWN = find_known(TRAINING)
 
 @pytest.fixture(scope="module")
 def pair() -> Pair:
-    return toy_pair([turn for turns in TEXTS for turn in turns], given=1)
+    return toy_pair([turn for turns in TEXTS for turn in turns], prompt_turns=1)
 
 
 def test_concepts_exchange_only_into_words_of_the_training_text() -> None:

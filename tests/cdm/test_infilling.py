@@ -111,7 +111,7 @@ def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> N
     for name in ("amateur", "expert"):
         getattr(pair, name).save_pretrained(tmp_path / name)
     loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
-    assert (loaded.max_length, loaded.given) == (60, 1)
+    assert (loaded.max_length, loaded.prompt_turns) == (60, 1)
     once = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "amateur", dtype="bfloat16")
     assert (once.amateur.dtype, once.amateur is once.expert) == ("bfloat16", True)
 

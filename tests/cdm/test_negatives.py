@@ -174,7 +174,7 @@ def graphs(tmp_path: Path) -> Graphs:
 
 def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs, monkeypatch: pytest.MonkeyPatch):
     turns = [["I", "Ġknow", "ĠAn", "n", "."], ["Ġ", "▁no", "▁graph"]]
-    assert draw_amr_gap(turns, graphs, random.Random(0), given=1) is None
+    assert draw_amr_gap(turns, graphs, random.Random(0), prompt_turns=1) is None
     for longest, expected in ((2, {(0, 1, 2), (0, 0, 2), (0, 2, 4)}), (1, {(0, 1, 2)})):
         monkeypatch.setattr("cdm.amr.LONGEST_SEGMENT", longest)
         gaps = {draw_amr_gap(turns, graphs, random.Random(i)) for i in range(30)}
@@ -209,7 +209,7 @@ def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pa
     sampling = Sampling(gamma=0.0, longest=9)
     found = sample_negatives(pair, [known, other, known, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert found.uncovered == 2
-    rule = "at least 50% of the dialogues, but 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
+    rule = "for 50% of the dialogues, but only 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
     with pytest.raises(SettingError, match=rule):
         sample_negatives(pair, [known, other, other], "amr-multi", sampling, seed=1, graphs=graphs)
     assert sample_negatives(pair, [other, known], "content-multi", sampling, seed=1).uncovered == 1

@@ -29,7 +29,7 @@ def test_every_rule_changes_turns_and_keeps_their_number(dialogues: list[tuple[s
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_given_turns_stay_as_they_are(rule: Rule) -> None:
     texts = [example.turns for example in generate_concept_sentences(40, seed=0)]
-    found = make_rule_negatives([*texts, ("concepts alone",)], rule, seed=0, given=1)
+    found = make_rule_negatives([*texts, ("concepts alone",)], rule, seed=0, prompt_turns=1)
     assert found.failures == 1
     for positive, negative in zip(found.positives, found.negatives, strict=True):
         assert positive[0] == negative[0]

@@ -106,13 +106,13 @@ def test_a_gap_cuts_no_word_but_longer_ones_than_a_segment(monkeypatch: pytest.M
     across = {(0, 4), (2, 4), (2, 5), (2, 6), (8, 10), (7, 10), (6, 10)}
     assert {(gap.start, gap.stop) for gap in gaps} == inside | beside | across
     with pytest.raises(ValueError, match="a gap needs a dialogue with at least one token"):
-        draw_gap([["Ġx"], []], random.Random(0), False, given=1)
+        draw_gap([["Ġx"], []], random.Random(0), False, prompt_turns=1)
 
 
 def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
     tokenised = pair.tokenise(dialogues)
     for i, turns in enumerate(tokenised.dialogues):
-        gap = draw_content_gap(tokenised.to_pieces(turns), random.Random(i), given=1)
+        gap = draw_content_gap(tokenised.to_pieces(turns), random.Random(i), prompt_turns=1)
         assert gap is not None
         assert gap.turn >= 1
         turn = list(turns[gap.turn])
@@ -121,4 +121,4 @@ def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialog
         assert 1 <= len(words) <= 5
         assert set(words) <= set(text.split())
         assert any(is_content(word) for word in words)
-    assert draw_content_gap([["Ġhi"], ["Ġof", "Ġthe"]], random.Random(0), given=1) is None
+    assert draw_content_gap([["Ġhi"], ["Ġof", "Ġthe"]], random.Random(0), prompt_turns=1) is None

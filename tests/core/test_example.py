@@ -48,7 +48,7 @@ def test_half_a_character_is_refused():
 
 
 def test_a_hint_names_some_columns_of_many():
-    assert hint_column("system", Example("a", "t", extra=dict.fromkeys(map(str, range(51))))).endswith(" 48, 49, …")
+    assert hint_column("system", [Example("a", "t", extra=dict.fromkeys(map(str, range(51))))]).endswith(" 48, 49, …")
 
 
 NAN = float("nan")

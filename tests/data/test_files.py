@@ -232,10 +232,10 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
     for name, expected in {
         "none.jsonl": " no such file",
         "folder.jsonl": " no such file, it is a folder",
-        "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ".txt"',
-        "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ".txt"',
-        "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found a folder",
-        "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .parquet, found ""',
+        "x.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ".txt"',
+        "y.txt": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ".txt"',
+        "folder": " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found a folder",
+        "x": ' the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .parquet, found ""',
     }.items():
         with pytest.raises(InputError) as found:
             read_examples(tmp_path / name)
@@ -314,8 +314,8 @@ def test_what_a_file_is_that_cannot_be_read(tmp_path: Path):
     (tmp_path / "x.json").write_text('{"text": "a"}\n{"text": "b"}\n')
     with pytest.raises(InputError, match=r"an object on each line is JSONL: name it \.jsonl"):
         read_examples(tmp_path / "x.json")
-    with pytest.raises(InputError, match=r'found "\.xlsx": save it as CSV'):
-        read_examples(tmp_path / "x.xlsx")
+    with pytest.raises(InputError, match=r'found "\.ods": save it as CSV or \.xlsx'):
+        read_examples(tmp_path / "x.ods")
 
 
 def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):

@@ -440,7 +440,7 @@ def test_texts_and_judgements_are_not_taken_for_one_another(tmp_path: Path) -> N
 
 def test_a_small_zip_costs_little(tmp_path: Path) -> None:
     path = pack(tmp_path / "x.eval", {"header.json": "{}", "samples/1_epoch_1.json": " " * 40_000_000})
-    with pytest.raises(InputError, match=r"a log of this size must have at most [0-9]+ bytes unpacked, found 40000002"):
+    with pytest.raises(InputError, match=r"this size must have at most [0-9]+ bytes unpacked, found 40000002"):
         recognise(path)
     with pytest.raises(InputError, match=r"x\.eval: an \.eval file needs header.json or _journal/start.json"):
         recognise(pack(path, {"start.json": "{}"}))
@@ -723,3 +723,137 @@ def test_an_empty_output_is_an_empty_answer_and_a_missing_one_is_counted(tmp_pat
     found = read_scored(path)
     assert len(found) == 1
     assert found.notes[0].endswith("1 without a text left out")
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def mark(person: int, *results: tuple[str, Any], **more: Any) -> dict[str, Any]:
+    """An annotation of Label Studio."""
+    kinds = {"fluency": ("rating", "rating"), "faithful": ("choices", "choices"), "pick": ("pairwise", "selected")}
+    listed = []
+    for name, value in results:
+        kind, key = kinds.get(name, ("textarea", "text"))
+        listed.append({"type": kind, "from_name": name, "to_name": "answer", "value": {key: value}})
+    return {"completed_by": {"id": person, "email": "x"}, "result": listed, **more}
+
+
+def write_tasks(path: Path, *tasks: Mapping[str, Any]) -> Path:
+    listed = [{"id": 100 + i, "annotations": [], "drafts": [], **task} for i, task in enumerate(tasks)]
+    path.write_text(json.dumps(listed))
+    return path
+
+
+def test_annotations_of_label_studio(tmp_path: Path) -> None:
+    first = [
+        mark(1, ("fluency", 4), ("faithful", ["yes"])),
+        mark(2, ("fluency", 2), ("faithful", ["no"]), ("why", ["x"])),
+        mark(3, ("fluency", 1), was_cancelled=True),
+    ]
+    asked = {"prompt": "Why?", "answer": "So.", "model": "m"}
+    second = [mark(2, ("fluency", 5), ("faithful", ["yes", "no"]))]
+    path = write_tasks(
+        tmp_path / "x.json",
+        {"data": asked, "annotations": first},
+        {"data": {"id": "q7", **asked}, "annotations": second},
+        {"data": asked},
+    )
+    found = read_scored(path)
+    assert [example.id for example in found.examples] == ["100", "q7", "102"]
+    assert (found.examples[0].text, found.examples[0].context, found.systems) == ("So.", "Why?", ["m"] * 3)
+    np.testing.assert_array_equal(found.raters["fluency"], [[4, np.nan, np.nan], [2, 5, np.nan]])
+    np.testing.assert_array_equal(found.raters["faithful"], [[1, np.nan, np.nan], [0, np.nan, np.nan]])
+    assert found.notes[0].endswith(
+        "Label Studio tasks, 3 texts, fluency, faithful as ratings, results of the kind textarea left out, "
+        "results of the kind choices left out"
+    )
+
+
+def test_comparisons_of_label_studio(tmp_path: Path) -> None:
+    data = {"prompt": "Why?", "answer1": "So.", "answer2": "Thus.", "model1": "old", "model2": "new"}
+    annotations = [mark(1, ("pick", "left")), mark(2, ("pick", "right")), mark(3, ("pick", None))]
+    found = read_preferences(write_tasks(tmp_path / "x.json", {"data": data, "annotations": annotations}))
+    assert (found.outcomes.tolist(), found.raters, found.systems) == ([1, 0], ("1", "2"), ("old", "new"))
+    _, texts = read_judged(tmp_path / "x.json")
+    assert [(each.system, each.text, each.group) for each in texts.examples] == [
+        ("old", "So.", "100"),
+        ("new", "Thus.", "100"),
+    ]
+    without = {name: text for name, text in data.items() if not name.startswith("model")}
+    path = write_tasks(tmp_path / "y.json", {"data": without, "annotations": annotations})
+    with pytest.raises(InputError, match=r"y.json:1: a comparison needs the names of both systems .*answer1"):
+        read_preferences(path)
+
+
+def test_a_task_of_label_studio_without_a_known_text_is_refused(tmp_path: Path) -> None:
+    path = write_tasks(tmp_path / "x.json", {"data": {"one": "a", "two": "b"}, "annotations": []})
+    with pytest.raises(
+        InputError, match=r"x.json:1: the data of a task need a text .* found .*one.*two.*; an export as CSV"
+    ):
+        read_scored(path)
+
+
+def test_annotations_of_potato(tmp_path: Path) -> None:
+    chosen = {"tone": {"positive": "true"}, "fluency": {"scale_3": "3"}, "topics": {"a": "true", "b": "true"}}
+    page = {"id": "consent.html", "displayed_text": "Do you agree?", "label_annotations": {"I agree": {"Yes": "true"}}}
+    row = {"id": "1", "displayed_text": "Is it <b>late</b>?<br>A &amp; B.", "label_annotations": chosen}
+    other = {"id": 2, "displayed_text": "No.", "label_annotations": {"tone": {"negative": "true"}}}
+    found = read_scored(write_rows(tmp_path / "ann" / "annotated_instances.jsonl", [page, row, other]))
+    assert [(each.id, each.text) for each in found.examples] == [("1", "Is it late?\nA & B."), ("2", "No.")]
+    assert found.examples[0].ratings == {"tone": 1, "fluency": 3}
+    assert found.examples[0].extra["ratings"]["fluency"] == {"ann": 3}
+    assert "several labels of topics left out" in found.notes[0]
+    named = read_scored(write_rows(tmp_path / "potato_ben_annotated_instances.jsonl", [row]))
+    assert named.examples[0].extra["ratings"]["fluency"] == {"ben": 3}
+
+
+def evaluate(sample: str, score: float, **more: Any) -> dict[str, Any]:
+    """A row of Every Eval Ever."""
+    asked = {"raw": f"Question {sample}?", "reference": ["yes"]}
+    return {
+        "schema_version": "0.3.0",
+        "evaluation_id": "e",
+        "evaluation_name": "qa",
+        "model_id": "m",
+        "sample_id": sample,
+        "interaction_type": "single_turn",
+        "input": asked,
+        "output": {"raw": [f"Answer {sample}.", "another"]},
+        "answer_attribution": [],
+        "evaluation": {"score": score, "is_correct": score > 0.5},
+        **more,
+    }
+
+
+def test_samples_of_every_eval_ever(tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}, {"role": "tool", "content": "x"}]
+    rows = [
+        evaluate("a", 1.0),
+        evaluate("a", 0.25, evaluation_name="loss"),
+        evaluate("b", 0.0, output=None, messages=talk),
+        evaluate("b", 1.0, output=None, messages=talk),
+    ]
+    path = write_rows(tmp_path / "run_samples.jsonl", rows)
+    results = [{"evaluation_name": "loss", "metric_config": {"lower_is_better": True}}]
+    (tmp_path / "run.json").write_text(json.dumps({"evaluation_results": results}))
+    found = read_scored(path)
+    shown = [(each.id, each.group, each.system, each.text) for each in found.examples]
+    assert shown == [("a", "a", "m", "Answer a."), ("b", "b", "m", "Ho"), ("b (2)", "b", "m", "Ho")]
+    assert (found.examples[0].context, found.examples[0].references) == ("Question a?", ("yes",))
+    np.testing.assert_array_equal(found.values("qa", ""), [1, 0, 1])
+    np.testing.assert_array_equal(found.values("loss (negated)", ""), [-0.25, np.nan, np.nan])
+
+
+def test_samples_of_several_models_and_results(tmp_path: Path) -> None:
+    rows = [
+        evaluate(sample, score, model_id=model, evaluation_result_id=metric)
+        for sample, score in (("a", 1.0), ("b", 0.0))
+        for model in ("old", "new")
+        for metric in ("exact", "loose")
+    ]
+    found = read_scored(write_rows(tmp_path / "x.jsonl", rows))
+    assert [each.id for each in found.examples] == ["old-a", "new-a", "old-b", "new-b"]
+    assert [*found.scores] == ["qa/exact", "qa/loose"]

@@ -110,6 +110,17 @@ def test_repeated_judgements_are_counted_as_pairs(tmp_path: Path) -> None:
     assert note == "y.jsonl: 8 rows, 4 pairs of outputs, by raters that no column names: columns.rater=COLUMN"
 
 
+def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> None:
+    once = [pair("a", rater="ann"), pair("b", rater="bob")]
+    found = read_preferences(write(tmp_path / "x.jsonl", *once, once[0]))
+    assert found.outcomes.tolist() == [1, 0]
+    assert "x.jsonl: 1 row left out: exact copies of judgements of the same rater" in found.notes
+    changed = pair("b", rater="ann")
+    assert read_preferences(write(tmp_path / "y.jsonl", *once, changed)).outcomes.tolist() == [1, 0, 0]
+    nameless = read_preferences(write(tmp_path / "z.jsonl", pair("a"), pair("a")))
+    assert nameless.outcomes.tolist() == [1, 1]  # of two people, as far as the file says
+
+
 def test_labels_are_planned_from_pairs_that_were_judged_twice() -> None:
     rows = [pair("ab"[i % 3 == 0], id=f"q{i // 2}") for i in range(80)]
     found = judge.plan(read_preferences_of(rows), within=0.05)

@@ -18,7 +18,7 @@ PAIRS = "data.human=pairs.jsonl data.g1=pairs.jsonl data.g2=pairs.jsonl"
 STEER = f"guided_text data=builtin_reviews {FEW}"
 HUB = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
 HUB = f"{HUB}; network=true fetches it"
-TALKS = "at least 2 dialogues to train on and 2 held-out ones, but there are"
+TALKS = "at least 2 training dialogues and 2 held-out ones, but there are"
 
 SETTINGS = [
     (f"{STEER} strengths=[1,2]", "begin with 0"),

@@ -87,7 +87,7 @@ def test_a_masked_task_asks_for_what_it_hides_and_for_nothing_else() -> None:
 def test_a_limit_on_texts_keeps_whole_groups_of_both_classes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[list[LabelledText]] = []
 
-    def train(build: object, texts: list[LabelledText], folder: Path, *_: object) -> None:
+    def train(build: object, texts: list[LabelledText], *, folder: Path, **_: object) -> None:
         learned.append(texts)
         folder.mkdir(exist_ok=True)
         (folder / "curve.json").write_text("[]", "utf-8")

@@ -1,10 +1,9 @@
 """The command line of `judge`: flags as people type them, their faults, help, and what is imported when."""
 
-import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,11 @@ import pytest
 
 import judge
 from core.errors import SettingError
+from core.settings import Several
+from data.rating_words import GivenLevels
 from judge.cli import VERBS, list_flags, main
-from judge.flags import Flag, Words, list_fields, list_parameters
+from judge.flags import NEEDED, Flag, Given, Parser, add_flags, list_fields, list_parameters, read_flags
+from judge.metric_flags import MetricNames
 from tests.data.sets.small_files import write
 
 Run = Callable[..., Any]
@@ -26,58 +28,75 @@ pytestmark = pytest.mark.filterwarnings("default")
 # ---- words as settings ----------------------------------------------------------------------------------------------
 
 FLAGS = [
-    Flag("metric", None, "Metrics", ""),
-    Flag("metrics", None, "Metrics", ""),
-    Flag("columns", None, "Columns | None", ""),
-    Flag("levels", None, "GivenLevels | None", ""),
-    Flag("strengths", (0.5, 1), "Several[Strength]", ""),
-    Flag("margin", None, "float | Margins | None", ""),
-    Flag("output", None, "Path | str | None", ""),
-    Flag("prompts", inspect.Parameter.empty, "Prompts", ""),
-    Flag("network", False, "bool", ""),
-    Flag("systems", (), "Sequence[str]", ""),
-    Flag("seed", 0, "int", ""),
+    *list_fields(MetricNames),
+    Flag("columns", Mapping[str, Any] | None, None, ""),
+    Flag("levels", GivenLevels | None, None, ""),
+    Flag("strengths", Several[float], (0.5, 1), ""),
+    Flag("margin", float | Mapping[str, float] | None, None, ""),
+    Flag("output", Path | str | None, None, ""),
+    Flag("prompts", Sequence[str], NEEDED, ""),
+    Flag("network", bool, False, ""),
+    Flag("systems", Sequence[str], (), ""),
+    Flag("seed", int, 0, ""),
+    Flag("config", str | None, None, ""),
 ]
 
 
+def read(*words: str) -> Given:
+    """What the words of a command say."""
+    parser = Parser(prog="judge it")
+    add_flags(parser, FLAGS)
+    return read_flags(parser, words, {flag.name: flag for flag in FLAGS})
+
+
 @pytest.mark.parametrize(
-    ("words", "settings"),
+    ("words", "values"),
     [
-        ("--metric rouge_l --metric.kind rougeLsum", {"metric": {"": "rouge_l", "kind": "rougeLsum"}}),
-        ("--metrics bleu ter --metrics.bleu.order 2", {"metrics": {"": ["bleu", "ter"], "bleu": {"order": 2}}}),
-        ("--metrics bleu,ter", {"metrics": {"": ["bleu", "ter"]}}),
-        ("--columns.text answer", {"columns": {"text": "answer"}}),
-        ("--columns.references r1 r2", {"columns": {"references": ["r1", "r2"]}}),
-        ("--columns.ratings.fit ann,ben", {"columns": {"ratings": {"fit": ["ann", "ben"]}}}),
-        ("--levels poor,fair good", {"levels": {"": ["poor", "fair", "good"]}}),
-        ("--levels poor,fair", {"levels": {"": ["poor", "fair"]}}),
-        ("--levels auto", {"levels": {"": "auto"}}),
-        ("--levels.safe 0 1", {"levels": {"safe": [0, 1]}}),
+        ("--metric rouge_l --metric.kind rougeLsum", {"metric": "rouge_l", "metric.kind": "rougeLsum"}),
+        ("--metrics bleu ter --metrics.bleu.order 2", {"metrics": ["bleu", "ter"], "metrics.bleu.order": 2}),
+        ("--metrics bleu,ter", {"metrics": ["bleu", "ter"]}),
+        ("--columns.text answer", {"columns.text": "answer"}),
+        ("--columns.references r1 r2", {"columns.references": ["r1", "r2"]}),
+        ("--columns.ratings.fit ann,ben", {"columns.ratings.fit": ["ann", "ben"]}),
+        ("--levels poor,fair good", {"levels": ["poor", "fair", "good"]}),
+        ("--levels poor,fair", {"levels": ["poor", "fair"]}),
+        ("--levels auto", {"levels": "auto"}),
+        ("--levels.safe 0 1", {"levels.safe": [0, 1]}),
         ("--strengths 0.25", {"strengths": [0.25]}),
         ("--strengths 0.25 1", {"strengths": [0.25, 1]}),
-        ("--margin 0.02", {"margin": {"": 0.02}}),
-        ("--margin.bleu 1e-2", {"margin": {"bleu": 0.01}}),
+        ("--margin 0.02", {"margin": 0.02}),
+        ("--margin -0.02", {"margin": -0.02}),
+        ("--margin.bleu 1e-2", {"margin.bleu": 0.01}),
         ("--output 5", {"output": "5"}),
+        ("--output -", {"output": "-"}),
         ("--output=out.jsonl", {"output": "out.jsonl"}),
         ("--network --seed 3", {"network": True, "seed": 3}),
         ("--network false", {"network": False}),
         ("--systems old=old.txt new=new.txt", {"systems": ["old=old.txt", "new=new.txt"]}),
-        ("--metric null", {"metric": {"": None}}),
+        ("--metric null", {"metric": None}),
     ],
 )
-def test_words_are_settings(words: str, settings: dict[str, Any]) -> None:
-    assert Words.read("judge it", words.split(), FLAGS).settings == settings
+def test_words_are_settings(words: str, values: dict[str, Any]) -> None:
+    assert read(*words.split()).values == values
+
+
+def test_settings_by_key_are_those_of_their_flag() -> None:
+    given = read("--columns.ratings.fit", "ann", "--columns.text", "answer", "--seed", "3")
+    assert given.get("columns") == {"ratings": {"fit": "ann"}, "text": "answer"}
+    assert [given.get(name) for name in ("seed", "network", "margin")] == [3, False, None]
+    with pytest.raises(SettingError, match="--margin has either a value or settings by name, not both: bleu"):
+        read("--margin", "0.1", "--margin.bleu", "0.2").get("margin")
 
 
 def test_two_prompts_are_two_and_a_comma_belongs_to_its_prompt() -> None:
-    words = ["in.jsonl", "--prompts", "Well,then", "The food, and"]
-    found = Words.read("judge it", words, FLAGS)
-    assert (found.settings, found.others) == ({"prompts": ["Well,then", "The food, and"]}, ("in.jsonl",))
-    assert Words.read("judge it", ["--prompts", "The food"], FLAGS).settings == {"prompts": ["The food"]}
+    given = read("in.jsonl", "--prompts", "Well,then", "The food, and")
+    assert (given.values, given.others) == ({"prompts": ["Well,then", "The food, and"]}, ("in.jsonl",))
+    assert read("--prompts", "The food").values == {"prompts": ["The food"]}
 
 
-def test_a_file_may_follow_a_flag_of_one_word() -> None:
-    assert Words.read("judge it", ["--seed", "3", "in.jsonl"], FLAGS).others == ("in.jsonl",)
+@pytest.mark.parametrize("words", [("--seed", "3", "in.jsonl"), ("--network", "in.jsonl"), ("in.jsonl", "--network")])
+def test_a_file_may_follow_a_flag_of_one_word(words: tuple[str, ...]) -> None:
+    assert read(*words).others == ("in.jsonl",)
 
 
 @pytest.mark.parametrize(
@@ -88,28 +107,28 @@ def test_a_file_may_follow_a_flag_of_one_word() -> None:
         ("data.columns.text=a", "data.columns.text=a: write --columns.text a"),
         ("data.path=in.jsonl", "data.path=in.jsonl: write the file itself, in.jsonl, behind the verb"),
         ("--metrics bleu seed=1", "seed=1: write --seed 1"),
-        ("sede=1", "sede=1 is neither a file nor a flag (did you mean --seed?): settings are --NAME VALUE"),
         ("--colums.text a", "--colums.text is no flag of judge it (did you mean --columns?)"),
+        ("--metri bleu", "--metri is no flag of judge it (did you mean --metric or --metrics?)"),
         ("--seed.of 3", "--seed has no settings of its own, but got --seed.of"),
-        ("--seed", "--seed needs a value"),
+        ("--seed", "--seed: expected one argument"),
+        ("--metrics --seed 1", "--metrics: expected at least one argument"),
         ("--seed 1 --seed 2", "--seed is given twice"),
         ("--columns.text a --columns.text b", "--columns.text is given twice"),
-        ("--margin [0.1", "[0.1 is neither a list nor a mapping"),
     ],
 )
 def test_a_wrong_word_is_answered_by_the_flag_that_was_meant(words: str, said: str) -> None:
-    with pytest.raises(SettingError) as found:
-        Words.read("judge it", words.split(), FLAGS)
-    assert said in str(found.value)
+    with pytest.raises(SettingError) as error:
+        read(*words.split())
+    assert said in str(error.value)
 
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_flag_says_what_it_means_and_is_a_setting_of_the_verb(name: str) -> None:
     if name == "demo":
         pytest.importorskip("torch")
-    flags = list_flags(VERBS[name])
-    assert [flag.name for flag in flags if not flag.comment] == []
-    assert len({flag.name for flag in flags}) == len(flags)
+    own, named = list_flags(name)
+    assert [flag.name for flag in [*own.values(), *named.values()] if not flag.comment] == []
+    assert not set(own) & set(named)
 
 
 def test_a_flag_has_the_default_and_the_comment_of_its_source() -> None:
@@ -117,7 +136,8 @@ def test_a_flag_has_the_default_and_the_comment_of_its_source() -> None:
     from judge.verbs.compare import compare
 
     fields = {flag.name: flag for flag in list_fields(PlanSettings)}
-    assert fields["power"] == Flag("power", 0.8, fields["power"].kind, "probability to detect the difference")
+    assert fields["power"] == Flag("power", fields["power"].kind, 0.8, "probability to detect the difference")
+    assert fields["power"].kinds == {float}
     parameters = {flag.name: flag for flag in list_parameters(compare)}
     assert parameters["permutations"].comment == "swaps drawn by the tests of more than 15 inputs."
     assert parameters["permutations"].default == 10_000
@@ -219,15 +239,21 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ("score in.jsonl --metric.order 2", "--metric NAME is needed beside --metric.order"),
         (
             "score in.jsonl --metric bleu --metric.orde 2",
-            "--metric.orde is not a setting of bleu (did you mean order?)",
+            "--metric.orde is not a setting of bleu (did you mean --metric.order?)",
         ),
         (
             "score in.jsonl --metric bleu --metric.order 0",
             "--metric.order must be greater than or equal to 1, but is 0",
         ),
         ("score in.jsonl --metrics b=bleu --metrics.b.order x", "--metrics.b.order must be a valid integer"),
+        (
+            "score in.jsonl --metric mars --metric.language_model naive --metric.augmentation.k 1",
+            "--metric.augmentation.k is not a setting of mars (did you mean --metric.augmentation.kl?)",
+        ),
+        ("audit --data builtin_sets --data.x 1", "--data.x is not a setting of builtin_sets"),
         ("score in.jsonl --metric bleu --report in.jsonl", "must be a folder, but"),
         ("score --metric bleu", "judge score needs a file: judge score FILE ..."),
+        ("score sede=1 --metric bleu", "sede=1 is neither a file nor a flag: settings are --NAME VALUE"),
         ("score in.jsonl in.jsonl --metric bleu", "judge score takes one file, but got in.jsonl, in.jsonl"),
         ("score in.jsonl --text in.txt --metric bleu", "FILE and --text are two inputs: give one"),
         ("agree in.jsonl --resamples x", "resamples must be a valid integer"),
@@ -235,7 +261,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
         ("steer in.jsonl --prompts a", "judge steer takes no file, but got in.jsonl"),
         ("compare in.jsonl --incomplete maybe", "incomplete must be"),
         ("audit --data nosuch", "nosuch: there is no such set"),
-        ("prefer --data pandalm", "data=pandalm needs root: --data.root FOLDER"),
+        ("prefer --data pandalm", "pandalm needs root: pass --data.root VALUE"),
         ("score in.jsonl --metric bleu --config none.yaml", "none.yaml: no such file"),
     ],
 )

@@ -1,6 +1,7 @@
 """Rankings corrected for a judge that favours one system, by labels of some pairs and for lengths."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import judge
 from core.errors import InputError, SettingError
 from data.sets.judged_pairs import load_alpaca_eval
-from judge.correcting import JUDGE, WINNER
+from judge.correcting import WINNER
 from meta_eval.length_control import CONFOUNDED
+from meta_eval.preferences import JUDGE
 
 PAIRS = [("x", "y"), ("y", "z"), ("z", "x")]
 
@@ -93,6 +95,52 @@ def test_a_label_of_an_unknown_pair_is_refused():
     verdicts, people = study(10)
     with pytest.raises(InputError, match="has no verdict on w and x for the input q0"):
         judge.prefer(verdicts, human_labels=[people[0] | {"system_a": "w", "system_b": "x", "winner": "w"}])
+
+
+def test_labels_of_unknown_pairs_are_counted_and_named():
+    verdicts, people = study(40)
+    lost = people[0] | {"id": "q99"}
+    found = judge.prefer(verdicts, human_labels=[*people[:100], lost], resamples=20)
+    said = "preferences: 100 of 101 labels joined by input and systems to 120 verdicts; without a verdict: y and x"
+    assert any(note.startswith(said.replace("preferences", "human_labels", 1)) for note in found.notes)
+    assert found.corrections.labels == 100
+
+
+def test_labels_by_the_id_of_a_pair(tmp_path: Path) -> None:
+    """Rows of an id and a winner say what rows with inputs and systems say, whatever their order."""
+    verdicts, people = study(40)
+    named = [{**row, "group": row["id"], "id": f"pair-{i:03}"} for i, row in enumerate(verdicts)]
+    labels = [{"id": f"pair-{i:03}", "label": row["winner"]} for i, row in enumerate(people)][:90]
+    path = tmp_path / "labels.csv"
+    path.write_text("id,label\n" + "".join(f"{row['id']},{row['label']}\n" for row in reversed(labels)))
+    right = judge.prefer(verdicts, human_labels=people[:90], resamples=20)
+    for given in (labels, path):
+        found = judge.prefer(named, human_labels=given, resamples=20)
+        assert found.corrections == right.corrections
+    sides = [{"id": f"q{i}", "winner": "b" if i % 3 else "tie"} for i in range(30)] + [{"id": "q77", "winner": "a"}]
+    pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "xy"[i % 2]} for i in range(40)]
+    by_input = judge.prefer(pairs, human_labels=sides, resamples=20)
+    assert by_input.corrections.labels == 30
+    assert by_input.corrections.by_labels[JUDGE][0]["system"] == "y"
+    assert "human_labels: labels without a verdict: q77" in by_input.notes
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([{"winner": "x"}], "labels need the systems .* or a column with the ids of the judged pairs, such as id"),
+        (
+            [{"id": "q1", "one": "x", "two": "y"}],
+            "the labels in human_labels need one column winner, found one and two",
+        ),
+        ([{"id": "z9", "winner": "x"}], "labels need ids of judged pairs, but none is in both: z9 there and q0, q1"),
+        ([{"id": "q1", "winner": "z"}], '"winner" must be "x", "y"'),
+    ],
+)
+def test_labels_of_pairs_that_cannot_be_joined(labels: list[dict[str, Any]], message: str) -> None:
+    pairs = [{"id": f"q{i}", "system_a": "x", "system_b": "y", "winner": "xy"[i % 2]} for i in range(40)]
+    with pytest.raises((InputError, SettingError), match=message):
+        judge.prefer(pairs, human_labels=labels)
 
 
 def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():

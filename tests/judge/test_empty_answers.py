@@ -79,6 +79,12 @@ def test_a_silent_system_is_not_ranked_first() -> None:
     assert "by own, no two systems have scores for enough inputs in common" in found.notes[-1]
 
 
+def test_silence_is_counted_where_every_metric_scores_it() -> None:
+    found = judge.compare(outputs(), "rouge_l", cues=False, resamples=50, permutations=999)
+    assert found.notes[0] == "A is silent on 16 of 36 inputs"
+    assert found.notes[-1].startswith("By rouge_l, B scores higher than A")
+
+
 def test_silence_is_found_in_any_order_of_rows() -> None:
     """The inputs on which A is silent come last in the file and first by name."""
     rows = [{**row, "group": f"q{99 - i // 2}"} for i, row in enumerate(outputs())]

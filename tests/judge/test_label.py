@@ -11,6 +11,7 @@ import pytest
 import judge
 from core.errors import InputError, SettingError
 from data.text_files import iterate_lines
+from judge.verdict_files import read_verdicts
 
 RNG = np.random.default_rng(0)
 TRUTH = (RNG.random(400) < 0.8).astype(int)
@@ -146,3 +147,30 @@ def test_verdicts_without_texts_show_ids(tmp_path: Path) -> None:
     sheet = judge.label(rows, n=40, stratify="judge", output=tmp_path / "sheet")
     assert [*read_csv(tmp_path / "sheet.csv")[0]] == ["item", "id", "label"]
     assert any("has no texts: the sheet shows ids" in note for note in sheet.notes)
+
+
+def test_the_design_counts_where_the_sheet_shows_ids(tmp_path: Path) -> None:
+    """The sheet of verdicts without texts has ids, by which labels could be joined without their probabilities."""
+    rows = [{"id": f"gpt-{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
+    judge.label(rows, n=100, stratify="judge", output=tmp_path / "sheet")
+    sheet = read_csv(tmp_path / "sheet.csv")
+    for row in sheet:
+        row["label"] = str(TRUTH[int(row["id"].removeprefix("gpt-"))])
+    path = tmp_path / "filled.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*sheet[0]])
+        writer.writeheader()
+        writer.writerows(sheet)
+    _, chances = read_verdicts(rows, labels=path)
+    assert chances == {each["id"]: float(each["probability"]) for each in read_csv(tmp_path / "sheet.design.csv")}
+    (tmp_path / "sheet.design.csv").unlink()
+    with pytest.raises(SettingError, match="labels of a sheet need its design"):
+        read_verdicts(rows, labels=path)
+
+
+def test_a_column_called_item_is_no_sheet() -> None:
+    rows = [{"item": f"q{i}", "judge": int(verdict)} for i, verdict in enumerate(JUDGE)]
+    labels = [{"item": f"q{i}", "label": int(label)} for i, label in enumerate(TRUTH)]
+    found, chances = read_verdicts(rows, labels=labels)
+    np.testing.assert_array_equal(found.ratings("label"), TRUTH)
+    assert chances == {}

@@ -71,6 +71,9 @@ def test_people_among_themselves_and_the_ceiling() -> None:
         ([0, 1, 0, 1], [3, 9, 4, 8], {"thresholds": {"j": 6}}, 2),
         ([0, 50, 0, 100], [10, 60, 0, 90], {"levels": {"q": [0, 50, 100]}}, 3),
         ([0, 1, 0, 1], [0, 1, 1, 1], {"levels": {}}, 0),
+        ([0, 1, 0, 1], [0.1, 0.8, 0.4, 1], {}, 2),  # probabilities of yes
+        ([0, 2, 3, 4], [0.1, 0.8, 0.4, 1], {}, 0),  # shares, such as ROUGE's
+        ([0, 2, 3, 4], [0, 1, 0, 1], {}, 5),  # a harsh judge
     ],
 )
 def test_what_is_a_label(ratings: list[float], scores: list[float], settings: dict[str, Any], labels: int) -> None:

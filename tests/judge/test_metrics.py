@@ -16,11 +16,10 @@ from core.example import Example
 from judge.metrics import (
     FunctionMetric,
     MetricFunction,
-    complete_settings,
-    fill_references,
     load_metric,
     read_config,
 )
+from judge.yaml_objects import complete_settings, fill_references
 
 TEXTS = [Example("a", "one two"), Example("b", "three")]
 
@@ -40,6 +39,14 @@ def leaves(config: Any) -> Any:
 def test_settings_are_those_that_hydra_reads(name: str) -> None:
     with initialize_config_dir(str(CONFIGS / "metric"), version_base="1.3"):
         assert fill_references(read_config(name), None) == leaves(OmegaConf.to_container(compose(name)))
+
+
+def test_one_word_is_a_list_of_one_where_a_setting_is_a_list() -> None:
+    """`--metric.aspects coherence` gives a word, and a word is a sequence of letters."""
+    given = {"model": "m", "aspects": "coherence"}
+    assert complete_settings("ctrleval", read_config("ctrleval"), given)["aspects"] == ["coherence"]
+    metric: Any = load_metric("llm_judge", model="m", base_url="http://localhost:1/v1", aspects="overall")
+    assert [*metric.asked] == ["overall"]
 
 
 def test_settings_of_inner_objects_change_one_by_one() -> None:
@@ -63,7 +70,11 @@ def returns(value: Any) -> MetricFunction:
     [
         ("blue", {}, "did you mean bleu"),
         ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: order"),
-        ("mars", {"augmentation": {"lk": 2}}, "lk is not a setting of mars.augmentation (did you mean kl?)"),
+        (
+            "mars",
+            {"augmentation": {"lk": 2}},
+            "augmentation.lk is not a setting of mars (did you mean augmentation.kl?)",
+        ),
         ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),
         (Bleu(), {"order": 2}, "takes no settings, but got order"),

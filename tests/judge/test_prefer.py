@@ -338,7 +338,7 @@ NOISY = [value + (-1) ** k * 0.3 + 0.01 * k for k, value in enumerate(EQUAL)]
             "By m, a scores higher than c (p 0.001), and the tests do not separate a from b (p 1.000).",
         ),
         ({"a": [NAN] * 12, "b": HIGH}, None, "By m, no two systems have scores for enough inputs in common."),
-        ({"a": [1], "b": [0]}, None, "By m, nothing is tested: a comparison needs at least 2 inputs"),
+        ({"a": [1], "b": [0]}, None, "By m, a is not tested against b: a comparison needs at least 2 inputs"),
     ],
 )
 def test_the_answer_of_a_comparison_holds(scores: dict[str, list[float]], margin: float | None, answer: str) -> None:

@@ -11,8 +11,9 @@ import pytest
 import judge
 from core.errors import InputError
 from data.input_file import InputFile
-from data.preferences import read_judged
+from data.preferences import read_judged, read_preferences
 from data.scored import read_scored
+from judge.verdict_files import read_verdicts
 from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
 
@@ -232,18 +233,31 @@ def test_rows_of_annotators(cases: Path, name: str) -> None:
     assert alpha(found, "faithful", "nominal") == pytest.approx(right["alpha nominal of faithful"], abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "label_studio_ratings.json",
-        "label_studio_pairwise.json",
-        "label_studio_real_one_task.json",
-        "potato_ann_annotated_instances.jsonl",
-    ],
-)
-def test_tasks_of_annotators_are_refused_with_their_columns(cases: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"needs \"text\" or \"turns\", found id, .*data.columns.text=COLUMN"):
-        read_scored(cases / "33-label-studio-potato" / name)
+def test_tasks_of_annotators(cases: Path) -> None:
+    folder = cases / "33-label-studio-potato"
+    right = expect(folder)
+    found = read_scored(folder / "label_studio_ratings.json")
+    of_rows = read_scored(
+        folder / "label_studio_ratings.csv", columns={"ratings.fluency": "fluency", "ratings.faithful": "faithful"}
+    )
+    assert len(found) == right["label_studio_ratings"]["texts"]
+    for aspect in ("fluency", "faithful"):
+        np.testing.assert_array_equal(found.raters[aspect], of_rows.raters[aspect])
+    assert len(read_scored(folder / "label_studio_real_one_task.json")) == 1
+    judged = right["label_studio_pairwise"]["left is answer1 (m1)"]
+    pairs = read_preferences(folder / "label_studio_pairwise.json")
+    assert (len(pairs), pairs.outcomes.sum()) == (judged["judgements"], judged["m1 wins"])
+    assert sum(len({pairs.outcomes[i] for i in unit}) == 1 for unit in pairs.units) == judged["two people agree on"]
+
+
+def test_one_file_a_person(cases: Path) -> None:
+    folder = cases / "33-label-studio-potato"
+    labels = [folder / f"potato_{name}_annotated_instances.jsonl" for name in ("ann", "ben")]
+    assert [each.id for each in read_scored(labels[0]).examples] == ["1", "2", "3"]
+    verdicts = [{"id": name, "gpt": score} for name, score in (("1", 3), ("2", 4), ("3", 5))]
+    found, _ = read_verdicts(verdicts, labels=labels)
+    np.testing.assert_array_equal(found.raters["fluency"], [[3, 4, 5], [2, 3, 4]])
+    np.testing.assert_array_equal(found.raters["sentiment"], [[2, 0, 1], [2, 1, 1]])
 
 
 def test_scores_that_are_ratings(cases: Path) -> None:

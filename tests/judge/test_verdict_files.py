@@ -95,6 +95,26 @@ def test_columns_beside_a_text(tmp_path: Path) -> None:
     assert (found.aspects, [*found.scores]) == (("human",), ["judge"])
 
 
+def test_columns_that_are_ratings_keep_their_aspect(tmp_path: Path) -> None:
+    """`rating:ASPECT:RATER` says what a column is; a column beside it is guessed to be a judge's, never people's."""
+    rows = [{"rating:q:r1": row["human"], "rating:q:r2": row["human"], "label": 1, **row} for row in ROWS]
+    rows = [{name: cell for name, cell in row.items() if name != "human"} for row in rows]
+    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    assert found.aspects == ("q",)
+    assert "judge" in found.scores
+    np.testing.assert_array_equal(found.raters["q"], [HUMAN, HUMAN])
+
+
+def test_a_wanted_label_is_no_rating_unless_people_names_it(tmp_path: Path) -> None:
+    """A metric that scores texts may read the label that was asked for: it never counts as people's without a word."""
+    rows = [{"id": str(i), "text": f"Answer {'x ' * (i % 7)}", "label": HUMAN[i]} for i in range(len(HUMAN))]
+    path = write_csv(tmp_path / "v.csv", rows)
+    with pytest.raises(InputError, match="people=label takes them for what people say"):
+        judge.agree(path, "word_count")
+    study = judge.agree(path, "word_count", people="label", cues=False, **FEW)
+    assert study.scored.aspects == ("label",)
+
+
 def test_columns_of_ones_own_choice(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "v.csv", [{"id": row["id"], "a": row["judge"], "b": row["human"]} for row in ROWS])
     with pytest.raises(SettingError, match=r"say which: `judge agree .*v.csv --people a --judges b`"):
@@ -200,3 +220,137 @@ def test_a_label_of_an_input_with_several_systems_needs_the_system() -> None:
         read_verdicts(rows, labels=labels)
     found, _ = read_verdicts(rows, labels=[{**row, "system": "b"} for row in labels])
     assert int((~np.isnan(found.ratings("human"))).sum()) == 80
+
+
+def write_samples(path: Path) -> Path:
+    """Samples of lm-eval, whose documents are numbered from 0."""
+    samples = [
+        {
+            "doc_id": i,
+            "doc": {},
+            "target": "yes",
+            "arguments": {"gen_args_0": {"arg_0": f"Question {i}?", "arg_1": {}}},
+            "resps": [[f"Answer {i}."]],
+            "filtered_resps": [f"Answer {i}."],
+            "metrics": ["graded"],
+            "graded": float(row["judge"]),
+        }
+        for i, row in enumerate(ROWS)
+    ]
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    return path
+
+
+def write_results(path: Path) -> Path:
+    """Results of promptfoo, whose tests are numbered from 0 and whose lines from 1."""
+    results = [
+        {
+            "testIdx": i,
+            "promptIdx": 0,
+            "provider": {"id": "gpt"},
+            "prompt": {"raw": f"Question {i}?", "label": "p"},
+            "vars": {"q": i},
+            "success": bool(row["judge"]),
+            "score": float(row["judge"]),
+            "response": {"output": f"Answer {i}."},
+        }
+        for i, row in enumerate(ROWS)
+    ]
+    path.write_text(json.dumps({"results": {"version": 3, "prompts": [], "results": results}}))
+    return path
+
+
+@pytest.mark.parametrize("skipped", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "write", "key", "judge_name"),
+    [("samples_t_1.jsonl", write_samples, "doc_id", "graded"), ("r.json", write_results, "testIdx", "pass")],
+)
+def test_labels_of_a_log(name: str, write: Any, key: str, judge_name: str, skipped: int, tmp_path: Path) -> None:
+    """The labels of tests 1 to 79 must not be taken for those of lines 1 to 79."""
+    labels = [{key: i, "human": row["human"]} for i, row in enumerate(ROWS)][skipped:]
+    found, _ = read_verdicts(write(tmp_path / name), labels=write_csv(tmp_path / "labels.csv", labels))
+    expected = [np.nan] * skipped + HUMAN[skipped:].tolist()
+    np.testing.assert_array_equal(found.ratings("human"), expected)
+    np.testing.assert_array_equal(found.values(judge_name, ""), JUDGE)
+
+
+def test_nothing_is_joined_by_numbers_of_lines(tmp_path: Path) -> None:
+    verdicts = write_csv(tmp_path / "verdicts.csv", list_columns("judge"))
+    labels = [{"id": i, "human": row["human"]} for i, row in enumerate(ROWS)]
+    with pytest.raises(InputError, match=r"verdicts.csv: verdicts need a column with ids, such as id"):
+        read_verdicts(verdicts, labels=labels)
+    grouped = [{"group": i + 1, "judge": row["judge"]} for i, row in enumerate(ROWS)]
+    by_group = [{"group": i + 1, "human": row["human"]} for i, row in enumerate(ROWS)][1:]
+    found, _ = read_verdicts(write_csv(tmp_path / "grouped.csv", grouped), labels=by_group)
+    np.testing.assert_array_equal(found.ratings("human"), [np.nan, *HUMAN[1:]])
+
+
+def test_an_id_of_digits_is_no_number(tmp_path: Path) -> None:
+    rows = [{**row, "id": f"{i:03}", "probability": 0.5} for i, row in enumerate(ROWS)]
+    verdicts = write_csv(tmp_path / "verdicts.csv", [{"id": row["id"], "judge": row["judge"]} for row in rows])
+    labels = [{name: row[name] for name in ("id", "human", "probability")} for row in rows]
+    found, chances = read_verdicts(verdicts, labels=write_csv(tmp_path / "labels.csv", labels))
+    np.testing.assert_array_equal(found.ratings("human"), HUMAN)
+    assert chances == {f"{i:03}": 0.5 for i in range(80)}
+
+
+def test_ratings_by_person_in_the_names_of_columns(tmp_path: Path) -> None:
+    other = 1 - HUMAN
+    rows = [
+        {"id": row["id"], "judge": row["judge"], "rating:quality:r1": row["human"], "rating:quality:r2": int(label)}
+        for row, label in zip(ROWS, other, strict=True)
+    ]
+    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    assert (found.aspects, [*found.scores]) == (("quality",), ["judge"])
+    np.testing.assert_array_equal(found.raters["quality"], [HUMAN, other])
+    assert found.examples[0].extra["ratings"]["quality"].keys() == {"r1", "r2"}
+
+
+def test_rows_by_annotator_with_several_questions(tmp_path: Path) -> None:
+    rows = [
+        {"id": row["id"], "gpt": row["judge"], "annotator": who, "human_tone": row["human"], "human_facts": 1}
+        for row in ROWS
+        for who in "ab"
+    ]
+    found, _ = read_verdicts(write_csv(tmp_path / "v.csv", rows))
+    assert (found.aspects, len(found)) == (("human_tone", "human_facts"), 80)
+    np.testing.assert_array_equal(found.raters["human_tone"], [HUMAN, HUMAN])
+
+
+def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
+    batch = [
+        {
+            "HITId": f"H{i}",
+            "AutoApprovalDelayInSeconds": i % 2,
+            "AssignmentId": f"A{i}{who}",
+            "WorkerId": who,
+            "Input.id": row["id"],
+            "Answer.ok": "yes" if row["human"] else "no",
+            "Answer.tone": i % 3,
+        }
+        for i, row in enumerate(ROWS)
+        for who in "ab"
+    ]
+    path = write_csv(tmp_path / "batch.csv", batch)
+    found, _ = read_verdicts(list_columns("id", "judge"), labels=path)
+    assert found.aspects == ("ok", "tone")
+    np.testing.assert_array_equal(found.raters["ok"], [HUMAN, HUMAN])
+    alone, _ = read_verdicts(path, needs=("people",))
+    assert (alone.aspects, dict(alone.scores)) == (("ok", "tone"), {})
+
+
+def test_a_log_in_which_nobody_is_a_person_lists_its_scorers(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "log.json")
+    with pytest.raises(
+        SettingError, match=r"Its scorers are graded and human: `judge agree .*log.json --people graded` or"
+    ):
+        judge.agree(path)
+    with pytest.raises(SettingError, match="judges"):
+        read_verdicts(path, people="human", judges="grade")
+
+
+def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) -> None:
+    rows = [{"id": row["id"], "answer": f"An answer of {row['id']}.", "verdict": row["judge"]} for row in ROWS]
+    path = write_csv(tmp_path / "v.csv", rows)
+    with pytest.raises(SettingError, match=r"holds labels of people\. The columns are .*`judge agree .*--labels FILE`"):
+        judge.agree(path)

@@ -27,15 +27,15 @@ LABELS = np.array([0.0, 1.0])
 def test_variation_by_hand():
     """Labels 1 1 0 0 and verdicts 1 0 0 0: deviations .5 .5 -.5 -.5 and .75 -.25 -.25 -.25, lambda .5/.75 = 2/3."""
     found = vary_mean(np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 0, 0]), lay_out(4))
-    assert (found.value, found.untied, found.alone) == (0.5, 1.0, pytest.approx(1 / 3))
-    assert found.rest == pytest.approx((1 - 0.5**2 / 0.75) / 2)
-    assert found.told == pytest.approx(found.alone - found.rest)
+    assert (found.value, found.untied, found.variance) == (0.5, 1.0, pytest.approx(1 / 3))
+    assert found.residual == pytest.approx((1 - 0.5**2 / 0.75) / 2)
+    assert found.explained == pytest.approx(found.variance - found.residual)
     alone = vary_mean(np.array([1.0, 3, 0, 2]), np.zeros(4), lay_out(4, systems=[*"aabb"]))
-    assert (alone.alone, alone.told, alone.untied) == (pytest.approx(4 / 2), 0, None)
+    assert (alone.variance, alone.explained, alone.untied) == (pytest.approx(4 / 2), 0, None)
     pairs = vary_mean(np.array([1.0, 1, 0, 0.5]), np.full(4, 0.5), lay_out(4), 0.5)
-    assert (pairs.alone, pairs.untied) == (pytest.approx(0.75 / 4), 0.75)
+    assert (pairs.variance, pairs.untied) == (pytest.approx(0.75 / 4), 0.75)
     twice = vary_mean(np.array([0.0, 0, 4, 4]), np.zeros(4), lay_out(4, inputs=[*"aabb"]))
-    assert twice.alone == pytest.approx(2 * 16 / 3)
+    assert twice.variance == pytest.approx(2 * 16 / 3)
 
 
 def test_widths_by_hand():
@@ -97,7 +97,7 @@ def test_kappa_varies_as_the_jackknife_says():
     x, y = draw_labels(rng, 4000, 0.3, 0.79, 0.91)  # both sides say yes to .3 of the texts
     found = vary_statistic(weigh_kappa([(x, y)], LABELS, lay_out(4000)), lay_out(4000), 4000)
     assert isinstance(found, Variation)
-    assert found.alone == pytest.approx(vary_kappa(0.7, 0.3).alone, rel=0.1)
+    assert found.variance == pytest.approx(vary_kappa(0.7, 0.3).variance, rel=0.1)
     assert vary_statistic(weigh_kappa([(x[:9], y[:9])], LABELS, lay_out(9)), lay_out(9), 9) == (
         "an interval over inputs needs at least 30 of them, but there are 9"
     )

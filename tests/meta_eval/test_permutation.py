@@ -93,7 +93,7 @@ def test_groupings_equal_a_loop_that_swaps_whole_inputs(kind, grouping, monkeypa
     a[:, 3] = 0.0  # a metric without variation agrees by 0
     given = a, b, y
     swapped = rng.random((30, 8)) < 0.5
-    monkeypatch.setattr("meta_eval.permutation.list_swaps", lambda *_: [swapped])
+    monkeypatch.setattr("meta_eval.permutation.list_swaps", lambda *_, **__: [swapped])
     layout = lay_out(48, [s for s in range(6) for _ in range(8)], [i for _ in range(6) for i in range(8)])
     axis = {"per_input": 0, "per_system": 1}.get(grouping)
     oracle = ORACLES["kendall" if kind == "kendall" else "pearson"]

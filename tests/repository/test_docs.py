@@ -12,8 +12,9 @@ from pkgutil import resolve_name
 import pytest
 
 from core.errors import check_names
-from judge.cli import VERBS, list_flags, name_metrics
-from judge.flags import Words
+from judge.cli import VERBS, list_flags, make_parser
+from judge.flags import read_flags
+from judge.metric_flags import list_metrics, list_one
 from judge.metrics import read_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,12 +74,12 @@ def test_names_of_the_paper_maps_exist(name: str):
 @pytest.mark.parametrize("command", verb_commands())
 def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
     verb, *words = shlex.split(command)
-    given = Words.read(f"judge {verb}", [word for word in words if word != "--help"], list_flags(VERBS[verb]))
-    for flag in ("metric", "metrics", "judge"):
-        named = given.settings.get(flag, {})
-        for name, source, settings in name_metrics("metrics" if flag == "metrics" else "metric", named):
-            if source not in ("NAME", "ead"):
-                check_names(settings, list_settings(source), name)
+    own, named = list_flags(verb)
+    flags = {**own, **named}
+    given = read_flags(make_parser(verb, flags), [word for word in words if word != "--help"], flags)
+    for each in [*list_metrics(given), *list_one(given, "judge")]:
+        if each.source not in ("NAME", "ead"):
+            check_names(each.settings, list_settings(each.source), each.name)
 
 
 def list_settings(metric: str) -> set[str]:
@@ -118,7 +119,7 @@ def test_a_command_has_the_same_words_in_every_shell(shell: str) -> None:
     assert done.stdout.splitlines() == [word for command in commands for word in shlex.split(command, comments=True)]
 
 
-COLUMNS, SCREENS, SCREEN = 120, 3.1, 50  # characters a line, screens a page, lines a screen
+COLUMNS, SCREENS, SCREEN = 120, 3, 35  # characters a line, screens a page, lines a screen (rendered at 1280 by 900)
 
 
 @pytest.mark.parametrize("page", ["cdm", "ctrl_eval", "mars", "oumg"])

@@ -3,7 +3,8 @@
 import pytest
 
 from core.errors import SettingError
-from judge.metrics import FunctionMetric, importable
+from judge.metrics import FunctionMetric
+from judge.yaml_objects import importable
 
 
 def test_a_function_is_checked_where_it_is_imported() -> None:

@@ -26,10 +26,10 @@ from experiments.cdm.experiment import (
     cut_dialogues,
     explain_pooler,
     get_pooler,
+    get_rule_negatives,
     get_steps,
     list_generative,
     make_discriminative,
-    make_ruled,
     score_dialogues,
     split_held_out,
     train_pair,
@@ -267,7 +267,7 @@ def test_a_rule_that_changes_no_dialogue_is_refused(kept: Run, trained: TrainedP
     with pytest.raises(SettingError, match=rf"^model\.pooler\.negatives {unchanged}"):
         get_pooler(kept, trained, data, pooler)
     with pytest.raises(SettingError, match=rf"^model\.rules {unchanged}"):
-        make_ruled(kept, trained, data, plan)
+        get_rule_negatives(kept, trained, data, plan)
 
 
 def steps(*momentum: float) -> Steps:
@@ -328,7 +328,7 @@ def test_passes_count_the_tokens_that_are_read() -> None:
     share = sum(token not in special for token in tokens) / sum(len(t) for d in text.dialogues for t in d)
     assert count_passes(plan, text, 0) == pytest.approx(3 * share)
     assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
-    half = replace(plan, learns=Gaps(12, most=len(gaps) // 2))
+    half = replace(plan, objective=Gaps(12, most=len(gaps) // 2))
     assert count_passes(half, text, 0) == pytest.approx(3 * share * (len(gaps) // 2) / len(gaps))
 
 

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ Run = Callable[..., Any]
 
 def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> None:
     rows = finish("+exp=guided_text", "data=builtin_reviews", *TOY, *SMALL.split(), folder="first")["table"]
+    page = (tmp_path / "first/report.html").read_text("utf-8")
+    assert "<h1>guided_text: to negative, positive</h1>" in page
+    assert re.search('<p class="verdict">(No verdict on guidance|Guidance) of strength 4 at k 8', page)
     by_label = [(label, strength) for strength in (0.0, 4.0) for label in ("negative", "positive")]
     assert [(r["label"], r["strength"]) for r in rows] == [("all", 0.0), ("all", 4.0), *by_label]
     assert {(r["rule"], r["k"]) for r in rows} == {("normalised", 8)}

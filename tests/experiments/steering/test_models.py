@@ -17,7 +17,7 @@ from discriminators.guides import CausalGuide
 from discriminators.texts import split_by_group
 from experiments.steering.experiment import judge_held_out
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
-from experiments.steering.tables import SteeredSetting, SteeredTexts, steering_row
+from experiments.steering.tables import SteeredSetting, SteeredTexts, describe_guidance, steering_row
 from experiments.training import LanguageModelPlan
 from judge.tables import Table
 
@@ -97,18 +97,19 @@ def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
 def test_judges_are_tried_on_held_out_texts(wanted: str, logits: tuple[float, ...], note: str | None) -> None:
     texts = tuple(Example(str(i), text="A text.", label=label) for i, label in enumerate(wanted.split()))
     judges = LabelJudges(("bad", "good"), {"good": judge(*logits)})
-    figures, notes = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {})
+    trial = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {})
     right = [(logit > 0) == (label == "good") for logit, label in zip(logits, wanted.split(), strict=True)]
-    assert figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
-    assert [each.startswith(note or "") for each in notes] == ([] if note is None else [True])
+    assert trial.figures == ({"judges' accuracy on held-out texts": sum(right) / len(right)} if right else {})
+    assert [found.startswith(note or "") for found in trial.notes] == ([] if note is None else [True])
+    assert trial.are_judges_known == (note is None)
 
 
 def test_a_guide_that_learned_nothing_is_named(guide: CausalGuide) -> None:
     texts = tuple(Example(str(i), text="the cat", label=label) for i, label in enumerate(("bad", "good") * 8))
     judges = LabelJudges(("bad", "good"), {"good": judge(*(-1.0, 1.0) * 8)})
-    figures, notes = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {"good": guide})
-    assert figures["accuracy of the guide to good on held-out texts"] == 0.5
-    assert notes == ["on 16 held-out texts the guide to good is not above chance: train it on more"]
+    trial = judge_held_out(Corpus("own", (), texts, (), synthetic=False), judges, {"good": guide})
+    assert trial.figures["accuracy of the guide to good on held-out texts"] == 0.5
+    assert trial.notes == ["on 16 held-out texts the guide to good is not above chance: train it on more"]
 
 
 def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> SteeredTexts:
@@ -139,3 +140,60 @@ def test_a_row_by_hand() -> None:
     assert (everything["label"], everything["n"], everything["accuracy"]) == ("all", 8, 0.375)
     assert everything["perplexity"] == pytest.approx(np.exp(30 / 20))
     assert everything.keys() == found.keys()
+
+
+def settings_of(guided: Sequence[float], plain: Sequence[float]) -> list[SteeredSetting]:
+    """A text for each hit, at strengths 0 and 4 and two ks; those of the smaller k say nothing."""
+
+    def texts(hits: Sequence[float], nll: float) -> SteeredTexts:
+        count = len(hits)
+        prompts = np.arange(count)
+        ones = np.ones(count)
+        return SteeredTexts(
+            label="good",
+            prompts=prompts,
+            seeds=np.zeros(count, dtype=np.intp),
+            texts=("x",) * count,
+            words=(("x",),) * count,
+            hits=np.array(hits),
+            nll=nll * ones,
+            tokens=ones,
+        )
+
+    nothing = [0.0] * len(plain)
+    return [
+        SteeredSetting(0.0, 8, (texts(nothing, 1.0),), 1.0),
+        SteeredSetting(4.0, 8, (texts(nothing, 1.0),), 1.0),
+        SteeredSetting(0.0, 32, (texts(plain, np.log(2)),), 1.0),
+        SteeredSetting(4.0, 32, (texts(guided, np.log(3)),), 1.0),
+    ]
+
+
+HALF = [0.0, 1.0] * 20
+
+
+@pytest.mark.parametrize(
+    ("guided", "plain", "sentence"),
+    [
+        ([0.0, 1.0, 1.0, 1.0] * 10, HALF, "raises the share of wanted labels by 0.250 ["),
+        (HALF, [0.0, 1.0, 1.0, 1.0] * 10, "lowers the share of wanted labels by 0.250 ["),
+        ([1.0, 0.0] * 20, HALF, "is not shown to change the share of wanted labels (from 0.50 to 0.50)"),
+        ([1.0, 1.0], [0.0, 1.0], "takes the share of wanted labels from 0.50 to 1.00, without an interval: an"),
+    ],
+)
+def test_the_headline_says_what_the_strongest_guidance_does(
+    guided: list[float], plain: list[float], sentence: str
+) -> None:
+    found = describe_guidance(settings_of(guided, plain), are_judges_known=True, seed=0)
+    assert found.startswith(f"Guidance of strength 4 at k 32 {sentence}")
+    if "raises" in sentence:
+        assert found.endswith("from 0.50 to 0.75; perplexity goes from 2.0 to 3.0")
+
+
+def test_the_headline_says_nothing_where_it_knows_nothing() -> None:
+    unknown = describe_guidance(settings_of(HALF, HALF), are_judges_known=False, seed=0)
+    assert unknown == (
+        "No verdict on guidance of strength 4 at k 32: the judges are not shown to tell the labels apart"
+    )
+    plain = [setting for setting in settings_of(HALF, HALF) if setting.strength == 0]
+    assert describe_guidance(plain, are_judges_known=True, seed=0) == ""

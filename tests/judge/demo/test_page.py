@@ -18,6 +18,7 @@ from models.causal import CausalLM
 
 pytest.importorskip("gradio")
 pages = pytest.importorskip("judge.demo.page")
+judge_tab = pytest.importorskip("judge.demo.judge_tab")
 pytestmark = [  # gradio's, which leaves event loops open
     pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 ]
@@ -55,8 +56,10 @@ def test_a_folder_without_models_judges_by_counting_and_refuses_to_compare_nothi
 
 
 def test_every_button_of_an_example_has_its_own_words() -> None:
-    found = [(name, example) for name in pages.SOURCES for example in read_scored(EXAMPLES / f"{name}.jsonl").examples]
-    named = [pages.name_example(name, example) for name, example in found]
+    found = [
+        (name, example) for name in judge_tab.SOURCES for example in read_scored(EXAMPLES / f"{name}.jsonl").examples
+    ]
+    named = [judge_tab.name_example(name, example) for name, example in found]
     assert len(set(named)) == len(named)
     assert "dialogues cat-5: hello tom, do you have t…" in named
 
@@ -67,7 +70,7 @@ def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM,
     settings = DemoSettings(str(tmp_path), new_tokens=4)
     called = functions(DemoModels.load(settings), settings)
     *_, (guided, unguided, found, fault) = called["on_write"]("the food", "bad", 4.0, 2, 3, 0)
-    assert ([guided[0], unguided[0]], fault) == ([("the food", None)] * 2, "")
+    assert ([guided[0], unguided[0]], fault) == ([("the food ", None)] * 2, "")  # with the space of the next token
     assert len(guided) == len(unguided) == 4
     shown = called["show"](found, SimpleNamespace(index=1))
     assert "Step 1" in shown
@@ -82,4 +85,4 @@ def test_the_page_opens_on_a_text_that_is_written(tmp_path: Path, lm: CausalLM, 
     page = pages.build_page(DemoModels.load(settings), settings)
     shown = [block.value for block in page.blocks.values() if type(block).__name__ == "HighlightedText"]
     assert [len(tokens) for tokens in shown] == [5, 5]  # the prompt and four tokens
-    assert [tokens[0]["token"] for tokens in shown] == ["The food"] * 2
+    assert [tokens[0]["token"].rstrip() for tokens in shown] == ["The food"] * 2

@@ -16,7 +16,8 @@ from core.scores import Scores
 from experiments.contracts import Outcome
 from judge.agreement_tables import tabulate_agreement
 from judge.report import results
-from judge.report.joint import Job, join_jobs, joint_rows, seed_rows, split_columns
+from judge.report.jobs import Job
+from judge.report.joint import join_jobs, joint_rows, seed_rows, split_columns
 from judge.tables import Table
 from meta_eval.agreement import list_agreement
 from meta_eval.bootstrap import Estimate, Floats
@@ -52,7 +53,7 @@ def jobs(tmp_path: Path) -> list[Job]:
     found = []
     for number, (gamma, spread) in enumerate({"0": 60.0, "1": 10.0}.items()):
         write_run(tmp_path / str(number), {"count": np.ones(N), "cdm": draw(spread)})
-        settings = {"exp": "toy", "model.negatives.sampling.gamma": gamma, "run_dir": str(tmp_path)}
+        settings = {"exp": "toy", "model.negatives.sampling.gamma": gamma, "outputs": str(tmp_path)}
         found.append(Job.read(tmp_path / str(number), settings))
     return found
 

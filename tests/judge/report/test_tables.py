@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from judge import terminal
 from judge.agreement_tables import tabulate_agreement
-from judge.tables import Table, format_cell, tabulate
+from judge.tables import Table, tabulate
+from judge.wording import format_cell
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.cues import ARE_CUES
@@ -56,6 +58,11 @@ def test_the_lines_below_a_table_name_the_rows_and_columns_that_they_explain() -
         "no beyond_cues for cheap_cues: the row is the cheap cues themselves, so nothing can be left beyond them",
         "bleu: it is cut",
     ]
+
+
+def test_a_name_with_colons_is_no_emoji(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.console().print(Table("Table", "", [{"metric": "score:m:", "r": 0.5}]).to_terminal(80))
+    assert "score:m:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("width", [80, 120])

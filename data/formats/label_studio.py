@@ -1,0 +1,130 @@
+"""Label Studio: tasks with annotations, as its export JSON has them (JSON-MIN and CSV are tables of annotators)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from data.columns import name_fields
+from data.formats.tool_file import REMARK, Located, Name, Row, Rows, describe, refuse, text_of
+from data.records import check_rows, layout
+
+TASKS = layout({"id": Name, "annotations": list[Any], "data": Row})
+ANNOTATION = layout({"result": list[Any]}, was_cancelled=bool)
+RESULT = layout({}, type=str, from_name=str, value=Row)
+SIDES = {"left": "a", "right": "b"}  # of a pairwise comparison
+NUMBERED = re.compile(r"(?P<stem>.+?)_?(?P<side>1|2|a|b|left|right)", re.IGNORECASE)
+SYSTEMS = ("model", "system", "generator", "name")  # of the keys of both systems
+
+
+def read(rows: Located, path: Path) -> Rows:
+    """A text per task, with the ratings and single choices of each annotator; a pairwise comparison is a judgement.
+
+    Annotations that were cancelled are none. The id of a text is the `id` in its data, else that of the task.
+    """
+    for line, task in rows:
+        annotations = list(_read_annotations(task, path, line))
+        given = task["data"]
+        name = str(given.get("id", task["id"]))
+        pairs = [(person, result) for person, result in annotations if result.get("type") == "pairwise"]
+        if pairs:
+            yield from _read_pairs(given, name, pairs, path, line)
+        else:
+            yield line, {"id": name, **_read_text(given, annotations, path, line), **_read_ratings(annotations)}
+
+
+def _read_annotations(
+    task: Row,
+    path: Path,
+    line: int,
+) -> Iterator[tuple[str, Row]]:
+    """What each annotator said about a task, with the annotator's name."""
+    annotations = check_rows([(line, annotation) for annotation in task["annotations"]], path, ANNOTATION)
+    for _, annotation in annotations:
+        if annotation.get("was_cancelled"):
+            continue
+        person = annotation.get("completed_by")
+        named = person.get("id") if isinstance(person, Mapping) else person
+        for _, result in check_rows([(line, result) for result in annotation["result"]], path, RESULT):
+            yield str(named), result
+
+
+def _read_ratings(annotations: Sequence[tuple[str, Row]]) -> Row:
+    """By aspect the rating of each annotator; a remark names kinds of results that are no ratings."""
+    ratings: dict[str, dict[str, Any]] = {}
+    unread: dict[str, None] = {}
+    for person, result in annotations:
+        value = _find_value(result)
+        if value is None:
+            unread[str(result.get("type"))] = None
+        else:
+            aspect = str(result.get("from_name"))
+            ratings.setdefault(aspect, {})[person] = value
+    row: Row = {"ratings": ratings}
+    if unread:
+        row[REMARK] = f"results of the kind {' and '.join(unread)} left out"
+    return row
+
+
+def _find_value(result: Row) -> Any:
+    """The number or the single choice of a result; None for anything else."""
+    value = result.get("value") or {}
+    match result.get("type"):
+        case "rating" | "number" as kind:
+            return value.get(kind)
+        case "choices":
+            choices = value.get("choices")
+            return choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+    return None
+
+
+def _read_text(
+    given: Row,
+    annotations: Sequence[tuple[str, Row]],
+    path: Path,
+    line: int,
+) -> Row:
+    """The text of a task, and what its data say beside it.
+
+    The text is what was annotated where its tag is called like its key, else the one with a usual name, else the only
+    one.
+    """
+    fields = name_fields(tuple(given)).fields
+    texts = [key for key, cell in given.items() if isinstance(cell, str)]
+    annotated = [str(result.get("to_name") or result.get("toName")) for _, result in annotations]
+    usual = [key for key, name in fields if name == "text"]
+    only = texts if len(texts) == 1 else []
+    key = next((key for key in (*annotated, *usual, *only) if key in texts), None)
+    if key is None:
+        rule = "the data of a task need a text whose key is the name of its tag, or text"
+        raise refuse(path, line, f"{rule}, found {describe(given)}; an export as CSV has columns to name")
+    values: Row = {name: given[other] for other, name in fields if name in ("context", "system", "group", "references")}
+    return {**values, "text": given[key]}
+
+
+def _read_pairs(
+    given: Row,
+    name: str,
+    pairs: Sequence[tuple[str, Row]],
+    path: Path,
+    line: int,
+) -> Rows:
+    """A judgement of each annotator, left before right, and both texts."""
+    by_stem: dict[str, dict[str, str]] = {}
+    for key in given:
+        match = NUMBERED.fullmatch(key)
+        if match:
+            by_stem.setdefault(match["stem"].lower(), {})[match["side"].lower()] = key
+    keys = {stem: [sides[side] for side in sorted(sides)] for stem, sides in by_stem.items() if len(sides) == 2}
+    systems = next((keys[stem] for stem in SYSTEMS if stem in keys), None)
+    if systems is None:
+        rule = "a comparison needs the names of both systems in its data, such as model1 and model2"
+        raise refuse(path, line, f"{rule}, found {describe(given)}")
+    a, b = (str(given[key]) for key in systems)
+    texts = next((both for stem, both in keys.items() if stem not in SYSTEMS), [])
+    for system, key in zip((a, b), texts, strict=False):
+        context = text_of(given.get("prompt") or given.get("question"))
+        yield line, {"system": system, "group": name, "text": text_of(given[key]), "context": context}
+    for person, result in pairs:
+        winner = SIDES.get(str((result.get("value") or {}).get("selected")))
+        yield line, {"group": name, "system_a": a, "system_b": b, "winner": winner, "rater": person}

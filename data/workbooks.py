@@ -1,0 +1,124 @@
+"""Excel workbooks (.xlsx), read by openpyxl (extra `excel`) as a table whose cells are texts."""
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from core.errors import InputError, blame_file, fault, format_value, list_first
+from core.extras import named_extras
+from data.columns import count_columns
+from data.table_files import MOST_VALUES, find_most, find_repeated
+from data.zip_files import check_unpacked_size
+
+SHOWN = 5  # sheets in a message
+Rows: TypeAlias = list[tuple[int, list[str]]]  # with their numbers in the sheet
+
+
+def read_workbook(
+    path: Path,
+    sheet: str | None = None,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a sheet as cells by column, each with its number in the sheet.
+
+    The first row with a filled cell is the header; rows without a filled cell are left out. `sheet` is needed where
+    several sheets have rows. Formulas give the values that were kept with them.
+
+    Raises InputError for a file that is no workbook, and SettingError where openpyxl is not installed.
+    """
+    with named_extras():
+        import openpyxl
+    if not path.is_file():
+        raise InputError([fault(path, 0, "no such file")])
+    with blame_file(path):
+        _check_zip(path)
+        workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        try:
+            rows = _choose_sheet(path, _list_sheets(path, workbook), sheet)
+        finally:
+            workbook.close()
+    yield from _read_rows(path, rows)
+
+
+def _check_zip(path: Path) -> None:
+    """Raises InputError for a file that is no zip, or is one that unpacks to far more than its size."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            check_unpacked_size(path, [file.file_size for file in packed.infolist()])
+    except zipfile.BadZipFile as error:
+        raise InputError([fault(path, 0, f"the file must be an Excel workbook: {error}")]) from error
+
+
+def _list_sheets(path: Path, workbook: Any) -> dict[str, Rows]:
+    """The numbered rows with a filled cell of each sheet that has some; raises InputError for too many cells."""
+    sheets: dict[str, Rows] = {}
+    most = find_most(MOST_VALUES, path.stat().st_size)
+    cells = 0
+    for sheet in workbook.worksheets:
+        sheet.reset_dimensions()  # else each row is as long as the file says
+        filled: Rows = []
+        for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
+            cells += len(values)
+            if cells > most:
+                raise InputError([fault(path, number, f"a file of this size must have at most {most} cells")])
+            row = list(map(to_text, values))
+            if any(map(str.strip, row)):
+                filled.append((number, row))
+        if filled:
+            sheets[sheet.title] = filled
+    return sheets
+
+
+def _choose_sheet(
+    path: Path,
+    sheets: dict[str, Rows],
+    wanted: str | None,
+) -> Rows:
+    """The rows of the wanted sheet, or of the only one with rows; raises InputError for any other number of them."""
+    if wanted is None and len(sheets) == 1:
+        return next(iter(sheets.values()))
+    if wanted in sheets:
+        return sheets[wanted]
+    if not sheets:
+        raise InputError([fault(path, 0, "the workbook needs a sheet with rows, found none")])
+    rule = "data.split=NAME names the sheet to read where several have rows"
+    found = f"found {list_first(list(sheets), SHOWN)}"
+    raise InputError([fault(path, 0, f"{rule}, {found}" if wanted is None else f"{rule}, {found} but no {wanted}")])
+
+
+def _read_rows(
+    path: Path,
+    rows: Rows,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows below the header as cells by column; columns without a name and without cells are left out."""
+    first, header = rows[0]
+    width = max(len(row) for _, row in rows)
+    filled = [place for place in range(width) if any(_cell(row, place).strip() for _, row in rows)]
+    names = [_cell(header, place).strip() for place in filled]
+    problems = count_columns(names) or find_repeated(names)
+    if "" in names:
+        problems.append(f"every column needs a name in row {first}, found {format_value(names)}")
+    if problems:
+        raise InputError([fault(path, first, problem) for problem in problems])
+    for number, row in rows[1:]:
+        yield number, {name: _cell(row, place) for name, place in zip(names, filled, strict=True)}
+
+
+def _cell(row: Sequence[str], place: int) -> str:
+    return row[place] if place < len(row) else ""
+
+
+def to_text(value: object) -> str:
+    """The value of a cell as the text that a CSV file would have.
+
+    >>> to_text(None), to_text(3.0), to_text(0.5), to_text(True), to_text("yes")
+    ('', '3', '0.5', 'true', 'yes')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,122 @@
+"""What may stand in place of FILE on a command line: files of lines, a file for each system, and a set by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.errors import SettingError, printable
+from judge.flags import Given
+
+HOW = ("text", "references", "source", "split", "levels")  # flags that `data.input_file.InputFile` takes
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """Texts, one per line."""
+
+    # in place of FILE: a file with one text per line
+    text: str | None = None
+    # a file of references aligned with text, or several
+    references: Sequence[str] = ()
+    # a file of contexts aligned with text
+    source: str | None = None
+    # of a folder of WMT with several language pairs: en-de; of a workbook with several sheets: the name of one
+    split: str | None = None
+
+
+@dataclass(frozen=True)
+class SystemFiles:
+    """The outputs of systems."""
+
+    # in place of FILE: a file per system, old=old.txt new=new.txt
+    systems: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class SetFiles:
+    """A set of `configs/data`."""
+
+    # in place of FILE: builtin_sets, builtin_dialogues and others to audit; pandalm or alpaca_eval with --data.root
+    data: str | Mapping[str, Any] | None = None
+
+
+def find_file(given: Given, takes_file: bool) -> str | None:
+    """The word that is FILE. Raises SettingError for a word too many."""
+    if given.others and not takes_file:
+        raise SettingError(f"{given.called} takes no file, but got {printable(given.others[0])}")
+    if len(given.others) > 1:
+        raise SettingError(f"{given.called} takes one file, but got {', '.join(map(printable, given.others))}")
+    for word in given.others:
+        if "=" in word and not Path(word).exists():
+            raise SettingError(f"{printable(word)} is neither a file nor a flag: settings are --NAME VALUE")
+    return given.others[0] if given.others else None
+
+
+def read_inputs(verb: str, parameter: str, given: Given, inputs: Sequence[type]) -> dict[str, Any]:
+    """What FILE, `--text`, `--systems` or `--data` give, by the parameters of the verb.
+
+    `parameter` is that of FILE, `inputs` what the verb reads in its place. Raises SettingError and InputError.
+    """
+    file = find_file(given, takes_file=bool(parameter))
+    kinds = {"text": TextFiles, "systems": SystemFiles, "data": SetFiles}
+    instead = [name for name, kind in kinds.items() if kind in inputs and given.has(name)]
+    has_outputs = verb == "prefer" and instead == ["systems"]  # beside the preferences of a file
+    if file is not None and instead and not has_outputs:
+        raise SettingError(f"FILE and --{instead[0]} are two inputs: give one")
+    if "data" in instead:
+        return read_set(verb, parameter, given)
+    if file is None and not instead:
+        if parameter in ("", "pilot"):
+            return {}
+        raise SettingError(f"{given.called} needs a file: {given.called} FILE ...")
+    if has_outputs:
+        return read_outputs(given, file)
+    if "systems" in instead:
+        without = {"scores": None} if "scores" in given.flags else {}
+        return {parameter: read_systems(given), "columns": None, **without}
+    if TextFiles not in inputs:
+        return {parameter: file}
+    from data.input_file import InputFile
+
+    return {parameter: InputFile.of(file, columns=given.get("columns"), **list_how(given)), "columns": None}
+
+
+def list_how(given: Given) -> dict[str, Any]:
+    """How a file is read, as far as it is given."""
+    return {name: given.get(name) for name in HOW if name in given.flags and given.has(name)}
+
+
+def read_systems(given: Given) -> Any:
+    """The outputs of the systems, each in a file of its own."""
+    from data.scored import read_scored
+
+    scores = given.get("scores") if "scores" in given.flags else None
+    systems = given.get("systems")
+    return read_scored(systems=systems, scores=scores, columns=given.get("columns"), **list_how(given))
+
+
+def read_outputs(given: Given, file: str | None) -> dict[str, Any]:
+    """The outputs of the systems, and the file of preferences if there is one, whose columns are named then."""
+    columns = given.get("columns") if file is not None else None
+    return {"source": file, "outputs": read_systems(given), "scores": None, "columns": columns}
+
+
+def read_set(verb: str, parameter: str, given: Given) -> dict[str, Any]:
+    """The set that `--data` names, with its settings."""
+    from judge.sets import load_set
+
+    loaded = load_set(given.values.get("data"), given.inner("data"), given.get("seed"))
+    is_pairs = isinstance(loaded, tuple)
+    if verb == "audit":
+        if is_pairs:
+            raise SettingError("data must hold texts: preferences have none alone")
+        return {parameter: list(loaded.rated)}
+    if not is_pairs:
+        raise SettingError(f"{given.called} takes pandalm or alpaca_eval by --data, or a FILE")
+    preferences, outputs = loaded
+    if verb == "plan" or outputs is None:
+        return {parameter: preferences}
+    return {parameter: preferences, "outputs": outputs}

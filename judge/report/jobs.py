@@ -1,0 +1,172 @@
+"""Jobs of a sweep, read from their run folders: settings, agreement (`results.json`) and scores (`scores.jsonl`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from judge.agreement_tables import AGREEMENT
+from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.correlation import CORRELATIONS
+
+Place: TypeAlias = tuple[tuple[str, str], ...]  # (("set", NAME), ("aspect", NAME)); () for jobs without ratings
+
+
+@dataclass(frozen=True)
+class ScoredTexts:
+    """The texts of one set in one job: lines of `scores.jsonl`."""
+
+    lines: Sequence[Mapping[str, Any]]
+
+    def rated(self, aspect: str) -> ScoredTexts:
+        """The texts that are rated for an aspect."""
+        return ScoredTexts([line for line in self.lines if aspect in line["ratings"]])
+
+    def identify(self, aspect: str) -> list[tuple[Any, ...]]:
+        """What must be equal in two jobs whose scores are compared: texts, inputs and ratings, in their order."""
+        return [(line["id"], line["text_hash"], line["group"], line["ratings"][aspect]) for line in self.lines]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The input of each text; a text that names none has one of its own."""
+        return [f"\0{number}" if line["group"] is None else line["group"] for number, line in enumerate(self.lines)]
+
+    def get_ratings(self, aspect: str) -> Floats:
+        """The ratings of an aspect, of shape (texts,)."""
+        return np.array([line["ratings"][aspect] for line in self.lines], dtype=np.float64)
+
+    def has_scores(self, metric: str) -> bool:
+        """Whether the metric scored these texts; agreement with cheap cues has no scores of its own."""
+        return all(metric in line["scores"] for line in self.lines)
+
+    def get_scores(self, metric: str, aspect: str) -> Floats:
+        """The scores of a metric for an aspect, or for its first one; NaN where there is none; of shape (texts,)."""
+        values: list[float] = []
+        for line in self.lines:
+            by_aspect = line["scores"][metric]
+            value = by_aspect.get(aspect, next(iter(by_aspect.values())))
+            values.append(math.nan if value is None else value)
+        return np.array(values, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of a sweep that ended well, as its run folder tells it."""
+
+    # those of its command line, as they were typed
+    settings: Mapping[str, str]
+    # the content of results.json
+    results: Mapping[str, Any]
+    # the content of scores.jsonl, by set
+    sets: Mapping[str, ScoredTexts]
+
+    @classmethod
+    def read(cls, folder: Path, settings: Mapping[str, str]) -> Job:
+        """Reads the run folder of a job; the scores only where they are compared with ratings."""
+        results = json.loads((folder / "results.json").read_text("utf-8"))
+        has_ratings = any(row["table"] == AGREEMENT for row in results["table"])
+        sets = read_sets(folder / "scores.jsonl") if has_ratings else {}
+        return cls(settings, results, sets)
+
+    def get_rated(self, name: str, aspect: str) -> ScoredTexts:
+        """The texts of a set that are rated for an aspect; none where the job has no such set."""
+        return self.sets.get(name, ScoredTexts(())).rated(aspect)
+
+    @property
+    def statistic(self) -> str:
+        """The correlation that the table shows: the job's setting `statistic`, or Spearman's."""
+        named = self.settings.get("statistic", "")
+        return named if named in CORRELATIONS else "spearman"
+
+    def list_estimates(self) -> Iterator[tuple[Place, str, Estimate]]:
+        """Each agreement over all texts with its place and metric.
+
+        A job without ratings has the estimates of the first row of its tables that has some, else its figures.
+        """
+        table = self.results.get("table", ())
+        rated = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
+        if rated:
+            yield from self._list_agreements(rated)
+            return
+        measured = next((row for row in table if list_measured(row)), None)
+        if measured is not None:
+            for name in list_measured(measured):
+                yield (), name, read_estimate(measured, name)
+            return
+        figures = self.results.get("figures", {})
+        for name in figures:
+            yield (), name, read_estimate(figures, name)
+
+    def _list_agreements(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Place, str, Estimate]]:
+        for row in rows:
+            place = (("set", row["set"]), ("aspect", row["aspect"]))
+            statistic = self.statistic if self.statistic in row else "spearman"
+            yield place, row["metric"], read_estimate(row, statistic)
+
+
+def read_sets(file: Path) -> dict[str, ScoredTexts]:
+    """The lines of `scores.jsonl` by set, without their explanations, which are most of the file."""
+    lines: dict[str, list[Mapping[str, Any]]] = {}
+    for text in file.read_text("utf-8").split("\n"):  # a text may hold other line breaks
+        if text:
+            line = json.loads(text)
+            del line["explanations"]
+            lines.setdefault(line["set"], []).append(line)
+    return {name: ScoredTexts(of_set) for name, of_set in lines.items()}
+
+
+def list_measured(row: Mapping[str, Any]) -> list[str]:
+    """The columns of a row of results.json that have intervals."""
+    return [name for name in row if f"{name}_interval" in row]
+
+
+def read_estimate(row: Mapping[str, Any], name: str) -> Estimate:
+    """An estimate of results.json, where NaN is null."""
+    cells = (row[name], *row.get(f"{name}_interval", (None, None)))
+    value, low, high = (math.nan if cell is None else cell for cell in cells)
+    return Estimate(value, low, high)
+
+
+def varied_settings(settings: Sequence[Mapping[str, str]]) -> list[str]:
+    """The settings that differ between jobs.
+
+    >>> varied_settings([{"gamma": "0", "seed": "1"}, {"gamma": "1", "seed": "1"}])
+    ['gamma']
+    """
+    names = dict.fromkeys(name for of_job in settings for name in of_job)
+    return [name for name in names if len({of_job.get(name) for of_job in settings}) > 1]
+
+
+def shorten_names(names: Sequence[str]) -> dict[str, str]:
+    """The shortest ending of each dotted name that no other one has.
+
+    >>> shorten_names(["model.negatives.sampling.gamma", "data.seed", "seed"])
+    {'model.negatives.sampling.gamma': 'gamma', 'data.seed': 'data.seed', 'seed': 'seed'}
+    """
+    return {name: _shorten(name, {*names} - {name}) for name in names}
+
+
+def _shorten(name: str, others: Collection[str]) -> str:
+    parts = name.split(".")
+    for start in range(len(parts) - 1, 0, -1):
+        ending = ".".join(parts[start:])
+        is_taken = any(f".{other}".endswith(f".{ending}") for other in (*others, "set", "aspect"))
+        if not is_taken:
+            return ending
+    return name
+
+
+def name_settings(settings: Mapping[str, str], varied: Sequence[str]) -> str:
+    """The settings of a job that vary.
+
+    >>> name_settings({"model.gamma": "0.5", "seed": "1"}, ["model.gamma", "seed"])
+    'gamma=0.5, seed=1'
+    """
+    short = shorten_names(varied)
+    return ", ".join(f"{short[name]}={settings[name]}" for name in varied if name in settings)

@@ -1,0 +1,176 @@
+"""Results in words: numbers, intervals, names and answers as text for terminals, pages, LaTeX, Markdown and CSV."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from rich import markup
+
+from core.errors import printable
+from meta_eval.bootstrap import Estimate
+from meta_eval.step_down import MOST_ENUMERATED, smallest_p
+
+HEADLINE = 300  # characters of the answer that stands on top of a page
+MOST_NAMED = 4  # systems, or groups of them, that a sentence names
+LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''"}
+LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}
+MINUS = re.compile(r"(?<![^\[\s])-(?=\d)")
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")  # a field that starts so is a formula for spreadsheets
+MARKDOWN = re.compile(r"[\\`*|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore inside a word is text
+
+
+def format_number(value: float) -> str:
+    """Three decimals, four for a number that would look like 0 (a p-value), or a dash for NaN.
+
+    >>> format_number(0.12345), format_number(0.0001), format_number(float("nan"))
+    ('0.123', '0.0001', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    if 0.00005 <= abs(value) < 0.0005:
+        return f"{value:.4f}"
+    rounded = round(value, 3) + 0  # -0 is 0
+    return f"{rounded:.3f}"
+
+
+def format_interval(estimate: Estimate) -> str:
+    """An interval in brackets, or nothing if there is none."""
+    has_interval = not estimate.reason and not math.isnan(estimate.low)
+    return f"[{estimate.low:.2f}, {estimate.high:.2f}]" if has_interval else ""
+
+
+def format_cell(cell: Any) -> str:
+    """A cell as text without control characters.
+
+    >>> format_cell(Estimate(0.1, -0.1, 0.25)), format_cell(3), format_cell("bleu")
+    ('0.100 [-0.10, 0.25]', '3', 'bleu')
+    """
+    if isinstance(cell, Estimate):
+        return f"{format_number(cell.value)} {format_interval(cell)}".strip()
+    if isinstance(cell, float):
+        return format_number(cell)
+    return printable(str(cell))
+
+
+def shorten(text: str, longest: int) -> str:
+    """The beginning of a text of more than `longest` characters."""
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def collect_reasons(row: Mapping[str, Any]) -> str:
+    """Why estimates of a row, or their intervals, are undefined; each reason once.
+
+    >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
+    'too few'
+    """
+    reasons = (cell.reason for cell in row.values() if isinstance(cell, Estimate))
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names in a sentence, of many the first ones.
+
+    >>> join_names(["a"]), join_names(["a", "b", "c"]), join_names("abcdefg")
+    ('a', 'a, b and c', 'a, b, c and 4 others')
+    """
+    if len(names) == 1:
+        return names[0]
+    if len(names) <= MOST_NAMED:
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+    first = names[: MOST_NAMED - 1]
+    return f"{', '.join(first)} and {len(names) - len(first)} others"
+
+
+def bound_answer(answer: str) -> list[str]:
+    """The answer as a headline of at most `HEADLINE` characters; if it is longer, the whole of it stands before.
+
+    The headline keeps the first clauses and, where it is short, the last one, which is a verdict.
+
+    >>> bound_answer("a is better")
+    ['a is better']
+    >>> whole, headline = bound_answer("; ".join(["x" * 99] * 9 + ["no judge is good enough"]))
+    >>> len(whole), headline.partition("; and")[2]
+    (932, ' 7 more; no judge is good enough')
+    """
+    if len(answer) <= HEADLINE:
+        return [answer]
+    room = HEADLINE - len("; and 9999 more")
+    mark = "; " if len(answer.split("; ")[0]) <= room else ", "
+    clauses = answer.split(mark)
+    last = clauses[-1:] if len(clauses[-1]) <= HEADLINE // 2 else []
+    middle = clauses[: len(clauses) - len(last)]
+    room -= sum(len(mark) + len(clause) for clause in last)
+    kept = _count_fitting(middle, mark, room)
+    first = shorten(mark.join(middle[:kept]), room - 1)
+    more = len(middle) - kept
+    left = [f"and {more} more"] if more else []
+    return [answer, mark.join([first, *left, *last])]
+
+
+def _count_fitting(clauses: Sequence[str], mark: str, room: int) -> int:
+    """How many of the first clauses, joined by the mark, fit into the room: one at least."""
+    kept = 1
+    while kept < len(clauses) and len(mark.join(clauses[: kept + 1])) <= room:
+        kept += 1
+    return kept
+
+
+def note_resolution(inputs: int, drawn: int, setting: str, level: float) -> list[str]:
+    """A note where swaps of these inputs, of which the setting draws so many, cannot separate systems.
+
+    >>> note_resolution(5, 1000, "permutations", 0.05)
+    ['5 inputs cannot separate systems at 0.05: no p is below 0.0625']
+    """
+    least = smallest_p(inputs, drawn)
+    if least < level:
+        return []
+    noun = "input" if inputs == 1 else "inputs"
+    swaps = "" if inputs <= MOST_ENUMERATED else f" with {setting}={drawn}"
+    return [f"{inputs} {noun}{swaps} cannot separate systems at {level:g}: no p is below {least:.3g}"]
+
+
+def literal(text: str) -> str:
+    """The text for a console, which shows rich's marks and control characters and does not obey them."""
+    return markup.escape(printable(text))
+
+
+def markdown_text(cell: Any) -> str:
+    """The cell as text that renders as it stands: without HTML, links and pictures."""
+    text = join_lines(cell)
+    if not isinstance(cell, str):
+        return text
+    return MARKDOWN.sub(r"\\\g<0>", escape(text, quote=False))
+
+
+def latex_text(text: str) -> str:
+    r"""The text for LaTeX; a hyphen before a number is a minus.
+
+    >>> latex_text("0.1 [-0.2, 0.4]"), latex_text("[gpt-4] & co")
+    ('0.1 [$-$0.2, 0.4]', '{}[gpt-4] \\& co')
+    """
+    parts = MINUS.split(text)
+    escaped = "$-$".join(_escape_latex(part) for part in parts)
+    is_command = escaped[:1] in ("[", "*")  # after the \\\\ that ends a row
+    return f"{{}}{escaped}" if is_command else escaped
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(LATEX.get(mark, mark) for mark in text)
+
+
+def csv_field(cell: str | float) -> str | float:
+    """The cell, with an apostrophe before a text that looks like a formula."""
+    if not isinstance(cell, str):
+        return cell
+    text = printable(cell)
+    return f"'{text}" if FORMULA.match(cell) else text
+
+
+def join_lines(cell: Any) -> str:
+    """The cell as text on one line."""
+    return " ".join(format_cell(cell).split())

@@ -1,0 +1,132 @@
+"""Objects that YAML files of `configs/` name: `_target_` is what is called, the other keys are its settings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core.configs import CONFIGS
+from core.errors import SettingError, blame_file, check_names
+from core.objects import find_object
+
+REQUIRED = "???"  # the value of a setting that has no default
+# The packages whose objects a command may name beside those of this project; None in Python
+importable: ContextVar[Collection[str] | None] = ContextVar("importable", default=None)
+
+
+def list_configs(group: str) -> dict[str, Path]:
+    """The YAML files of a folder of `configs/` by name."""
+    return {file.stem: file for file in sorted((CONFIGS / group).glob("*.yaml"))}
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The plain values of a file, with `_target_`. Raises InputError for a file that names no object."""
+    with blame_file(path):
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):
+            raise SettingError(f"a {path.parent.name} needs _target_: MODULE.CLASS and its settings")
+    return config
+
+
+def fill_references(node: Any, value: Any) -> Any:
+    """The configuration with a value in place of references to a run (`${stages_dir}`)."""
+    if isinstance(node, dict):
+        return {key: fill_references(inner, value) for key, inner in node.items()}
+    return value if isinstance(node, str) and "${" in node else node
+
+
+def complete_settings(
+    name: str, config: Mapping[str, Any], settings: Mapping[str, Any], place: str = ""
+) -> dict[str, Any]:
+    """A configuration with some settings replaced, also those of its inner objects.
+
+    `place` is what stands before the settings in messages, as in `--metric.`. Raises SettingError for an unknown
+    setting, a missing one, and a target that is refused.
+    """
+    check_target(config["_target_"])
+    parameters = inspect.signature(find_object(config["_target_"])).parameters.values()
+    named = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
+    configured = {key for key in config if not key.startswith("_")}
+    check_names(settings, sorted(configured | named), name, place)
+    completed = {**config, **settings}
+    for key, default in config.items():
+        if isinstance(default, Mapping) and "_target_" in default and isinstance(completed[key], Mapping):
+            completed[key] = complete_settings(name, default, settings.get(key, {}), f"{place}{key}.")
+    missing = [key for key, value in completed.items() if value == REQUIRED]
+    if missing:
+        form = "{place}{key} VALUE" if place.startswith("--") else "{place}{key}=VALUE"
+        needed = [f"{name} needs {key}: pass {form.format(place=place, key=key)}" for key in missing]
+        raise SettingError("\n".join(needed))
+    return completed
+
+
+@cache
+def list_targets() -> frozenset[str]:
+    """The objects that this project's metrics and sets name."""
+    files = [*list_configs("metric").values(), *list_configs("data").values()]
+    texts = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return frozenset(re.findall(r"_target_: *([\w.]+)", texts))
+
+
+def check_target(target: str) -> None:
+    """Raises SettingError for an object that neither this project names nor an allowed package holds."""
+    allowed = importable.get() or ()
+    if target not in list_targets() and not any(target.startswith(f"{package}.") for package in allowed):
+        raise SettingError(f"{target} is refused: --allow {target.partition('.')[0]} would trust this package")
+
+
+def check_targets(node: Any) -> None:
+    """Checks every `_target_` in a configuration. Raises SettingError as `check_target`, and for other hidden keys."""
+    inner: Collection[Any] = node if isinstance(node, list) else ()
+    if isinstance(node, Mapping):
+        other = [key for key in node if str(key).startswith("_") and key not in ("_target_", "_convert_")]
+        if other:
+            raise SettingError(f"{other[0]} is not a setting of a metric")
+        if "_target_" in node:
+            check_target(str(node["_target_"]))
+        inner = node.values()
+    for each in inner:
+        check_targets(each)
+
+
+def build(config: Any, place: str = "") -> Any:
+    """The object that a configuration of plain values names by `_target_`; those inside it are built first.
+
+    `place` is what stands before the settings in messages.
+    """
+    if isinstance(config, list):
+        return [build(value, place) for value in config]
+    if not isinstance(config, Mapping):
+        return config
+    settings = {key: value for key, value in config.items() if key not in ("_target_", "_convert_")}
+    made = {key: build(value, f"{place}{key}.") for key, value in settings.items()}
+    if "_target_" not in config:
+        return made
+    with named_settings(place):
+        return find_object(config["_target_"])(**made)
+
+
+@contextmanager
+def named_settings(place: str) -> Iterator[None]:
+    """A SettingError in this block names settings with `place` before them.
+
+    >>> with named_settings("--metric."):
+    ...     raise SettingError("order must be 1, but is 0")
+    Traceback (most recent call last):
+    core.errors.SettingError: --metric.order must be 1, but is 0
+    """
+    try:
+        yield
+    except SettingError as error:
+        if not place:
+            raise
+        said = re.sub(r"^(?=[\w\[\]']+ must )", place, str(error), flags=re.MULTILINE)
+        raise SettingError(said) from error
