@@ -12,7 +12,7 @@ from meta_eval.alternative_annotator import AlternativeTest
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout
-from meta_eval.intervals import USUAL, Resampling
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 from meta_eval.labels import PEOPLE, SingleAgreement
 from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 
@@ -102,7 +102,11 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
 
 
 def among_table(
-    title: str, raters: Mapping[str, Floats], layout: Layout, kind: Kind = "spearman", resampling: Resampling = USUAL
+    title: str,
+    raters: Mapping[str, Floats],
+    layout: Layout,
+    kind: Kind = "spearman",
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> Table:
     """The agreement of the raters of each aspect, from their ratings of shape (raters, units)."""
     rows: list[Row] = []

@@ -62,7 +62,7 @@ VERBS = {
         file="source",
         named=(TextFiles, SystemFiles, MetricNames),
         settings=(
-            "meta_eval.ranking.Comparison",
+            "meta_eval.ranking.RankingSettings",
             "meta_eval.intervals.Resampling",
             "judge.labelling.Labelling",
         ),

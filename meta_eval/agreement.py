@@ -14,7 +14,7 @@ from meta_eval.chance import measure_correlation_chance, widen_interval
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.cues import ARE_CUES, FOLDS, VERSION, agreement_beyond_cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Grouping, restrict
-from meta_eval.intervals import USUAL, Resampling, grouped_estimate
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
@@ -59,9 +59,9 @@ def agree(
     aspect: str,
     *,
     grouping: Grouping = "global",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> Agreement:
-    """The agreement of a metric with the ratings of an aspect; `measure_aspect` adds that beyond cheap cues.
+    """Measures how well a metric agrees with the ratings of an aspect; `measure_aspect` adds the agreement beyond cues.
 
     Examples without a rating do not count; those without a score are counted and left out.
 
@@ -105,7 +105,7 @@ def agree(
 
 
 def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
-    """The agreement of every metric with every rated aspect that it scores, over all examples.
+    """Measures how well every metric agrees with every rated aspect that it scores, over all examples.
 
     Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared with every
     rated aspect.
@@ -128,12 +128,12 @@ def list_agreement(scored: ScoredSet, has_cues: bool = True) -> list[Agreement]:
 def measure_aspect(
     scored: ScoredSet,
     aspect: str,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     groupings: Sequence[Grouping] = ("global",),
     has_cues: bool = True,
 ) -> list[Agreement]:
-    """The agreement of every metric with one aspect, by grouping; over all examples also beyond cheap cues."""
+    """Measures how well every metric agrees with one aspect, by grouping; over all examples also beyond cheap cues."""
     rated = scored.rated(aspect)
     ratings = rated.ratings(aspect)
     beyond_cues: dict[str, Estimate] = {}
@@ -169,7 +169,7 @@ def _is_compared(scores: Scores, aspect: str) -> bool:
 
 
 def add_cheap_cues(scored: ScoredSet, seed: int = 0) -> ScoredSet:
-    """The set with the scores `cheap_cues`: its ratings predicted by cheap cues alone, cross-fitted by input.
+    """Adds the scores `cheap_cues` to a set: its ratings predicted by cheap cues alone, cross-fitted by input.
 
     The set itself if it has too few rated examples for its cues, or if no cue differs between them.
     """

@@ -1,8 +1,8 @@
 """May a judge take the place of one of several people? The alternative annotator test, with an interval over inputs.
 
 Calderon, Reichart & Dror (2025), "The Alternative Annotator Test for LLM-as-a-Judge". Each person is left out in turn.
-On each text the judge, and the person, are held against the other people who labelled it: by the share of them who gave
-the same label, or of labels in an order by the root of the mean squared distance (nearer is better). The judge's
+On each text the judge, and the person, are compared with the other people who labelled it: by the share of them who
+gave the same label, or for ordered labels by the root of the mean squared distance (nearer is better). The judge's
 advantage over a person is the share of texts on which the judge is at least as near to the others as the person, minus
 the share on which the person is at least as near as the judge. The judge is as good as this person if the advantage is
 shown to lie above -epsilon: one-sided t tests, adjusted for all people by Benjamini and Yekutieli. The winning rate is
@@ -58,7 +58,7 @@ def compare_with_people(
     is_ordered: bool = False,
     epsilon: float = EPSILON,
 ) -> AlternativeTest:
-    """The test of a judge's labels, of shape (n,), against those of people, of shape (people, n); NaN for no label.
+    """Tests a judge's labels, of shape (n,), against people's labels, of shape (people, n); NaN for no label.
 
     `is_ordered` takes distances of labels in place of equal ones. A text counts for a person if the judge and another
     person labelled it too.

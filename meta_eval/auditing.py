@@ -17,7 +17,7 @@ from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Layout, explain_undefined, lay_out, restrict
-from meta_eval.intervals import USUAL, Resampling, grouped_estimate, jackknife_interval, share_interval
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling, grouped_estimate, jackknife_interval, share_interval
 from meta_eval.step_down import randomisation_p
 from meta_eval.ties import subtract, to_outcomes
 
@@ -80,9 +80,9 @@ def audit_cues(
     cues: Cues,
     *,
     layout: Layout | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> CueAudit:
-    """How much of the ranks of `scores`, of shape (n,), cheap cues of the same texts explain, cross-fitted by input.
+    """Measures how much cheap cues explain of the ranks of `scores`, of shape (n,), cross-fitted by input.
 
     Texts with a NaN score are left out. The interval draws inputs; it does not fit the cues anew.
     """
@@ -136,7 +136,7 @@ def _choose_cues(
     explain: Callable[[tuple[str, ...]], float],
     enough: float,
 ) -> tuple[str, ...]:
-    """The cues that explain most, one by one, until together they explain enough or `MOST_NAMED` are chosen."""
+    """Chooses the cue that adds most, one after the other, until they explain enough or are `MOST_NAMED`."""
     chosen: tuple[str, ...] = ()
     while len(chosen) < MOST_NAMED:
         if chosen and explain(chosen) >= enough:
@@ -158,9 +158,9 @@ def audit_damage(
     damaged: ArrayLike,
     *,
     layout: Layout | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> DamageAudit:
-    """How the scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
+    """Measures how scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
     Texts without a score at some strength are left out. Without a `layout` each text is an input.
     """
@@ -226,7 +226,7 @@ def audit_edit(
     *,
     layout: Layout | None = None,
 ) -> EditAudit:
-    """How scores change, both of shape (n,), under an edit that should change nothing (case, white space)."""
+    """Measures how scores, of shape (n,), change under an edit that should change nothing (case, white space)."""
     old, new = to_columns(before=before, after=after)
     kept = ~np.isnan(old) & ~np.isnan(new)
     old = old[kept]

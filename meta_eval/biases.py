@@ -48,7 +48,7 @@ def measure_favour(
     sides: Floats,
     resampling: Resampling,
 ) -> Favour:
-    """How often the outputs at `sides` are preferred by `outcomes` of a judge and by people; all have the shape (n,).
+    """Measures how often a judge (`outcomes`) and people prefer the outputs at `sides`; all have the shape (n,).
 
     Pairs without a side, or without an outcome of both, do not count.
     """

@@ -194,7 +194,9 @@ def resample(
     resamples: int,
     seed: int,
 ) -> Floats:
-    """A statistic of weights of shape (rows, units) on resamples, which are the first axis of what it returns.
+    """Draws resamples of units and computes a statistic of their weights, of shape (rows, units), on each.
+
+    Resamples are the first axis of what it returns.
 
     It is computed in batches that hold as many weights of n examples as `BATCH` allows.
     """
@@ -203,10 +205,10 @@ def resample(
     blocks = []
     for start in range(0, resamples, batch):
         rows = min(batch, resamples - start)
-        drawn = rng.integers(0, units, (rows, units))
+        numbers = rng.integers(0, units, (rows, units))
         # one bincount for all rows: each row's units have numbers of their own
         first_numbers = units * np.arange(rows)
-        numbers = drawn + first_numbers[:, None]
+        numbers += first_numbers[:, None]
         counts = np.bincount(numbers.ravel(), minlength=rows * units)
         weights = counts.reshape(rows, units).astype(np.float64)
         blocks.append(statistic(weights))

@@ -53,7 +53,7 @@ Enough = Callable[[int, int], bool]  # labels, verdicts -> whether they say it s
 
 
 def is_within(variation: Variation, half_width: float) -> Enough:
-    """Whether the interval is expected to be so narrow."""
+    """Makes the condition that half the interval is expected to be at most this wide."""
     return lambda labels, verdicts: variation.half_width(labels, verdicts) <= half_width
 
 
@@ -63,7 +63,7 @@ def has_power(
     power: float,
     level: float,
 ) -> Enough:
-    """Whether the two-sided t-test shows such a difference from 0 with this power."""
+    """Makes the condition that the two-sided t-test shows a difference from 0 of this size with this power."""
 
     def is_enough(labels: int, verdicts: int) -> bool:
         variance = variation.variance_from(labels, verdicts)
@@ -90,7 +90,7 @@ def plan_budget(
     verdict_cost: float,
     texts: int | None = None,
 ) -> tuple[Budget, Budget]:
-    """The cheapest labels and verdicts that are enough, and the labels that are enough without a judge.
+    """Finds the cheapest labels and verdicts that are enough, and the labels that are enough without a judge.
 
     `texts` is how many there are; at most so many are labelled and judged. At least `FEWEST_UNITS` are labelled, which
     intervals need. Verdicts without cost are limited by `texts` only.
@@ -151,7 +151,7 @@ def vary_mean(
     layout: Layout,
     centre: float | None = None,
 ) -> Variation:
-    """How the mean of a pilot's labels varies, with verdicts or scores of a judge; all have the shape (n,), no NaN.
+    """Estimates how the mean of a pilot's labels varies, with verdicts or scores of a judge; all of shape (n,), no NaN.
 
     Labels vary around the mean of their system, and those of one system and input together. `centre` is the mean of
     labels and of verdicts where it is known. The variance of too few labels is 0, as of equal ones.
@@ -206,7 +206,9 @@ def vary_statistic(
     layout: Layout,
     labels: int,
 ) -> Variation | str:
-    """How a statistic of a pilot of so many labels varies, by the jackknife over inputs; else why it is not known."""
+    """Estimates by the jackknife over inputs how a statistic of a pilot varies; returns the reason where it cannot.
+
+    `labels` is the pilot's number of labels."""
     estimate = jackknife_interval(statistic, layout)
     if estimate.reason is not None:
         return estimate.reason

@@ -27,7 +27,7 @@ ROUNDING = 1e-9  # relative: sums in another order are equal
 
 
 def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
-    """Blocks of random orders, of shape (rows, n), in which the texts of each input stand together.
+    """Draws blocks of random orders, of shape (rows, n), in which the texts of each input stand together.
 
     `inputs`, of shape (n,), are numbers. An order belongs to one column, `gather` to the other.
     """
@@ -41,8 +41,8 @@ def permute_inputs(inputs: Indices, seed: int) -> Iterator[Indices]:
         drawn = min(rows, permutations - start)
         numbers = np.tile(np.arange(input_count), (drawn, 1))
         places_of_inputs = rng.permuted(numbers, axis=1)
-        order_within = rng.random((drawn, len(inputs)))
-        keys = places_of_inputs[:, inputs] + order_within
+        keys = rng.random((drawn, len(inputs)))  # the order of texts within an input
+        keys += places_of_inputs[:, inputs]
         yield keys.argsort(axis=1)
 
 
@@ -182,7 +182,7 @@ def _standardise_ranks(values: Floats) -> Floats:
 
 
 def widen_interval(estimate: Estimate, looked_at: int) -> Estimate:
-    """The interval of a correlation, as wide as all of so many intervals need to hold at once (Bonferroni).
+    """Widens the interval of a correlation, so that all of `looked_at` such intervals hold at once (Bonferroni).
 
     It is widened on Fisher's scale by the ratio of normal quantiles. NaN stays.
     """

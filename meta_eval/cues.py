@@ -32,7 +32,7 @@ from meta_eval.bootstrap import (
 )
 from meta_eval.correlation import average_ranks
 from meta_eval.grouping import explain_undefined, lay_out
-from meta_eval.intervals import USUAL, Resampling
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 
 ARE_CUES = "the row is the cheap cues themselves, so nothing can be left beyond them"
 NOTHING_LEFT = "cheap cues alone determine the scores or the ratings, so nothing is left beyond them"
@@ -65,7 +65,7 @@ class Cues:
 
 
 def count_cues(examples: Sequence[Example]) -> Cues:
-    """The cheap cues of examples: of dialogues if all have turns, else of texts, their context and references.
+    """Counts the cheap cues of examples: of dialogues if all have turns, else of texts, their context and references.
 
     The cues of a context or of references are there if all examples have them. The name of the system is no cue.
     """
@@ -97,7 +97,7 @@ def _count_texts(examples: Sequence[Example]) -> list[dict[str, float]]:
 
 
 def list_words(text: str) -> list[str]:
-    """The words that cues count, in lower case: runs of letters and digits; letters of scripts without blanks alone.
+    """The words that cues count, in lower case: runs of letters and digits, or letters of scripts without spaces.
 
     >>> list_words("It's 3 o'clock, 明月!")
     ["it's", '3', "o'clock", '明', '月']
@@ -106,7 +106,7 @@ def list_words(text: str) -> list[str]:
 
 
 def _count_text(text: str, words: Sequence[str]) -> dict[str, float]:
-    """Length, sentences (in words), repetition, punctuation and case of a text.
+    """Counts length, sentences (in words), repetition, punctuation and case of a text.
 
     repeated spans: the share of spans of three words that stand earlier in the text; punctuation, upper case: the
     shares of characters.
@@ -133,7 +133,7 @@ def _count_overlap(
     sources: Sequence[str],
     name: str,
 ) -> dict[str, float]:
-    """Cues of a text beside its sources, such as a context or several references; of several the largest overlap.
+    """Compares a text with its sources, such as a context or references; of several sources the largest overlap counts.
 
     overlap: the share of different words that are in the source; copied spans: the share of spans of three words that
     are in the source; length ratio: the logarithm of words over words of the source (its mean over several).
@@ -159,7 +159,7 @@ def _count_overlap(
 
 
 def _count_dialogue(turns: Sequence[str]) -> dict[str, float]:
-    """Nine cues of a dialogue: length, repetition (overlaps are Jaccard's), and the share of turns that ask."""
+    """Counts nine cues of a dialogue: length, repetition (overlaps are Jaccard's), and the share of turns that ask."""
     words_of_turns = [list_words(turn) for turn in turns]
     lengths = [len(words) for words in words_of_turns]
     sets = [set(words) for words in words_of_turns]
@@ -187,7 +187,7 @@ def combine_cues(
     *,
     seed: int = 0,
 ) -> Floats:
-    """Ratings predicted by cues alone, of shape (n,): ridge regression of normal scores, cross-fitted by group.
+    """Predicts ratings, of shape (n,), by cues alone: ridge regression of normal scores, cross-fitted by group.
 
     No text predicts itself or another text of its group (its input). Each fold is predicted without the mean of its
     training ratings, because means of folds that differ by chance would order the texts. `seed` chooses the folds.
@@ -236,7 +236,7 @@ def agreement_beyond_cues(
     ratings: ArrayLike,
     cues: Cues,
     groups: Sequence[Hashable] | None = None,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> dict[str, Estimate]:
     """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
 

@@ -16,7 +16,7 @@ from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, Indices, explain
 from meta_eval.grouping import Layout, restrict
 from meta_eval.intervals import score_interval
 from meta_eval.linearised import Linearised, linearise_mean
-from meta_eval.prediction_powered import PoweredEstimate
+from meta_eval.prediction_powered import PoweredEstimate, no_estimate
 
 FEWEST_RATED = 5
 
@@ -58,7 +58,7 @@ def draw_texts(
 
 
 def share_out(n: int, sizes: Indices) -> Indices:
-    """How many of n to take of each stratum: equally many, but no more than it has.
+    """Says how many of n texts to take from each stratum: equally many, but no more than it has.
 
     >>> share_out(10, np.array([100, 3])), share_out(5, np.array([2, 2])), share_out(5, np.array([9, 9]))
     (array([7, 3]), array([2, 2]), array([3, 2]))
@@ -84,7 +84,7 @@ def estimate_drawn(
     *,
     is_rate: bool,
 ) -> PoweredEstimate:
-    """The mean label of all texts from a drawn sample; all arrays have the shape (n,).
+    """Estimates the mean label of all texts from a drawn sample; all arrays have the shape (n,).
 
     `labels` are NaN where there is none, `verdicts` where the judge gave none, which then says nothing. A text with a
     label has a probability. `is_rate` is for labels 0 and 1, whose estimate lies in [0, 1] and has a score interval.
@@ -94,14 +94,7 @@ def estimate_drawn(
     n = int(is_labelled.sum())
     labelled = restrict(layout, is_labelled)
     if n < FEWEST_RATED or labelled.input_count < FEWEST_RATED:
-        none = Estimate.undefined(f"this needs at least {FEWEST_RATED} labels, but has {n}")
-        return PoweredEstimate(
-            rated=n,
-            unrated=total - n,
-            estimate=none,
-            classical=none,
-            effective_n=math.nan,
-        )
+        return no_estimate(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
     y = labels[is_labelled]
     f = _fill_verdicts(verdicts)
     f_labelled = f[is_labelled]
@@ -109,9 +102,7 @@ def estimate_drawn(
     weights = 1 / chances
     shares = weights / weights.sum()
     by_people = linearise_mean(y, weights)
-    within = _vary_within(y, chances, shares, labelled)
-    between = _vary_between(y, chances, shares) / total
-    variance_of_labels = within + between
+    variance_of_labels = _measure_variance(y, chances, shares, labelled, total)
     factor = _tune_factor(y, f_labelled, shares) if n < total else 0.0
     value = by_people.value + factor * float(f.mean() - shares @ f_labelled)
     parts = factor * (f - f.mean()) / total
@@ -139,7 +130,7 @@ def estimate_drawn(
 
 
 def _fill_verdicts(verdicts: Floats) -> Floats:
-    """The verdicts, with their mean, which says nothing, in place of a missing one."""
+    """Puts the mean verdict, which says nothing about a text, in place of a missing one."""
     is_missing = np.isnan(verdicts)
     mean = 0.0 if is_missing.all() else float(np.nanmean(verdicts))
     return np.where(is_missing, mean, verdicts)
@@ -155,6 +146,19 @@ def _average_strata(
     sums = np.bincount(strata, shares * labels)
     means = sums / np.bincount(strata, shares)
     return means[strata], strata
+
+
+def _measure_variance(
+    labels: Floats,
+    probabilities: Floats,
+    shares: Floats,
+    layout: Layout,
+    total: float,
+) -> float:
+    """The variance of a weighted mean: of the draw within strata, and of the strata among so many texts in all."""
+    within = _vary_within(labels, probabilities, shares, layout)
+    between = _vary_between(labels, probabilities, shares) / total
+    return within + between
 
 
 def _vary_within(
@@ -203,7 +207,7 @@ def bound_by_design(
     *,
     is_rate: bool = False,
 ) -> Estimate:
-    """A statistic of drawn texts, each counted by the inverse of its probability, with its interval.
+    """Gives a statistic of drawn texts, each counted by the inverse of its probability, its interval.
 
     Its variance is that of the draw within strata, and of the strata among all texts. `probabilities` have the shape
     (n,), and texts with the same one are a stratum.
@@ -214,11 +218,10 @@ def bound_by_design(
     total = float(weights.sum())  # an estimate of the number of all texts
     shares = weights / total
     influences = statistic.parts / shares
-    within = _vary_within(influences, probabilities, shares, layout)
-    between = _vary_between(influences, probabilities, shares) / total
+    variance = _measure_variance(influences, probabilities, shares, layout, total)
     return bound_mean(
         statistic.value,
-        within + between,
+        variance,
         layout,
         is_rate=is_rate,
     )

@@ -45,7 +45,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class GateResult:
-    """A condition, held against one judge."""
+    """The outcome of a condition for one judge."""
 
     aspect: str
     judge: str

@@ -96,12 +96,14 @@ def group(
     total = np.zeros(len(weights))
     count = np.zeros(len(weights))
     for members in layout.groups(grouping):
-        drawn = weights[:, layout.inputs[members]]
-        times_counted: Floats | float = 1.0
+        inputs = layout.inputs[members]
         if grouping == "per_input":
             # the outputs of an input are drawn together, so the statistic is the same in all resamples
-            times_counted = drawn[:, 0]
             drawn = np.ones((1, len(members)))
+            times_counted = weights[:, inputs[0]]
+        else:
+            drawn = weights[:, inputs]
+            times_counted = 1.0
         values = statistic(x[members], y[members], drawn)
         is_defined = ~np.isnan(values) | varies(y[members], drawn)
         share = is_defined * times_counted

@@ -57,7 +57,7 @@ class Resampling:
         return f"resamples={self.resamples}|seed={self.seed}"
 
 
-USUAL = Resampling()
+USUAL_RESAMPLING = Resampling()
 
 
 def grouped_estimate(
@@ -67,7 +67,7 @@ def grouped_estimate(
     layout: Layout,
     *,
     grouping: Grouping = "global",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> Estimate:
     """A statistic of `scores` with `ratings`, both of shape (n,), and its interval; a NaN score is left out.
 
@@ -129,7 +129,7 @@ def difference(
         if reason is not None:
             return Estimate.undefined(reason)
         correlation = weigh_grouped(statistic, x, y, layout, "global")
-        draws.append(draw_grouped(correlation, layout, USUAL))
+        draws.append(draw_grouped(correlation, layout, USUAL_RESAMPLING))
     of_a, of_b = draws
     return (of_a - of_b).estimate
 

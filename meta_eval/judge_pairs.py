@@ -103,18 +103,19 @@ def compare_judges(
         estimates = {name: statistic.estimate(present) for name, statistic in statistics.items()}
         if weights is None:
             estimates |= _bound_shares(y, of_a, of_b, labels, present)
+        is_as_good = _is_as_good(statistics["kappa"], present, margin, level / len(pairs))
+        untested = _count_changes(
+            (a, b),
+            y,
+            of_a,
+            of_b,
+            is_as_good=is_as_good,
+        )
         differences.append(
-            JudgeDifference(
-                judge_a=a,
-                judge_b=b,
-                n=len(y),
+            replace(
+                untested,
                 differences=estimates,
                 p_values=dict.fromkeys(statistics, math.nan),
-                only_a_right=int(((of_a == y) & (of_b != y)).sum()),
-                only_b_right=int(((of_a != y) & (of_b == y)).sum()),
-                b_milder=int((of_b > of_a).sum()),
-                b_harsher=int((of_b < of_a).sum()),
-                is_as_good=_is_as_good(statistics["kappa"], present, margin, level / len(pairs)),
             )
         )
         if present.input_count >= FEWEST_UNITS:
@@ -122,6 +123,30 @@ def compare_judges(
             by_input = _spread_over_inputs(statistics, present, inputs, layout.input_count)
             tested += [(number, name, column) for name, column in by_input.items()]
     return _add_p_values(differences, tested, seed)
+
+
+def _count_changes(
+    names: tuple[str, str],
+    people: Floats,
+    of_a: Floats,
+    of_b: Floats,
+    *,
+    is_as_good: bool,
+) -> JudgeDifference:
+    """How many texts change from judge a to judge b, by labels of shape (n,); not yet with estimates."""
+    judge_a, judge_b = names
+    return JudgeDifference(
+        judge_a=judge_a,
+        judge_b=judge_b,
+        n=len(people),
+        differences={},
+        p_values={},
+        only_a_right=int(((of_a == people) & (of_b != people)).sum()),
+        only_b_right=int(((of_a != people) & (of_b == people)).sum()),
+        b_milder=int((of_b > of_a).sum()),
+        b_harsher=int((of_b < of_a).sum()),
+        is_as_good=is_as_good,
+    )
 
 
 def _add_p_values(

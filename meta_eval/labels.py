@@ -25,6 +25,7 @@ CHANCE = "all labels are the same: kappa is not defined"
 FEWEST_ALIKE = 5  # labels that both give beside the most frequent one, for an interval by resamples
 PEOPLE = "people among themselves"
 CEILING = "what most people say (ceiling)"
+THEMSELVES = Estimate.undefined("the row is the people themselves, with whom judges are compared")
 
 Pairs = Sequence[tuple[Floats, Floats]]  # columns of labels of shape (n,), NaN where there is none
 
@@ -245,42 +246,62 @@ def agree_with_single(
         )
         return draw_grouped(kappa, layout, resampling)
 
-    def compare(
-        name: str,
-        pairs: Pairs,
-        kept: Mask,
-        beside_people: Estimate,
-    ) -> SingleAgreement:
-        """The agreement of pairs of columns of shape (n,) on the texts that are kept."""
-        present = restrict(layout, kept)
-        columns = [(x[kept], y[kept]) for x, y in pairs]
-        compared = sum(int(_have_both(x, y).sum()) for x, y in columns)
-        agreed = sum(int((x == y).sum()) for x, y in columns)
-        return SingleAgreement(
-            name=name,
-            n=compared,
-            accuracy=agreed / compared if compared else math.nan,
-            kappa=estimate_kappa(columns, labels, present, resampling),
-            weighted_kappa=estimate_kappa(
-                columns,
-                labels,
-                present,
-                resampling,
-                is_weighted=True,
-            ),
-            beside_people=beside_people,
-        )
-
     among_people = [*combinations(table, 2)]
     people_draws = draw_kappa(among_people)
-    themselves = Estimate.undefined("the row is the people themselves, with whom judges are compared")
-    rows = [compare(PEOPLE, among_people, rated > 1, themselves)]
+    rows = [
+        _agree_where_kept(
+            PEOPLE,
+            among_people,
+            labels,
+            layout,
+            resampling,
+            kept=rated > 1,
+        )
+    ]
     for name, column in {**judges, CEILING: _find_most_frequent(table, labels)}.items():
         with_people = [(person, column) for person in table]
-        beside_people = (draw_kappa(with_people) - people_draws).estimate
         kept = (rated > 0) & ~np.isnan(column)
-        rows.append(compare(name, with_people, kept, beside_people))
+        row = _agree_where_kept(
+            name,
+            with_people,
+            labels,
+            layout,
+            resampling,
+            kept=kept,
+        )
+        beside_people = draw_kappa(with_people) - people_draws
+        rows.append(replace(row, beside_people=beside_people.estimate))
     return rows
+
+
+def _agree_where_kept(
+    name: str,
+    pairs: Pairs,
+    labels: Floats,
+    layout: Layout,
+    resampling: Resampling,
+    *,
+    kept: Mask,
+) -> SingleAgreement:
+    """The agreement of pairs of columns of shape (n,) on the texts that are kept, not yet compared with people's."""
+    present = restrict(layout, kept)
+    columns = [(x[kept], y[kept]) for x, y in pairs]
+    compared = sum(int(_have_both(x, y).sum()) for x, y in columns)
+    agreed = sum(int((x == y).sum()) for x, y in columns)
+    return SingleAgreement(
+        name=name,
+        n=compared,
+        accuracy=agreed / compared if compared else math.nan,
+        kappa=estimate_kappa(columns, labels, present, resampling),
+        weighted_kappa=estimate_kappa(
+            columns,
+            labels,
+            present,
+            resampling,
+            is_weighted=True,
+        ),
+        beside_people=THEMSELVES,
+    )
 
 
 def _find_most_frequent(table: Floats, labels: Floats) -> Floats:

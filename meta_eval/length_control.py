@@ -99,8 +99,8 @@ class _Model:
     # what each input adds to the errors of the weights, of shape (m, w)
     parts: Floats
     # the inverses of the information about the weights, and about those but the phis, almost without a penalty
-    variance: Floats
-    variance_without_lengths: Floats
+    variance: np.ndarray
+    variance_without_lengths: np.ndarray
 
     @property
     def but_phis(self) -> Indices:

@@ -76,7 +76,7 @@ def permutation_tests(
     permutations: int = 10_000,
     seed: int = 0,
 ) -> PermutationTests:
-    """The tests of `pairs` of metrics. Scores, by metric, and ratings have the shape (n,).
+    """Tests whether `pairs` of metrics agree equally well with ratings; scores and ratings have the shape (n,).
 
     Only examples that all metrics scored count. Where no more than `permutations` swaps of inputs exist, each is made
     once. The statistic of a pair is its difference in standard deviations of its swapped differences, so that all pairs
@@ -92,14 +92,14 @@ def permutation_tests(
         undefined = dict.fromkeys(pairs, math.nan)
         return PermutationTests(len(y), undefined, math.nan, reason)
     *columns, y = _transform(columns, y, kind, present, grouping)
-    compared = _Compared(
+    tests = _PairTests(
         metrics=dict(zip(scores, columns, strict=True)),
         ratings=y,
         groups=present.groups(grouping),
         pairs=pairs,
         kind=kind,
     )
-    compared.announce(permutations)
+    tests.announce(permutations)
     inputs = present.input_count
     is_exact = 2 ** (inputs - 1) <= permutations
     batch = BATCH_OF_PAIRS if kind == "kendall" else BATCH
@@ -111,8 +111,8 @@ def permutation_tests(
         is_exact=is_exact,
     )
     no_swap = np.zeros((1, len(y)), dtype=np.bool_)
-    observed = compared.subtract_pairs(no_swap)[0]
-    null = np.concatenate([compared.subtract_pairs(swaps[:, present.inputs]) for swaps in blocks])
+    observed = tests.subtract_pairs(no_swap)[0]
+    null = np.concatenate([tests.subtract_pairs(swaps[:, present.inputs]) for swaps in blocks])
     spread = np.sqrt((null**2).mean(axis=0))
     scale = np.where(spread > ROUNDING, spread, math.inf)  # metrics that are alike do not differ
     adjusted = step_down(np.abs(observed) / scale, np.abs(null) / scale)
@@ -147,7 +147,8 @@ def _transform(
 ) -> list[Floats]:
     """The columns of scores, then the ratings, as they are correlated and swapped: on one scale, or as ranks."""
     if kind in ("spearman", "kendall"):
-        *columns, y = (_within(average_ranks, x, layout, grouping) for x in (*columns, y))
+        columns = [_within(average_ranks, x, layout, grouping) for x in columns]
+        y = _within(average_ranks, y, layout, grouping)
     # ranks of Kendall stay as they are: equal ranks of two metrics tie, also after rounding
     if kind != "kendall":
         columns = [_within(_standardise, x, layout, grouping) for x in columns]
@@ -155,7 +156,7 @@ def _transform(
 
 
 @dataclass(frozen=True, eq=False)
-class _Compared:
+class _PairTests:
     """What the swaps of all pairs share."""
 
     # transformed scores by metric, and ratings, of shape (n,)
@@ -329,7 +330,7 @@ def _within(
     layout: Layout,
     grouping: Grouping,
 ) -> Floats:
-    """x, transformed where its correlation is computed."""
+    """Transforms x within each group of examples whose correlation is computed."""
     transformed = np.empty(len(x))
     for members in layout.groups(grouping):
         transformed[members] = transform(x[members])

@@ -64,7 +64,7 @@ class Spread:
     pilot: Pilot | None = None
 
     def of_mean(self, raters: int) -> float:
-        """That of the differences of `raters` raters' means; if the spread of raters is unknown, of one rater."""
+        """The standard deviation of differences of so many raters' means; of one rater's, if it is unknown."""
         if self.raters is None:
             return self.inputs
         variance = self.inputs**2 + self.raters**2 / raters
@@ -153,7 +153,7 @@ def n_to_test_metrics(
 
 
 def count_pairs(compared: int) -> int:
-    """How many pairs so many systems, or metrics, have."""
+    """The number of pairs of so many systems, or metrics."""
     return compared * (compared - 1) // 2
 
 

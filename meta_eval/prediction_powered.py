@@ -77,7 +77,7 @@ def powered_mean(
     scores: ArrayLike,
     layout: Layout | None = None,
 ) -> PoweredEstimate:
-    """The mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
+    """Estimates the mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
     An example without a score is left out. Examples of one input of the `layout` may depend on each other: an input
     counts once, with all that is known of it. Raises ValueError for wrong shapes and infinities.
@@ -103,9 +103,9 @@ def _power_examples(y: Floats, f: Floats) -> PoweredEstimate:
     unrated = len(f_unrated)
     if n < FEWEST_RATED:
         few = f"this needs at least {FEWEST_RATED} examples with a rating and a score, but has {n}"
-        return _undefined(n, unrated, few)
+        return no_estimate(n, unrated, few)
     if np.ptp(y) == 0:
-        return _undefined(n, unrated, _explain_constant(y), float(y[0]))
+        return no_estimate(n, unrated, _explain_constant(y), float(y[0]))
     variance_of_mean = float(y.var(ddof=1)) / n
     classical = t_interval(float(y.mean()), variance_of_mean, n - 1)
     if unrated < 2:
@@ -142,10 +142,10 @@ def _power_inputs(
     inputs = rated_layout.input_count
     if inputs < FEWEST_RATED:
         few = f"this needs at least {FEWEST_RATED} inputs with a rating and a score, but has {inputs}"
-        return _undefined(n, unrated, few)
+        return no_estimate(n, unrated, few)
     ratings = y[is_rated]
     if np.ptp(ratings) == 0:
-        return _undefined(n, unrated, _explain_constant(ratings), float(ratings[0]))
+        return no_estimate(n, unrated, _explain_constant(ratings), float(ratings[0]))
     mean = float(ratings.mean())
     classical = mean_over_inputs(ratings, rated_layout)
     if unrated < 2:
@@ -185,7 +185,7 @@ def powered_difference(
     scores_a: ArrayLike,
     scores_b: ArrayLike,
 ) -> PoweredEstimate:
-    """The mean rating of system a minus that of b on the same inputs; all arrays have the shape (inputs,).
+    """Estimates the mean rating of system a minus that of b on the same inputs; all arrays have the shape (inputs,).
 
     A rating is NaN where there is none; an output without a score is left out. Other inputs may be rated for a than for
     b. The difference is a sum over inputs, of what each adds to the means of ratings (u) and to the means of unrated
@@ -204,12 +204,12 @@ def powered_difference(
     fewest = min(a.rated, b.rated)
     if fewest < FEWEST_RATED:
         rule = f"a difference needs at least {FEWEST_RATED} examples of each system with a rating and a score"
-        return _undefined(n, unrated, f"{rule}, but one has {fewest}")
+        return no_estimate(n, unrated, f"{rule}, but one has {fewest}")
     gap = a.mean - b.mean
     u = a.ratings - b.ratings
     of_ratings = float((u**2).sum())
     if of_ratings == 0:
-        return _undefined(n, unrated, "the ratings do not vary: without variation there is no interval", gap)
+        return no_estimate(n, unrated, "the ratings do not vary: without variation there is no interval", gap)
     d = np.column_stack([a.shifts, -b.shifts])  # (inputs, systems)
     lambdas = np.linalg.lstsq(d, -u, rcond=None)[0]
     residual = float(((u + d @ lambdas) ** 2).sum())
@@ -281,7 +281,7 @@ def powered_rate(
     verdicts: ArrayLike,
     layout: Layout,
 ) -> PoweredEstimate:
-    """The mean of all labels, of which some are known, with the verdicts of a judge on all examples.
+    """Estimates the mean of all labels, of which some are known, with the verdicts of a judge on all examples.
 
     Labels are 1, 0, or 0.5 for a tie, and NaN where there is none; verdicts lie between 0 and 1, and one that is NaN
     says nothing. Both have the shape (n,). Examples of one input may depend on each other: an input counts once, with
@@ -295,28 +295,21 @@ def powered_rate(
     total = len(y)
     n = int(is_labelled.sum())
     if n < FEWEST_RATED:
-        return _undefined(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
+        return no_estimate(n, total - n, f"this needs at least {FEWEST_RATED} labels, but has {n}")
     labelled = restrict(layout, is_labelled)
     inputs = labelled.input_count
     f_labelled = f[is_labelled]
     y = y[is_labelled]
     mean = float(y.mean())
     classical = share_interval(y, labelled)
-    centred = f_labelled - f_labelled.mean()
-    spread = float(f_labelled.var())
-    weight = 0.0
-    if spread > 0 and n < total:
-        weight = float((y * centred).mean()) / spread
+    weight = _fit_slope(y, f_labelled) if n < total else 0.0
     parts = weight * (f - f.mean()) / total
-    residuals = y - mean - weight * centred
+    residuals = y - mean - weight * (f_labelled - f_labelled.mean())
     parts[is_labelled] += residuals / n * math.sqrt(n / (n - 2))  # two figures are fitted
     variance = _square_sums(np.bincount(layout.inputs, parts), inputs)
     if _has_few_errors(y, f_labelled):
         variance += UNSEEN / n**2
-    variance_of_label = float(y.var())
-    worth = math.inf
-    if variance_of_label > 0 and variance > 0:
-        worth = variance_of_label / variance
+    worth = float(y.var()) / variance if variance > 0 else math.inf
     if weight == 0 or not 0 < worth < math.inf:  # the judge adds nothing, or all labels are equal
         return _without_help(classical, n, total - n)
     value = mean + weight * float(f.mean() - f_labelled.mean())
@@ -337,14 +330,23 @@ def powered_rate(
     )
 
 
+def _fit_slope(y: Floats, f: Floats) -> float:
+    """The slope of y on f, cov(y, f) / var(f), of shape (n,); 0 for verdicts that do not vary."""
+    centred = f - f.mean()
+    spread = float(f.var())
+    if not spread > 0:
+        return 0.0
+    return float((y * centred).mean()) / spread
+
+
 def _fill_verdicts(f: Floats) -> Floats:
-    """The verdicts, with their mean, which says nothing, in place of a missing one."""
+    """Puts the mean verdict, which says nothing about an example, in place of a missing one."""
     is_missing = np.isnan(f)
     neutral = 0.5 if is_missing.all() else np.nanmean(f)
     return np.where(is_missing, neutral, f)
 
 
-def _square_sums(sums: Floats, inputs: int) -> float:
+def _square_sums(sums: np.ndarray, inputs: int) -> float:
     """The variance of a sum of independent sums over so many labelled inputs."""
     return float((sums**2).sum()) * inputs / (inputs - 1)
 
@@ -356,7 +358,7 @@ def _has_few_errors(labels: Floats, verdicts: Floats) -> bool:
 
 
 def powered_strengths(given: Preferences, verdicts: ArrayLike) -> dict[str, Estimate]:
-    """Bradley-Terry strengths from all pairs, of which some have outcomes and the others only verdicts of a judge.
+    """Fits Bradley-Terry strengths to all pairs, of which some have outcomes and the others only verdicts of a judge.
 
     The gradient of the likelihood sums, over all pairs, what verdicts predict of outcomes (.5 + lambda (f - .5)), and
     over those with outcomes N/n times the errors of this prediction; lambda minimises their squares. Intervals are
@@ -453,12 +455,13 @@ def _explain_constant(ratings: Floats) -> str:
     return f"all {len(ratings)} ratings are {ratings[0]:g}: without variation there is no interval"
 
 
-def _undefined(
+def no_estimate(
     rated: int,
     unrated: int,
     reason: str,
     value: float = math.nan,
 ) -> PoweredEstimate:
+    """What so many ratings say where there is no interval, and by default no value, with this reason."""
     none = Estimate.undefined(reason, value)
     return PoweredEstimate(
         rated=rated,

@@ -52,14 +52,14 @@ class Ranking:
     draws: Mapping[str, Draws]
     # why each other metric is not ranked
     left_out: Mapping[str, str]
-    comparison: Comparison
+    comparison: RankingSettings
     # the pairs of ranked metrics, and of each of them and `cheap_cues`
     pairs: tuple[MetricPair, ...] = ()
     against_cues: tuple[MetricPair, ...] = ()
 
 
 @checked_dataclass
-class Comparison:
+class RankingSettings:
     """How metrics are compared."""
 
     # the correlation with the ratings
@@ -75,13 +75,13 @@ class Comparison:
 
     @property
     def one_grouping(self) -> Grouping:
-        """The grouping. Raises ValueError for all."""
+        """The grouping; raises ValueError if it is `all`."""
         if self.grouping == "all":
             raise ValueError("grouping=all is several comparisons: expand them first")
         return self.grouping
 
     def expand(self, layout: Layout) -> list[Self]:
-        """A comparison for each grouping."""
+        """One comparison for each grouping that is meant."""
         if self.grouping != "all":
             return [self]
         return [replace(self, grouping=grouping) for grouping in list_groupings(layout)]
@@ -103,7 +103,7 @@ def measure(
     x: Floats,
     y: Floats,
     layout: Layout,
-    comparison: Comparison,
+    comparison: RankingSettings,
     resampling: Resampling,
 ) -> tuple[Estimate, Draws]:
     """The statistic of scores `x` with ratings `y`, both of shape (n,), without NaN: its estimate and its draws."""
@@ -118,55 +118,40 @@ def measure(
 def rank_metrics(
     scored: ScoredSet,
     aspect: str,
-    comparison: Comparison,
+    comparison: RankingSettings,
     resampling: Resampling,
 ) -> Ranking:
-    """The agreement of each metric with the ratings of the examples that all ranked metrics scored.
+    """Measures how each metric agrees with the ratings of the examples that all ranked metrics scored.
 
     A metric is left out if its correlation is undefined, or by `find_common`.
     """
     grouping = comparison.one_grouping
     ratings = scored.ratings(aspect)
-    columns = {name: scored.values(name, aspect) for name in scored.scores}
     left_out: dict[str, str] = {}
-    usable: list[str] = []
-    for name, values in columns.items():
-        is_scored = ~np.isnan(values)
-        reason = explain_undefined(
-            values[is_scored],
-            ratings[is_scored],
-            restrict(scored.layout, is_scored),
-            grouping,
-        )
+    columns: dict[str, Floats] = {}
+    for name in scored.scores:
+        values = scored.values(name, aspect)
+        reason = _explain_undefined_where_scored(values, ratings, scored.layout, grouping)
         if reason is None:
-            usable.append(name)
+            columns[name] = values
         else:
             left_out[name] = reason
-    table = np.zeros((len(usable), len(scored)))
-    for row, name in enumerate(usable):
-        table[row] = columns[name]
-    is_ranked, kept = find_common(table, usable)
+    table = np.reshape([*columns.values()], (-1, len(scored)))
+    is_ranked, kept = find_common(table, [*columns])
     common_ratings = ratings[kept]
     common_layout = restrict(scored.layout, kept)
     agreement: dict[str, Estimate] = {}
     draws: dict[str, Draws] = {}
-    for name, values, is_kept in zip(
-        usable,
-        table,
-        is_ranked,
-        strict=True,
-    ):
+    for (name, values), is_kept in zip(columns.items(), is_ranked, strict=True):
+        x = values[kept]
         if not is_kept:
             left_out[name] = "with it, too few examples would have scores of all ranked metrics"
-            continue
-        x = values[kept]
-        reason = explain_undefined(x, common_ratings, common_layout, grouping)
-        if reason is not None:
+        elif reason := explain_undefined(x, common_ratings, common_layout, grouping):
             left_out[name] = f"{reason} (of those that all ranked metrics scored)"
-            continue
-        estimate, metric_draws = measure(x, common_ratings, common_layout, comparison, resampling)
-        agreement[name] = estimate
-        draws[name] = metric_draws
+        else:
+            estimate, metric_draws = measure(x, common_ratings, common_layout, comparison, resampling)
+            agreement[name] = estimate
+            draws[name] = metric_draws
     return Ranking(
         aspect=aspect,
         kept=kept,
@@ -175,6 +160,18 @@ def rank_metrics(
         left_out=left_out,
         comparison=comparison,
     )
+
+
+def _explain_undefined_where_scored(
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+    grouping: Grouping,
+) -> str | None:
+    """The reason why the scores x, with NaN for a missing one, have no correlation with ratings y, or None."""
+    is_scored = ~np.isnan(x)
+    present = restrict(layout, is_scored)
+    return explain_undefined(x[is_scored], y[is_scored], present, grouping)
 
 
 def compare_metrics(
@@ -236,29 +233,28 @@ def _compare(
     if tests.smallest >= comparison.level:
         smallest = f"the smallest p-value of these swaps is {tests.smallest:.2g}"
         unreachable = f"{smallest}, so no test can reach the level {comparison.level:g}"
-    metric_pairs = []
-    for a, b in pairs:
+
+    def describe(a: str, b: str) -> MetricPair:
         difference = (ranking.draws[a] - ranking.draws[b]).estimate
         p_value = tests.p_values[a, b]
         better = "–"
         if p_value < comparison.level:
             better = a if difference.value > 0 else b
         reasons = (tests.reason, unreachable, difference.reason)
-        metric_pairs.append(
-            MetricPair(
-                aspect=aspect,
-                metric_a=a,
-                metric_b=b,
-                n=tests.n,
-                difference=difference,
-                p_value=p_value,
-                better=better,
-                reason="; ".join(filter(None, reasons)) or None,
-                statistic=comparison.statistic,
-                grouping=comparison.one_grouping,
-            )
+        return MetricPair(
+            aspect=aspect,
+            metric_a=a,
+            metric_b=b,
+            n=tests.n,
+            difference=difference,
+            p_value=p_value,
+            better=better,
+            reason="; ".join(filter(None, reasons)) or None,
+            statistic=comparison.statistic,
+            grouping=comparison.one_grouping,
         )
-    return (*metric_pairs,)
+
+    return tuple(describe(a, b) for a, b in pairs)
 
 
 def number_clusters(ranking: Ranking) -> dict[str, str]:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import CORRELATIONS, Floats
 from meta_eval.grouping import Layout, lay_out, restrict
-from meta_eval.intervals import USUAL, Draws, Resampling, Weighted, draw_grouped
+from meta_eval.intervals import USUAL_RESAMPLING, Draws, Resampling, Weighted, draw_grouped
 
 Scale = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman"]
@@ -64,7 +64,7 @@ def name_scale(ratings: Floats) -> Scale:
 def krippendorff_alpha(
     ratings: ArrayLike,
     scale: Scale,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -164,16 +164,18 @@ def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
     size = counts.sum(axis=1)[:, None]
     distances = []
     for coordinate in coordinates:
-        squares = counts @ (coordinate**2).T
-        sums = counts @ coordinate.T
-        distances.append(size * squares - sums**2)
+        # in place, because these arrays are large
+        of_coordinate = counts @ (coordinate**2).T
+        of_coordinate *= size
+        of_coordinate -= (counts @ coordinate.T) ** 2
+        distances.append(of_coordinate)
     return np.sum(distances, axis=0)
 
 
 def correlate_raters(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -188,7 +190,7 @@ def correlate_raters(
 def find_ceiling(
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Estimate:
@@ -204,7 +206,7 @@ def correct_agreement(
     scores: ArrayLike,
     ratings: ArrayLike,
     kind: Kind = "spearman",
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     *,
     layout: Layout | None = None,
 ) -> Corrected:
@@ -326,7 +328,7 @@ def _keep_rated_units(
     layout: Layout | None,
     fewest: int = 1,
 ) -> tuple[Floats, Layout]:
-    """The units with so many ratings, of shape (raters, units), and their layout."""
+    """Keeps the units with at least `fewest` ratings: their ratings, of shape (raters, units), and their layout."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"ratings must have shape (raters, units), but have shape {table.shape}")

@@ -56,7 +56,7 @@ class ScoredSet:
 
     @cached_property
     def signatures(self) -> list[str]:
-        """The signature of every metric, behind its name."""
+        """The name and the signature of every metric."""
         return [f"{name}: {scores.signature}" for name, scores in self.scores.items()]
 
     @cached_property
@@ -105,7 +105,7 @@ class ScoredSet:
 
     @cached_property
     def groups(self) -> list[str] | None:
-        """The inputs that the examples answer; an example that names none has one of its own. None if none does."""
+        """The input that each example answers, a separate one where an example names none; None if none does."""
         groups = [example.group for example in self.examples]
         if all(group is None for group in groups):
             return None

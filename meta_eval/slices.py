@@ -1,6 +1,6 @@
 """Slices: how a judge agrees with people in each part of the texts, and whether a part differs from the rest.
 
-The tests hold each slice against all other texts. The statistic is the difference of kappa, or of harshness, in
+The tests compare each slice with all other texts. The statistic is the difference of kappa, or of harshness, in
 standard errors over inputs; its distribution is that of slices whose names change places between inputs, or within
 inputs that have texts in several slices. All slices and both statistics share the permutations, so that p-values are
 adjusted for all of them. Statistics in standard errors keep the level where slices differ in other ways, such as the
@@ -15,7 +15,7 @@ import numpy as np
 
 from meta_eval.bootstrap import BATCH, FEWEST_UNITS, Estimate, Floats, Indices, Mask, explain_few, number_groups
 from meta_eval.grouping import Layout, restrict
-from meta_eval.intervals import USUAL, Resampling
+from meta_eval.intervals import USUAL_RESAMPLING, Resampling
 from meta_eval.labels import estimate_kappa
 from meta_eval.linearised import NEAR, linearise_mean, measure_distances
 from meta_eval.step_down import step_down
@@ -47,9 +47,9 @@ def measure_slices(
     labels: Floats,
     layout: Layout,
     *,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> list[SliceAgreement]:
-    """The agreement of a judge with people by slice; labels have the shape (n,), with NaN for no label.
+    """Measures how a judge agrees with people in each slice; labels have the shape (n,), with NaN for no label.
 
     Of more than two labels kappa is the weighted one. An input may have texts in several slices.
     """
@@ -57,7 +57,7 @@ def measure_slices(
     present = restrict(layout, has_both)
     x = people[has_both]
     y = judge[has_both]
-    names_of_texts = [names[i] for i in np.flatnonzero(has_both)]
+    names_of_texts = [names[i] for i in np.flatnonzero(has_both).tolist()]
     slice_names = list(dict.fromkeys(names_of_texts))
     numbers = number_groups(len(x), names_of_texts, "slices")
     p_values = _test_slices(

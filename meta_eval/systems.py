@@ -20,7 +20,14 @@ import numpy as np
 from meta_eval.bootstrap import Estimate, Floats, Indices, estimate_from, refuse_large, resample
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import find_common, lay_out
-from meta_eval.intervals import FEWEST_UNITS, USUAL, Resampling, is_within_margin, mean_interval, share_interval
+from meta_eval.intervals import (
+    FEWEST_UNITS,
+    USUAL_RESAMPLING,
+    Resampling,
+    is_within_margin,
+    mean_interval,
+    share_interval,
+)
 from meta_eval.scored_set import ScoredSet
 from meta_eval.step_down import clusters, randomisation_p
 from meta_eval.ties import subtract, to_outcomes
@@ -86,7 +93,7 @@ class Grid:
 
 
 def lay_grid(scored: ScoredSet) -> Grid:
-    """Scores and ratings as matrices; every example names its system and its input.
+    """Arranges scores and ratings as matrices; every example names its system and its input.
 
     Inputs are in the order of their names: the same random swaps meet the same inputs in any order of rows.
     """
@@ -109,7 +116,7 @@ def lay_grid(scored: ScoredSet) -> Grid:
 def compare_pairs(
     systems: Sequence[str],
     values: Floats,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
     permutations: int = 10_000,
     margin: float | None = None,
     level: float = 0.05,
@@ -122,7 +129,7 @@ def compare_pairs(
     """
     refuse_large("scores", values)
     kept, common_inputs = find_common(values, systems)
-    names = [systems[row] for row in np.flatnonzero(kept)]
+    names = [systems[row] for row in np.flatnonzero(kept).tolist()]
     scores = values[np.ix_(kept, common_inputs)]
     n = scores.shape[1]
     tested = [*combinations(names, 2)]
@@ -167,7 +174,7 @@ def leave_out_incomplete(
     compare: Callable[[Floats], Pairs],
     level: float = 0.05,
 ) -> tuple[Floats, dict[str, tuple[str, str]]]:
-    """The values without systems whose missing scores change the verdict on others, and a pair on which it changes.
+    """Leaves out systems whose missing scores change the verdict on others; names a pair on which it changes for each.
 
     A system that lacks scores takes inputs from all comparisons. It stays only if the others have the same verdicts on
     the inputs that remain as on all inputs that they have scores for. `compare` gives the pairs of such values; those
@@ -225,7 +232,7 @@ def add_beyond_cues(
     scores: Floats,
     cues: Cues,
 ) -> Pairs:
-    """The comparisons by scores in the form of the grid, with the part of each difference that cues do not explain.
+    """Adds to comparisons by `scores`, laid out as the grid, the part of each difference that cues do not explain.
 
     `cues` are those of the examples that the grid was laid from, as `add_normal_scores` gives them.
     """
@@ -255,7 +262,7 @@ def rank_systems(
     values: Floats,
     pairs: Pairs,
     level: float = 0.05,
-    resampling: Resampling = USUAL,
+    resampling: Resampling = USUAL_RESAMPLING,
 ) -> list[SystemMean]:
     """The mean of each system with its cluster by the p-values of `pairs`, best first, then those left out.
 
@@ -263,7 +270,7 @@ def rank_systems(
     nothing.
     """
     kept, common_inputs = find_common(values, systems)
-    names = [systems[row] for row in np.flatnonzero(kept)]
+    names = [systems[row] for row in np.flatnonzero(kept).tolist()]
     means: dict[str, Estimate] = {}
     if names:
         common = values[np.ix_(kept, common_inputs)]
@@ -326,8 +333,10 @@ def _estimate_means(values: Floats, resampling: Resampling) -> list[Estimate]:
         resamples=resampling.resamples,
         seed=resampling.seed,
     )
-    estimates = [mean_interval(row) for row in values]
-    for row in np.flatnonzero(varies):
-        mean = float(values[row].mean())
-        estimates[row] = estimate_from(mean, drawn_means[:, row], n)
+    estimates = []
+    for i, row in enumerate(values):
+        if varies[i]:
+            estimates.append(estimate_from(float(row.mean()), drawn_means[:, i], n))
+        else:
+            estimates.append(mean_interval(row))
     return estimates

@@ -21,15 +21,16 @@ def subtract(first: ArrayLike, second: ArrayLike) -> Floats:
     >>> subtract([2.0, 3.0, 1e12], [1.0, 1.0, 1e12]).tolist()
     [1.0, 2.0, 0.0]
     """
-    one = np.asarray(first, dtype=np.float64)
-    other = np.asarray(second, dtype=np.float64)
+    one = _to_floats(first)
+    other = _to_floats(second)
     gaps = one - other
     sizes = np.abs(gaps)
     larger_scores = np.fmax(np.abs(one), np.abs(other))
     noise_of_scores = OF_SIZE * larger_scores
     is_counted = sizes > noise_of_scores
     counted = np.where(is_counted, sizes, np.nan)
-    noise_of_row = OF_SPREAD * _find_quantile(counted, LARGER)
+    large_gaps = _find_quantile(counted, LARGER)
+    noise_of_row = OF_SPREAD * large_gaps
     noise = np.maximum(noise_of_scores, noise_of_row)
     return np.where(sizes <= noise, 0.0, gaps)
 
@@ -42,9 +43,10 @@ def merge_ties(means: Floats, scores: Floats) -> Floats:
     """
     order = means.argsort(axis=-1)
     ascending = _pick(means, order)
-    nonzero = np.where(scores == 0, np.nan, scores)
-    sizes = np.abs(nonzero).ravel()
-    large = float(_find_quantile(sizes, LARGER)[0])
+    sizes = np.abs(scores).ravel()
+    nonzero = np.where(sizes == 0, np.nan, sizes)
+    quantile = _find_quantile(nonzero, LARGER)
+    large = float(quantile[0])
     sizes_of_means = np.abs(ascending)
     noise = OF_SIZE * np.fmax(sizes_of_means, large)
     steps = np.diff(ascending, axis=-1, prepend=-np.inf)
@@ -90,6 +92,9 @@ def to_outcomes(gaps: ArrayLike) -> Floats:
     >>> to_outcomes([0.2, 0.0, -3.0, np.nan]).tolist()
     [1.0, 0.5, 0.0, nan]
     """
-    differences = np.asarray(gaps, dtype=np.float64)
-    signs = np.sign(differences)
+    signs = np.sign(_to_floats(gaps))
     return (signs + 1) / 2
+
+
+def _to_floats(values: ArrayLike) -> Floats:
+    return np.asarray(values, dtype=np.float64)

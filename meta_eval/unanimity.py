@@ -66,7 +66,9 @@ def measure_by_unity(
     judges: Mapping[str, Floats],
     layout: Layout,
 ) -> list[UnityAccuracy]:
-    """The accuracy of each judge, of shape (n,), by how united people are, the most united texts first.
+    """Measures the accuracy of each judge by how united people are, the most united texts first.
+
+    Labels of judges have the shape (n,), those of people (people, n).
 
     `consensus` is the label that stands for people's, NaN where there is none: such texts do not count.
     """

@@ -11,9 +11,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib import rcParams
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
@@ -34,56 +36,131 @@ NAMES = {
     CHEAP_CUES: "cheap cues alone",
 }
 COLOURS = {GENERATIVE: "C3", BASELINE: "C1", "deam_published": "C0", CHEAP_CUES: "C7"}
+DIAMOND = {"markerfacecolor": "white", "color": "black", "markersize": 5}  # of a published value
 PANELS = {"spearman": "agreement (Spearman)", "beyond_cues": "agreement beyond cheap cues"}
 # of the paper: Mixed-Multi, our strategy, with T5-small and -large (Table 3); the amateur alone, T5-small (Table 5)
 PUBLISHED = {
-    GENERATIVE: {"fed": {"coherence": 0.42, "overall": 0.40}, "dstc9": {"coherence": 0.17, "overall": 0.18}},
-    BASELINE: {"fed": {"coherence": 0.31, "overall": 0.28}, "dstc9": {"coherence": 0.09, "overall": 0.08}},
+    GENERATIVE: {
+        "fed": {"coherence": 0.42, "overall": 0.40},
+        "dstc9": {"coherence": 0.17, "overall": 0.18},
+    },
+    BASELINE: {
+        "fed": {"coherence": 0.31, "overall": 0.28},
+        "dstc9": {"coherence": 0.09, "overall": 0.08},
+    },
 }
 
 
-def measure(rated: ScoredSet, runs: Sequence[Path]) -> list[tuple[Agreement, list[Agreement]]]:
-    """By aspect and metric of `NAMES`, the agreement of the mean ranks over the runs, and that of each run."""
+class Line(NamedTuple):
+    """A line of the picture."""
+
+    # of the mean ranks over the runs
+    agreement: Agreement
+    # of each run by itself
+    seeds: list[Agreement]
+
+
+def read_runs(rated: ScoredSet, runs: Sequence[Path]) -> dict[str, list[np.ndarray]]:
+    """The scores of a set by metric of `NAMES`, an array of shape (n,) of each run that has them."""
     by_metric: dict[str, list[np.ndarray]] = {}
     for run in runs:
-        lines = [json.loads(line) for line in (run / "scores.jsonl").read_text("utf-8").splitlines()]
-        rows = [line["scores"] for line in lines if line["set"] == rated.name]
-        for metric in [name for name in NAMES if rows and "quality" in rows[0].get(name, ())]:
-            by_metric.setdefault(metric, []).append(np.array([row[metric]["quality"] for row in rows]))
-    scores = {f"{name}_published": found for name, found in rated.scores.items()}
-    single: dict[str, Scores] = {}
-    for metric, several in by_metric.items():
-        scores[metric] = Scores({"quality": np.mean([rankdata(values) for values in several], axis=0)}, "mean of ranks")
-        single |= {f"{metric}, {i}": Scores({"quality": values}, "") for i, values in enumerate(several)}
-    together, alone = add_cheap_cues(replace(rated, scores=scores)), replace(rated, scores=single)
-    return [
-        (row, [agree(alone, name, aspect) for name in single if name.rpartition(", ")[0] == row.metric])
-        for aspect in together.aspects
-        for row in sorted(measure_aspect(together, aspect), key=lambda row: [*NAMES].index(row.metric))
-    ]
+        lines = (run / "scores.jsonl").read_text("utf-8").splitlines()
+        texts = [json.loads(line) for line in lines]
+        rows = [text["scores"] for text in texts if text["set"] == rated.name]
+        if not rows:
+            continue
+        for metric in NAMES:
+            if "quality" in rows[0].get(metric, ()):
+                values = [row[metric]["quality"] for row in rows]
+                by_metric.setdefault(metric, []).append(np.array(values))
+    return by_metric
 
 
-if __name__ == "__main__":
-    rcParams["svg.hashsalt"], rcParams["svg.fonttype"] = "agreement", "none"  # the same bytes every time, and small
-    lines = [line for load in (load_fed, load_dstc9) for line in measure(load(sys.argv[1]), [*map(Path, sys.argv[2:])])]
-    figure = Figure(figsize=(9, 0.8 + 0.32 * len(lines)), layout="constrained")
+def measure(rated: ScoredSet, runs: Sequence[Path]) -> list[Line]:
+    """The lines of a set: aspect by aspect, each metric of `NAMES`."""
+    scores = {f"{name}_published": published for name, published in rated.scores.items()}
+    single_runs: dict[str, Scores] = {}
+    for metric, columns in read_runs(rated, runs).items():
+        ranks = [rankdata(values) for values in columns]
+        mean_ranks = np.mean(ranks, axis=0)
+        scores[metric] = Scores({"quality": mean_ranks}, "mean of ranks")
+        for i, values in enumerate(columns):
+            single_runs[f"{metric}, {i}"] = Scores({"quality": values}, "")
+    together = add_cheap_cues(replace(rated, scores=scores))
+    alone = replace(rated, scores=single_runs)
+    order = [*NAMES]
+    lines = []
+    for aspect in together.aspects:
+        rows = measure_aspect(together, aspect)
+        rows.sort(key=lambda row: order.index(row.metric))
+        for row in rows:
+            names = [name for name in single_runs if name.startswith(f"{row.metric}, ")]
+            seeds = [agree(alone, name, aspect) for name in names]
+            lines.append(Line(row, seeds))
+    return lines
+
+
+def draw_line(
+    panel: Axes,
+    place: int,
+    line: Line,
+    key: str,
+) -> None:
+    """Draws and prints one figure of a line: the interval, the value, and a stroke for each run by itself."""
+    row = line.agreement
+    estimate = getattr(row, key)
+    values = [getattr(seed, key).value for seed in line.seeds]
+    colour = COLOURS.get(row.metric, "C2")
+    shown = f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    described = f"{row.set} {row.aspect} {row.metric} {key}"
+    print(described, shown, np.round(values, 3))
+    places = [place] * len(values)
+    panel.plot(values, places, "|", color=colour, markersize=9)
+    ends = [estimate.low, estimate.high]
+    panel.plot(ends, [place, place], color=colour, linewidth=2.5)
+    panel.plot(estimate.value, place, marker="o", color=colour)
+
+
+def name_line(line: Line) -> str:
+    """What stands beside a line."""
+    row = line.agreement
+    name = f"{row.set}, {row.aspect}: {NAMES[row.metric]}"
+    if line.seeds:
+        return f"{name}, {len(line.seeds)} seeds"
+    return name
+
+
+def draw(lines: Sequence[Line], path: Path) -> None:
+    """Draws all lines, in one panel by agreement and in one by what cheap cues leave."""
+    height = 0.8 + 0.32 * len(lines)
+    figure = Figure(figsize=(9, height), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    for place, (row, seeds) in enumerate(lines):
+    for place, line in enumerate(lines):
         for panel, key in zip(panels, PANELS, strict=True):
-            each, own = getattr(row, key), [getattr(seed, key).value for seed in seeds]
-            colour, shown = COLOURS.get(row.metric, "C2"), f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]"
-            print(row.set, row.aspect, row.metric, key, shown, np.round(own, 3))
-            panel.plot(own, [place] * len(own), "|", color=colour, markersize=9)
-            panel.plot([each.low, each.high], [place, place], color=colour, linewidth=2.5)
-            panel.plot(each.value, place, marker="o", color=colour)
+            draw_line(panel, place, line, key)
+        row = line.agreement
         if row.metric in PUBLISHED:
-            style = {"markerfacecolor": "white", "color": "black", "markersize": 5}
-            panels[0].plot(PUBLISHED[row.metric][row.set][row.aspect], place, "D", **style)
+            published = PUBLISHED[row.metric][row.set][row.aspect]
+            panels[0].plot(published, place, "D", **DIAMOND)
     for panel, title in zip(panels, PANELS.values(), strict=True):
         panel.axvline(0, color="black", linewidth=0.6)
         panel.grid(axis="x", linewidth=0.3)
         panel.set_title(title, fontsize=10)
-    named = [f"{r.set}, {r.aspect}: {NAMES[r.metric]}{f', {len(own)} seeds' if own else ''}" for r, own in lines]
-    panels[0].set_yticks(range(len(lines)), named, fontsize=8)
+    names = [name_line(line) for line in lines]
+    panels[0].set_yticks(range(len(lines)), names, fontsize=8)
     panels[0].set_ylim(len(lines) - 0.5, -0.5)
-    figure.savefig(Path(__file__).with_name("agreement.svg"), metadata={"Date": None}, facecolor="white")
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
+
+
+def main(folder: str, runs: Sequence[Path]) -> None:
+    """Measures both sets and draws them."""
+    rcParams["svg.hashsalt"] = "agreement"  # the same bytes every time
+    rcParams["svg.fonttype"] = "none"  # text as text, which is small
+    lines = measure(load_fed(folder), runs)
+    lines += measure(load_dstc9(folder), runs)
+    draw(lines, Path(__file__).with_name("agreement.svg"))
+
+
+if __name__ == "__main__":
+    _, folder_of_sets, *folders_of_runs = sys.argv
+    main(folder_of_sets, [Path(run) for run in folders_of_runs])

@@ -87,12 +87,13 @@ def read_scores(name: str, rated: ScoredSet) -> ScoredSet:
     lines = (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()
     kept = {line["id"]: line["scores"] for line in map(json.loads, lines)}
     examples = tuple(example for example in rated.examples if example.id in kept)
-    first = kept[examples[0].id]
-    scores = dict[str, Scores]()
-    for metric, aspects in first.items():
-        columns = {
-            aspect: np.array([kept[example.id][metric][aspect] for example in examples], float) for aspect in aspects
-        }
+    rows = [kept[example.id] for example in examples]
+    scores: dict[str, Scores] = {}
+    for metric, aspects in rows[0].items():
+        columns = {}
+        for aspect in aspects:
+            values = [row[metric][aspect] for row in rows]
+            columns[aspect] = np.array(values, dtype=np.float64)
         scores[metric] = Scores(columns, metric)
     return ScoredSet(rated.name, examples, scores)
 

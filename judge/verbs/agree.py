@@ -30,8 +30,8 @@ from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.labels import LabelAgreement
 from meta_eval.ranking import (
-    Comparison,
     Ranking,
+    RankingSettings,
     compare_metrics,
     compare_with_cues,
     list_groupings,
@@ -163,7 +163,7 @@ def agree(
         answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is; a page
             beside it (.md) shows the same to a person.
         stages: a folder that keeps the scores of the metrics.
-        settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, lower_is_better), of
+        settings: of `meta_eval.ranking.RankingSettings` (statistic, grouping, permutations, level, lower_is_better), of
             `meta_eval.intervals.Resampling` (resamples, seed) and of `judge.labelling.Labelling` (levels, thresholds).
 
     Raises SettingError for wrong settings and where there is no score, InputError as `check_rated`.
@@ -174,11 +174,11 @@ def agree(
     >>> [(row.metric, row.n, row.spearman.value) for row in found.rows]
     [('ours', 8, 1.0)]
     """
-    kinds = (Comparison, Resampling, Labelling)
+    kinds = (RankingSettings, Resampling, Labelling)
     homes = {each.name: kind for kind in kinds for each in fields(kind)}
     check_names(settings, homes, "agree")
     own = {kind: {name: settings[name] for name in settings if homes[name] is kind} for kind in kinds}
-    comparison, resampling = Comparison(**own[Comparison]), Resampling(**own[Resampling])
+    comparison, resampling = RankingSettings(**own[RankingSettings]), Resampling(**own[Resampling])
     labelling = Labelling(**own[Labelling])
     written = check_answers(answers)
     kept = open_stages(stages)
@@ -388,7 +388,7 @@ def ranking_table(rankings: Sequence[Ranking]) -> Table:
 
 
 def rater_tables(
-    scored: ScoredSet, metrics: ScoredSet, comparison: Comparison, resampling: Resampling
+    scored: ScoredSet, metrics: ScoredSet, comparison: RankingSettings, resampling: Resampling
 ) -> tuple[Table, ...]:
     """The agreement among raters by aspect, and the agreement of metrics corrected for it."""
     kind: Kind = "pearson" if comparison.statistic == "pearson" else "spearman"

@@ -6,7 +6,7 @@ import pytest
 import judge
 from core.errors import InputError
 from judge.verbs.agree import MetricStudy
-from meta_eval.ranking import Comparison
+from meta_eval.ranking import RankingSettings
 
 
 def draw_rows(systems: int = 3, inputs: int = 40) -> list[dict]:
@@ -49,7 +49,7 @@ def test_all_levels_stand_in_one_table() -> None:
     assert list(dict.fromkeys(row["grouping"] for row in ranking.rows)) == levels
     assert [row["n"] for row in ranking.rows] == [120] * 8
     with pytest.raises(ValueError, match=r"^grouping=all is several comparisons: expand them first$"):
-        _ = Comparison(grouping="all").one_grouping
+        _ = RankingSettings(grouping="all").one_grouping
 
 
 def make_rows(scores: dict[str, list[float | None]], ratings: list[float], **more: list) -> list[dict]:

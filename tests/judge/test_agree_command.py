@@ -10,7 +10,7 @@ import pytest
 
 from judge.verbs.agree import ranking_table
 from meta_eval.intervals import Resampling
-from meta_eval.ranking import Comparison, compare_metrics, rank_metrics
+from meta_eval.ranking import RankingSettings, compare_metrics, rank_metrics
 from tests.data.sets.small_files import write
 from tests.meta_eval.sets import make_set, rho
 
@@ -61,7 +61,7 @@ def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
     assert ranks == {"good": "1", "bad": "2", "word_count": "2"}
 
 
-PLAIN = Comparison("spearman", "global", 99, 0.05)
+PLAIN = RankingSettings("spearman", "global", 99, 0.05)
 FEW = Resampling(resamples=50)
 
 

@@ -12,11 +12,11 @@ from data.sets.dialogues import load_dstc9, load_fed
 from meta_eval.agreement import agree
 from meta_eval.correlation import spearman
 from meta_eval.intervals import Resampling, grouped_estimate
-from meta_eval.ranking import Comparison, compare_metrics, rank_metrics
+from meta_eval.ranking import RankingSettings, compare_metrics, rank_metrics
 from meta_eval.scored_set import ScoredSet
 
 FEW = Resampling(resamples=50)
-PUBLISHED = Comparison("spearman", "global", 10_000, 0.05)
+PUBLISHED = RankingSettings("spearman", "global", 10_000, 0.05)
 
 
 def take(rated: ScoredSet) -> ScoredSet:

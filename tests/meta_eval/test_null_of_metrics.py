@@ -13,7 +13,7 @@ import pytest
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Grouping
 from meta_eval.intervals import Resampling
-from meta_eval.ranking import Comparison, MetricPair, compare_metrics, rank_metrics
+from meta_eval.ranking import MetricPair, RankingSettings, compare_metrics, rank_metrics
 from meta_eval.scored_set import ScoredSet
 from tests.meta_eval.sets import make_set
 
@@ -42,7 +42,7 @@ def draw_study(rng: np.random.Generator, size: Size, noises: Floats | None = Non
     return make_set(ratings.ravel(), {f"m{k}": x.ravel() for k, x in enumerate(scores)}, systems_of, inputs_of)
 
 
-def compare(sample: ScoredSet, comparison: Comparison, seed: int = 0) -> tuple[MetricPair, ...]:
+def compare(sample: ScoredSet, comparison: RankingSettings, seed: int = 0) -> tuple[MetricPair, ...]:
     settings = Resampling(resamples=1, seed=seed)
     return compare_metrics(sample, rank_metrics(sample, "q", comparison, settings), settings)
 
@@ -56,7 +56,7 @@ def reject(
     draw: Callable[[np.random.Generator], ScoredSet] | None = None,
 ) -> float:
     """The share of studies in which any pair of metrics is separated at .05."""
-    rng, comparison = np.random.default_rng(0), Comparison(kind, grouping, permutations, 0.05)
+    rng, comparison = np.random.default_rng(0), RankingSettings(kind, grouping, permutations, 0.05)
     found = []
     for _ in range(rounds):
         sample = draw(rng) if draw else draw_study(rng, size)
@@ -112,7 +112,7 @@ def test_metrics_of_unlike_shape(kind: str, n: int, shape: str) -> None:
 def test_many_metrics_at_once(size: Size, kind: Any) -> None:
     """Ten equal metrics, and ten of which five are better: no false difference within the halves."""
     assert reject(1000, size, kind, "global", draw=lambda rng: draw_study(rng, size, noises=np.ones(10))) <= 0.08
-    rng, comparison, wrong, right = np.random.default_rng(1), Comparison(kind, "global", 199, 0.05), 0, []
+    rng, comparison, wrong, right = np.random.default_rng(1), RankingSettings(kind, "global", 199, 0.05), 0, []
     for _ in range(100):
         sample = draw_study(rng, size, noises=np.repeat([0.2, 6.0], 5))
         pairs = compare(sample, comparison, seed=int(rng.integers(1 << 30)))
@@ -128,11 +128,11 @@ def test_many_metrics_at_once(size: Size, kind: Any) -> None:
 def test_thirty_three_metrics_are_not_too_many_for_the_swaps() -> None:
     """528 pairs: with Holm's adjustment 10,000 swaps could separate none."""
     sample = draw_study(np.random.default_rng(0), (200, 1), noises=np.r_[0.1, np.full(32, 10.0)])
-    found = compare(sample, Comparison(permutations=1000))
+    found = compare(sample, RankingSettings(permutations=1000))
     assert all(pair.better == "m0" for pair in found if pair.metric_a == "m0")
 
 
 def test_means_of_systems_have_no_test() -> None:
-    (pair,) = compare(draw_study(np.random.default_rng(0), CLUSTERED), Comparison("spearman", "system_means", 99))
+    (pair,) = compare(draw_study(np.random.default_rng(0), CLUSTERED), RankingSettings("spearman", "system_means", 99))
     assert (np.isnan(pair.p_value), pair.better) == (True, "–")
     assert "no test compares metrics by the means of systems" in str(pair.reason)
