@@ -24,7 +24,9 @@ TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"
 TRIALS = ("Answer with 1.", "Answer with 2.")
 LIKELIEST = 200  # tokens whose probabilities are kept where a verdict stands
 # Padded tokens of a batch: on a CPU few, which its caches hold and after which progress is shown, elsewhere many.
+# For answers of many tokens more too: each of these reads all weights, for however many questions.
 BUDGET = 1024
+BUDGET_OF_LONG_ANSWERS = 4096
 BUDGET_ELSEWHERE = 16_384
 
 
@@ -50,7 +52,9 @@ class LocalChat:
         self.lm = load_conditional(model, device, dtype)
         self.name = name_model(model)
         self.answer_tokens = answer_tokens
-        self.budget = BUDGET if self.lm.device.type == "cpu" else BUDGET_ELSEWHERE
+        self.budget = BUDGET if answer_tokens == 1 else BUDGET_OF_LONG_ANSWERS
+        if self.lm.device.type != "cpu":
+            self.budget = BUDGET_ELSEWHERE
         self.template: str | None = None
         if self.lm.tokenizer.chat_template:
             self.template = self._try_template(model)
