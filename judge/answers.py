@@ -13,6 +13,7 @@ import numpy as np
 
 from core.errors import SettingError
 from core.example import Example
+from core.scores import Scores
 from data.preferences import ANSWERS
 from data.text_files import open_atomically
 from judge.wording import format_number
@@ -52,7 +53,9 @@ class Answered:
             "answer": self.answer,
             "reason": self.reason,
         }
-        return {**record, "question": self.question} if self.question else record
+        if self.question:
+            record["question"] = self.question
+        return record
 
 
 @dataclass(frozen=True)
@@ -131,10 +134,15 @@ def list_asked_pairs(
                 judged=describe_winner(float(joint[pair]), systems),
                 gap=abs(float(people[pair]) - float(joint[pair])),
                 answers=tuple(to_answered(answer, systems) for answer in answers),
-                fields={key: value for key, value in fields.items() if value not in (None, {})},
+                fields=leave_out_empty(fields),
             )
         )
     return asked
+
+
+def leave_out_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that hold something."""
+    return {name: value for name, value in fields.items() if value not in (None, {})}
 
 
 def to_answered(answer: PairAnswer, systems: Mapping[str, str]) -> Answered:
@@ -184,8 +192,11 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
 
     The lines keep ratings as such where the file of the texts had them; those of a file of labels are joined again.
     """
-    judges = {name: scores for name, scores in scored.scores.items() if any(map(list_explained, scores.explanations))}
-    columns = replace_scores(scored, judges).split_aspects()
+    judges: dict[str, Scores] = {}
+    for name, scores in scored.scores.items():
+        if any(map(list_explained, scores.explanations)):
+            judges[name] = scores
+    columns = ScoredSet(scored.name, scored.examples, judges).split_aspects()
     gaps = measure_gaps(columns)
     asked: list[Asked] = []
     for place, example in enumerate(scored.examples if judges else ()):
@@ -216,15 +227,10 @@ def list_asked_texts(scored: ScoredSet, has_own_ratings: bool) -> list[Asked]:
                 judged=describe_numbers(verdicts),
                 gap=float(gaps[place]),
                 answers=tuple(answers),
-                fields={key: value for key, value in fields.items() if value not in (None, {})},
+                fields=leave_out_empty(fields),
             )
         )
     return asked
-
-
-def replace_scores(scored: ScoredSet, scores: Mapping[str, Any]) -> ScoredSet:
-    """The set with these scores alone."""
-    return ScoredSet(scored.name, scored.examples, dict(scores))
 
 
 def list_explained(explanation: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -298,15 +304,20 @@ def check_answers(answers: Path | str | None) -> Path | None:
     return path
 
 
-def write_answers(asked: Sequence[Asked], path: Path) -> list[Path]:
-    """Writes a line for each text or pair, and beside it a page of Markdown with disagreements first."""
+def write_answers(asked: Sequence[Asked], path: Path | None) -> tuple[Path, ...]:
+    """Writes a line for each text or pair, and beside it a page of Markdown with disagreements first.
+
+    Returns both paths; none without a place, or where no judge was asked.
+    """
+    if path is None or not asked:
+        return ()
     page = path.with_suffix(".md")
     with open_atomically(path) as file:
         for item in asked:
             file.write(json.dumps(item.record, ensure_ascii=False, allow_nan=False) + "\n")
     with open_atomically(page) as file:
         file.write("\n".join(write_page(asked)) + "\n")
-    return [path, page]
+    return path, page
 
 
 def write_page(asked: Sequence[Asked]) -> Iterator[str]:

@@ -98,7 +98,12 @@ def to_numbers(values: Iterable[float]) -> list[float | None]:
 def collect(chosen: argparse.Namespace) -> int:
     """Asks the model until the seconds are over; each line has the processor seconds that its batch took for a text."""
     ends = time.monotonic() + chosen.seconds
-    of_texts = LLMJudge.from_settings(chosen.model, aspects=[ASPECT], device=chosen.device, dtype=chosen.dtype)
+    of_texts = LLMJudge.from_settings(
+        chosen.model,
+        aspects=[ASPECT],
+        device=chosen.device,
+        dtype=chosen.dtype,
+    )
     of_pairs = LLMJudge(of_texts.chat, ("answer",), str(RUBRIC))
     path = chosen.kept / f"judge_{chosen.name}.jsonl"
     kept = read_kept(path)
@@ -127,11 +132,13 @@ def show(chosen: argparse.Namespace) -> int:
     for path in sorted(chosen.kept.glob("judge_*.jsonl")):
         name = path.stem.removeprefix("judge_")
         kept = read_kept(path)
-        for title, prefix in (("PandaLM", "pandalm-"), ("SummEval", "summeval-")):
-            print(describe(title, [line for key, line in kept.items() if key.startswith(prefix)]))
+        for prefix in ("pandalm", "summeval"):
+            lines = [line for key, line in kept.items() if key.startswith(prefix)]
+            print(describe(prefix, lines))
         pairs = list_judgements(draw_pairs(chosen.folder), kept, name)
+        rated = rate_kept(draw_texts(chosen.folder), kept, name)
         print_outcome(judge.prefer(pairs).present(), console())
-        print_outcome(judge.agree(rate_kept(draw_texts(chosen.folder), kept, name)).present(), console())
+        print_outcome(judge.agree(rated).present(), console())
     return 0
 
 

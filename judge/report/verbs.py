@@ -47,8 +47,7 @@ def write_verb(outcome: Outcome, name: str, command: Sequence[str], given: Given
         results.write_plots(outcome, folder, given.get("plots"))
         results.write_scores(outcome, folder)
         results.write_tables(outcome, folder)
-        if outcome.asked:
-            write_answers(outcome.asked, folder / "answers.jsonl")
+        write_answers(outcome.asked, folder / "answers.jsonl")
         page.write_report(outcome, found, config, folder)
         results.write_json(found, folder / "results.json")
     return folder / "report.html"

@@ -240,7 +240,7 @@ def agree(
         checks=checks,
         notes=(*notes, *bound_answer(answer_question(rankings, rows, studied, checks, has_cues=has_texts))),
         asked=asked,
-        files=tuple(write_answers(asked, written)) if written is not None and asked else (),
+        files=write_answers(asked, written),
     )
 
 

@@ -127,13 +127,14 @@ def prefer(
     places = place_outputs(texts)
     texts = add_scores(texts, planned, kept).split_aspects()
     asking: Any = load_planned(judge) if isinstance(judge, MetricPlan) else judge
+    judged = list_pairs(texts) if given is None else given
     labels = human_labels
     if labels is not None and not isinstance(labels, int):
-        labels = read_pair_labels(labels, list_pairs(texts) if given is None else given)
+        labels = read_pair_labels(labels, judged)
     check_sources(given, asking, labels, has_outputs=outputs is not None)
     if given is not None and labels is not None:
-        given = add_labels(given, labels, seed)
-    asked = list_pairs(texts) if given is None else given.by_majority()
+        given = judged = add_labels(given, labels, seed)
+    asked = judged.by_majority()
     if not len(asked):
         raise InputError([fault(texts.name, 0, "two systems must have outputs for one input, but no input has two")])
     verdicts = None if asking is None else ask_judge(asking, asked, texts, places)
@@ -145,7 +146,8 @@ def prefer(
         signatures.append(verdicts.signature)
     elif verdicts is not None:
         asked = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
-        asked = asked if labels is None else add_labels(asked, labels, seed)
+        if labels is not None:
+            asked = add_labels(asked, labels, seed)
     has_people = given is not None or labels is not None
     rivals = hold_against_people(asked, judges, texts, places, has_people=has_people)
     refuse_silence(asked, rivals, verdicts, texts.name)
@@ -157,14 +159,16 @@ def prefer(
     if verdicts is not None:
         outcomes_of_people = asked.outcomes if has_people else np.full(len(asked), np.nan)
         shown = list_asked_pairs(asked, outcomes_of_people, verdicts, texts, places)
-    line = f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"
-    line += "" if margin is None else f"|margin={margin:g}"
-    line += "" if labels is None else f"|labels={labels if isinstance(labels, int) else labels.name}"
+    line = [f"preferences|{ranked.name}|n={len(ranked)}|{resampling.signature}|level={level:g}"]
+    if margin is not None:
+        line.append(f"margin={margin:g}")
+    if labels is not None:
+        line.append(f"labels={labels if isinstance(labels, int) else labels.name}")
     return PreferenceStudy(
-        signature="|".join([line, *signatures]),
+        signature="|".join([*line, *signatures]),
         ranking=rank_by_preferences(ranked, resampling, level),
         level=level,
-        equal=frozenset() if margin is None else find_equal(ranked, margin, level),
+        equal=find_equal(ranked, margin, level),
         among=measure_among(people, judges, asked, resampling),
         single=list_single(people, rivals, asked, resampling),
         favours=find_favours(asked, rivals, lengths, family, resampling),
@@ -178,7 +182,7 @@ def prefer(
             *note_resolution(ranked.layout.input_count, resamples, "resamples", level),
         ),
         asked=shown,
-        files=tuple(write_answers(shown, written)) if written is not None and shown else (),
+        files=write_answers(shown, written),
     )
 
 
@@ -330,12 +334,14 @@ def list_single(
 
 def find_equal(
     given: Preferences,
-    margin: float,
+    margin: float | None,
     level: float,
 ) -> frozenset[tuple[str, str]]:
     """The pairs whose win rates are within `margin` of 1/2: two one-sided tests of the means of inputs, at `level`
-    divided by the number of pairs.
+    divided by the number of pairs. None without a margin.
     """
+    if margin is None:
+        return frozenset()
     pairs = [*combinations(given.systems, 2)]
     equal: set[tuple[str, str]] = set()
     for pair in pairs:
