@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -47,6 +48,21 @@ def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]
     return kind.requires
 
 
+@lru_cache(maxsize=4)
+def repeat(value: Any, n: int) -> tuple[Any, ...]:
+    """A value n times."""
+    return (value,) * n
+
+
+def share(usual: Any, given: Iterable[Any], n: int) -> tuple[Any, ...]:
+    """The given values; where all are the usual one, or none is given, a tuple that equal lengths have together.
+
+    A long file is scored in many parts of one length, most of which lack nothing.
+    """
+    values = tuple(given)
+    return values if any(value != usual for value in values) else repeat(usual, len(values) or n)
+
+
 @dataclass(frozen=True)
 class Scores:
     """The scores of a list of examples, in the order of the examples.
@@ -73,10 +89,9 @@ class Scores:
             raise ValueError(f"all aspects must have one length, but got {sorted(lengths)}")
         n = lengths.pop()
         values = {aspect: np.asarray(column, dtype=np.float64) for aspect, column in self.values.items()}
-        dropped = tuple(map(int, self.dropped_tokens))
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "reasons", tuple(self.reasons) or (None,) * n)
-        object.__setattr__(self, "dropped_tokens", dropped or (0,) * n)
+        object.__setattr__(self, "reasons", share(None, self.reasons, n))
+        object.__setattr__(self, "dropped_tokens", share(0, map(int, self.dropped_tokens), n))
         object.__setattr__(self, "explanations", tuple(self.explanations))
         for name in ("reasons", "dropped_tokens", "explanations"):
             count = len(getattr(self, name))
@@ -114,14 +129,15 @@ class Scores:
         for aspect in parts[0].values:
             values[aspect] = np.concatenate([part.values[aspect] for part in parts])
         explanations: list[Mapping[str, Any]] = []
-        for part in parts:
-            explanations += part.explanations or [{}] * len(part)
+        if any(part.explanations for part in parts):
+            for part in parts:
+                explanations += part.explanations or [{}] * len(part)
         notes = chain.from_iterable(part.notes for part in parts)
         return cls(
             values,
             signature,
-            reasons=list(chain.from_iterable(part.reasons for part in parts)),
-            dropped_tokens=list(chain.from_iterable(part.dropped_tokens for part in parts)),
+            reasons=tuple(chain.from_iterable(part.reasons for part in parts)),
+            dropped_tokens=tuple(chain.from_iterable(part.dropped_tokens for part in parts)),
             explanations=explanations if any(explanations) else (),
             notes=tuple(dict.fromkeys(notes)),
         )

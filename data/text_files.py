@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ STANDARD = Path("-")  # standard input or standard output
 SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers")
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
+LONGEST_PEEK = 2**20  # bytes of a line by which a .json file is recognised as JSONL
 LONGEST_LINE = 2**26  # bytes of a line of a text file, or characters of a row of a CSV file
 DEEPEST = 100  # objects and arrays inside one another, of a JSON value
 
@@ -76,7 +78,10 @@ def open_atomically(path: Path | str) -> Iterator[TextIO]:
 
 
 def form_of(path: Path, allowed: Sequence[str]) -> str:
-    """The suffix of the file without `.gz`, one of `allowed`, which says how to read or write it; `-` is JSONL."""
+    """The suffix of the file without `.gz`, one of `allowed`, which says how to read or write it.
+
+    `-` is JSONL, and so is a .json file with an object on each line.
+    """
     if path == STANDARD:
         return ".jsonl"
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
@@ -87,7 +92,16 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
         if form in SPREADSHEETS:
             what += ": save it as CSV or .xlsx"
         raise InputError([fault(path, 0, f"{rule}, found {what}")])
-    return form
+    return ".jsonl" if form == ".json" and holds_objects_by_line(path) else form
+
+
+def holds_objects_by_line(path: Path) -> bool:
+    """Whether a file has an object on each line, as JSONL: no JSON document has two such lines at its beginning."""
+    if not path.is_file():
+        return False
+    with _open(path) as file:
+        lines = [file.readline(LONGEST_PEEK).removeprefix(BOM_UTF8).strip() for _ in range(2)]
+    return all(line.startswith(b"{") and line.endswith(b"}") for line in lines)
 
 
 @contextmanager
@@ -272,8 +286,6 @@ def parse_json(
     except json.JSONDecodeError as error:
         near = error.doc[error.pos : error.pos + 20]
         what = f"broken JSON at column {error.colno}: {error.msg}, found {format_value(near)}"
-        if error.msg == "Extra data" and error.lineno > 1 and line == 0:
-            what += "; a file with an object on each line is JSONL: name it .jsonl"
         line = max(line, error.lineno)
     except RepeatedKeyError as error:
         what = str(error)

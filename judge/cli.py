@@ -16,6 +16,8 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ FINE, FAILED, BAD_INPUT, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # 3: a condition 
 STANDARD = "-"
 SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte that is not UTF-8
 HELP = ("-h", "--help")
+COMPLETION = "--completion"
 ROOMS = frozenset(path.parent.name for path in Path(__file__).parents[1].glob("*/__init__.py"))  # of this project
 
 
@@ -146,11 +149,14 @@ def main(words: Sequence[str]) -> int:
     if other := next((word for word in words if SURROGATE.search(word)), None):
         say(f"{other} must be UTF-8 text, found other bytes: rename it")
         return BAD_INPUT
-    if first not in VERBS:
+    if first not in (*VERBS, COMPLETION):
         say(refuse_verb(first))
         return BAD_INPUT
     try:
         with named_extras("demo" if first == "demo" else None):
+            if first == COMPLETION:
+                print(complete_by(words[1:]))
+                return FINE
             return run_verb(first, [*words[1:]])
     except MissingModelError as error:
         say(write_flags(describe_missing(error, words)))
@@ -362,6 +368,25 @@ def describe_missing(error: MissingModelError, words: Sequence[str]) -> str:
     return f"{' '.join([*named[:1], error.name])}: {error.what}{fetch}"
 
 
+def complete_by(words: Sequence[str]) -> str:
+    """The script by which a shell completes verbs, flags, files and metrics. Raises SettingError for another shell."""
+    if find_spec("shtab") is None:
+        raise SettingError(f"{COMPLETION} needs shtab: pip install shtab")
+    shtab = import_module("shtab")
+    shells = shtab.SUPPORTED_SHELLS
+    if len(words) != 1 or words[0] not in shells:
+        raise SettingError(f"{COMPLETION} must be followed by one of {', '.join(shells)}")
+    program = Parser(prog="judge")
+    verbs = program.add_subparsers()
+    for name, verb in VERBS.items():
+        own, named = list_flags(name)
+        parser = verbs.add_parser(name, help=verb.line)
+        add_flags(parser, [*own.values(), *named.values()])
+        if verb.file:
+            parser.add_argument("FILE", nargs="?").complete = shtab.FILE  # pyright: ignore[reportAttributeAccessIssue]
+    return shtab.complete(program, shell=words[0])
+
+
 def refuse_verb(word: str) -> str:
     """What is said where the first word is no verb."""
     similar = suggest_similar(word, [*VERBS]) if word else ""
@@ -376,7 +401,7 @@ def describe_verbs() -> str:
 
 
 MORE = """judge VERB --help lists the settings of a verb, judge score --metric NAME --help those of a metric.
-judge --version prints the version.
+judge --version prints the version, judge --completion bash a script by which bash completes (also zsh, tcsh).
 
 Examples
   judge compare docs/examples/summaries.jsonl --metrics rouge_l bleu

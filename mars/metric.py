@@ -57,6 +57,12 @@ class Compared:
     reason: str | None = None  # why the example has no row, else None
 
 
+def check_masking(ratios: Sequence[float], q: float) -> None:
+    """Raises SettingError for masking ratios, or a weight q, that Eq. 7 does not allow."""
+    check(AscendingRatios, ratios=ratios)
+    check(Positive, q=q)
+
+
 @dataclass(frozen=True)
 class MARS(BaseMetric):
     """The weighted similarity of a candidate to a human reference and its augmentations; in [-1, 1], higher is better.
@@ -79,8 +85,7 @@ class MARS(BaseMetric):
     notes: tuple[str, ...] = ()  # what a reader of the scores must know about the models
 
     def __post_init__(self) -> None:
-        check(AscendingRatios, ratios=self.ratios)
-        check(Positive, q=self.q)
+        check_masking(self.ratios, self.q)
         if self.augmenter is None and len(self.ratios) > 1:
             object.__setattr__(self, "ratios", (0.0,))
 
@@ -109,8 +114,7 @@ class MARS(BaseMetric):
         Raises SettingError for settings that break a rule, before any model is loaded, and MissingModelError.
         """
         check(AugmenterName, augmenter=augmenter)
-        check(AscendingRatios, ratios=ratios)
-        check(Positive, q=q)
+        check_masking(ratios, q)  # before any model is loaded
         check(Count, token_budget=token_budget)
         counted = None if documents is None else load_documents(documents)
         described = {"language_model": language_model, "encoder": encoder}

@@ -25,7 +25,7 @@ from data.formats import (
 from data.formats.tool_file import Located, Row, Rows, ToolFile, describe, iterate_objects, list_objects, refuse
 from data.records import Record, check_rows, require_none
 from data.table_files import DELIMITERS, TABLES
-from data.text_files import STANDARD, iterate_lines, read_json
+from data.text_files import STANDARD, holds_objects_by_line, iterate_lines, read_json
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +121,8 @@ def _read_file(path: Path, split: str | None) -> ToolFile | None:
         form = path.with_suffix("").suffix.lower()
     if form == ".eval":
         return inspect_logs.read_eval(path)
+    if form == ".json" and holds_objects_by_line(path):
+        form = ".jsonl"
     if form == ".json":
         return _read_document(path)
     if form in DELIMITERS and _read_header(path) >= wmt.ERRORS:

@@ -83,6 +83,9 @@ class DiscrepancyPlan(LanguageModelPlan):
         return {"against": self.against, "every_epoch": self.against is None}
 
 
+KeptEpoch = Literal["loss", "discrepancy"]
+
+
 @dataclass(frozen=True)
 class CdmPlan:
     """The models of CDM and what they learn from."""
@@ -100,7 +103,7 @@ class CdmPlan:
     chosen: str  # how the default settings were chosen, a phrase that stands beside every result
     # which epoch of the pair is kept: that of the lowest held-out loss of each model, or of both that of the largest
     # discrepancy (`DiscrepancyPlan`)
-    keep: Literal["loss", "discrepancy"] = "loss"
+    keep: KeptEpoch = "loss"
     # which of the discriminators also learn negatives of the amateur alone, the paper's baseline (Table 5); None for
     # no baseline
     baseline: Sequence[str] | None = None
@@ -110,7 +113,7 @@ class CdmPlan:
     def __post_init__(self) -> None:
         if self.baseline is not None:
             check(Several[one_of(tuple(self.discriminators))], baseline=self.baseline)
-        check(one_of(("loss", "discrepancy")), keep=self.keep)
+        check(KeptEpoch, keep=self.keep)
         check(Sequence[Rule], rules=self.rules)
         if self.keep == "discrepancy":
             self._check_discrepancy()

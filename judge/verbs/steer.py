@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -15,7 +15,7 @@ from scipy.special import expit
 from core.errors import MissingModelError
 from core.example import Example
 from core.scores import Scores
-from core.settings import Count, NonNegative, Seed, Several, Text, check
+from core.settings import Count, NonNegative, Seed, Several, Text, check, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from judge.tables import Result, Table, pick
 from meta_eval.scored_set import ScoredSet
@@ -39,6 +39,21 @@ Prompts: TypeAlias = Sequence[str]  # texts, which may hold commas
 ATTRIBUTES = ("attribute", "attribute_unguided")
 TAIL = 30  # characters of the text so far
 SHOWN = 3  # first candidates of a step before guidance, and after it
+
+
+@checked_dataclass
+class Steering:
+    """How a prompt is continued."""
+
+    # alpha of Eq. 5 (the rule `normalised`), or lambda of FUDGE; 0 is the generator alone
+    strength: NonNegative = 4.0
+    # candidates of each step that are scored and kept
+    k: Count = 32
+    rule: Literal["normalised", "fudge"] = "normalised"
+    # of a continuation, at most
+    new_tokens: Count = 20
+    # of what is drawn
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)
@@ -139,6 +154,9 @@ def steer(
         os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the hub's library is imported
     from models.folders import require_model
 
+    check(Several[Text], prompts=prompts)
+    check(Count, samples=samples)
+    steering = Steering(strength, k=k, rule=rule, new_tokens=new_tokens, seed=seed)
     if isinstance(generator, str | Path):
         require_model(str(generator))
     if isinstance(guide, str | Path) and not Path(guide).is_dir():
@@ -149,9 +167,6 @@ def steer(
     from oumg.generation import encode_prompts
     from oumg.guidance import adapt_guide
 
-    check(Several[Text], prompts=prompts)
-    check(Count, samples=samples, new_tokens=new_tokens)
-    check(NonNegative, strength=strength)
     lm = generator if isinstance(generator, CausalLM) else CausalLM.from_pretrained(str(generator), device, dtype)
     loaded = load_guide(guide, str(lm.device)) if isinstance(guide, str | Path) else guide
     adapted = adapt_guide(loaded, lm.tokenizer)
@@ -159,7 +174,7 @@ def steer(
     written: list[SteeredText] = []
     for prompt in prompts:
         for sample in range(samples):
-            *_, last = write_steps(lm, adapted, prompt, strength, k, new_tokens, seed + sample, rule)
+            *_, last = write_steps(lm, adapted, prompt, replace(steering, seed=seed + sample))
             written.append(last)
     sides = ([each.text for each in written], [each.unguided_text for each in written])
     guided, unguided = (expit(np.asarray(score_texts(loaded, side), np.float64)).tolist() for side in sides)
@@ -173,9 +188,7 @@ def steer(
     return SteeredTexts(texts, line, tuple(dict.fromkeys((*lm.notes, *loaded.notes))))
 
 
-def write_steps(
-    lm: CausalLM, guide: Any, prompt: str, strength: float, k: int, new_tokens: int, seed: int, rule: GuidanceRule
-) -> Iterator[SteeredText]:
+def write_steps(lm: CausalLM, guide: Any, prompt: str, how: Steering) -> Iterator[SteeredText]:
     """The texts after each step; nothing is computed for a step that nobody asks for.
 
     Raises SettingError or InputError for wrong settings, a blank prompt or one that is too long for the generator, and
@@ -184,20 +197,17 @@ def write_steps(
     from oumg.generation import check_candidates, encode_prompts, make_guidance, write_tokens
 
     check(Text, prompt=prompt)
-    check(NonNegative, strength=strength)
-    check(Count, k=k, new_tokens=new_tokens)
-    check(Seed, seed=seed)
-    check_candidates([k], len(lm.tokenizer))
-    found = SteeredText(prompt.strip())
-    ((_, row),) = encode_prompts(lm, [found.prompt], new_tokens).items()
-    guidance = make_guidance(lm, guide, rule, strength, k) if strength else None
-    sides = (write_tokens(lm, row, new_tokens, k, seed, each) for each in (guidance, None))
+    check_candidates([how.k], len(lm.tokenizer))
+    text = SteeredText(prompt.strip())
+    ((_, row),) = encode_prompts(lm, [text.prompt], how.new_tokens).items()
+    guidance = make_guidance(lm, guide, how.rule, how.strength, how.k) if how.strength else None
+    sides = (write_tokens(lm, row, how.new_tokens, how.k, how.seed, side) for side in (guidance, None))
     for guided, unguided in zip_longest(*sides):
         if guided:
-            found = replace(found, guided=(*found.guided, guided))
+            text = replace(text, guided=(*text.guided, guided))
         if unguided:
-            found = replace(found, unguided=(*found.unguided, unguided))
-        yield found
+            text = replace(text, unguided=(*text.unguided, unguided))
+        yield text
 
 
 def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN) -> list[dict[str, Any]]:

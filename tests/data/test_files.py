@@ -168,7 +168,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     (b'{"text": "a"}\n{"text": "caf\xe9"}', ["2: must be UTF-8, found byte 0xe9 at byte 14 of the line"]),
     ('{"text": "a"}'.encode("utf-16"), ["1: the file must be UTF-8, but begins like UTF-16; save it as UTF-8"]),
     ('{"text": "\\ud83d"}', [
-        '1: "text" must be Unicode text, but holds half of a surrogate pair, found "\\ud83d"']),
+        '1: "text" must be Unicode text, but contains half of a surrogate pair, found "\\ud83d"']),
 ]  # fmt: skip
 
 
@@ -310,10 +310,18 @@ def test_tables_with_other_separators(tmp_path: Path, name: str, separator: str)
     assert [(each.text[:1], each.ratings["q"]) for each in found] == [("a", 3.5), ("c", 2)]
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.json.gz"])
+def test_a_json_file_with_an_object_on_each_line_is_read(tmp_path: Path, name: str):
+    lines = '{"text": "a"}\n{"text": "b"}\n'
+    open_file = gzip.open if name.endswith(".gz") else open
+    with open_file(tmp_path / name, "wt", encoding="utf-8-sig") as file:
+        file.write(lines)
+    assert [each.text for each in read_examples(tmp_path / name)] == ["a", "b"]
+    (tmp_path / "one.json").write_text('[{"text": "a"},\n{"text": "b"}\n]')
+    assert [each.text for each in read_examples(tmp_path / "one.json")] == ["a", "b"]
+
+
 def test_what_a_file_is_that_cannot_be_read(tmp_path: Path):
-    (tmp_path / "x.json").write_text('{"text": "a"}\n{"text": "b"}\n')
-    with pytest.raises(InputError, match=r"an object on each line is JSONL: name it \.jsonl"):
-        read_examples(tmp_path / "x.json")
     with pytest.raises(InputError, match=r'found "\.ods": save it as CSV or \.xlsx'):
         read_examples(tmp_path / "x.ods")
 

@@ -1,6 +1,5 @@
 """The toy experiment, run in this process or by the real command line."""
 
-import json
 import logging
 import os
 import signal
@@ -9,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -17,7 +16,8 @@ import pytest
 from core.stages import Stages
 from experiments.contracts import Run
 from experiments.run import main
-from judge.report.plots import save_figure
+from tests.commands import finish as finish
+from tests.commands import run as run
 
 TOY = Path(__file__).parent / "toy"
 ALLOWED = ("--config-dir", str(TOY), "allow=[toy]")
@@ -59,40 +59,10 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     logging.captureWarnings(False)
 
 
-class Ended(NamedTuple):
-    """How a run ended: its exit code, and what it wrote."""
-
-    returncode: int
-    stderr: str
-    stdout: str
-
-
 @pytest.fixture
-def run(run_here: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """`run_here`, with what it wrote."""
-
-    def run_and_read(*arguments: str) -> Ended:
-        code, printed = run_here(*arguments), capsys.readouterr()
-        return Ended(code, printed.err, printed.out)
-
-    return run_and_read
-
-
-@pytest.fixture
-def finish(run: Callable[..., Ended], tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Runs a command to its end in a run folder; returns its results.
-
-    Without `plots` these files are empty, which saves time where the same plots are drawn elsewhere.
-    """
-
-    def run_to_the_end(*arguments: str, folder: str = "here", plots: bool = True) -> dict[str, Any]:
-        draw = save_figure if plots else lambda figure, path: path.touch()
-        with patch("judge.report.plots.save_figure", draw):
-            ended = run(*arguments, f"hydra.run.dir={tmp_path}/{folder}")
-        assert ended.returncode == 0, ended.stderr
-        return json.loads((tmp_path / folder / "results.json").read_text("utf-8"))
-
-    return run_to_the_end
+def report_in() -> Callable[[str], tuple[str, ...]]:
+    """The words that name the folder of a run."""
+    return lambda folder: (f"hydra.run.dir={folder}",)
 
 
 def list_stages(folder: Path) -> dict[str, int]:

@@ -284,6 +284,18 @@ def test_help_lists_verbs_settings_and_those_of_a_metric(capsys: pytest.CaptureF
     assert "bleu, set by --metric.SETTING VALUE\n  # BLEU-4 of each text" in capsys.readouterr().out
 
 
+def test_a_shell_completes_verbs_and_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab", reason="shtab is an option that is not in the lock file")
+    assert main(["--completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    complete = (
+        "COMP_WORDS=(judge compare --perm); COMP_CWORD=2; _shtab_judge judge --perm compare; echo ${COMPREPLY[@]}"
+    )
+    done = subprocess.run(["bash", "-c", f"{script}\n{complete}"], capture_output=True, text=True, check=True)
+    assert done.stdout == "--permutations\n"
+    assert main(["--completion", "nosuch"]) == 2
+
+
 # ---- what is imported when ------------------------------------------------------------------------------------------
 
 IMPORTED = """

@@ -1,6 +1,7 @@
 import io
 import json
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -248,3 +249,21 @@ def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path)
     write(tmp_path / "in.jsonl", *TEN[:5])
     judge.score(tmp_path / "in.jsonl", Company(), output=tmp_path / "out.jsonl", chunk=2)
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
+
+
+def test_the_memory_for_a_row_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are streamed: what stays of each is its score and the hash of its id."""
+    monkeypatch.setattr("judge.streaming.IN_MEMORY", 2**14)
+
+    def measure(rows: int) -> int:
+        file = tmp_path / f"{rows}.jsonl"
+        write(file, *({"text": f"The text number {i} says a few words."} for i in range(rows)))
+        tracemalloc.start()
+        try:
+            judge.score(file, "word_count", output=tmp_path / "out.jsonl")
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    measure(10)  # imports, and what is cached
+    assert (measure(12_000) - measure(4_000)) / 8_000 < 70  # bytes; the text of a row alone has 36
